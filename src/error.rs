@@ -385,6 +385,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("not-a-file", "a path names a folder, pipe or device instead of a file"),
     ("not-a-number", "a value in the job must be a number, because the column holds numbers"),
     ("not-an-id", "the row id column holds neither whole numbers nor text"),
+    ("not-in-shards", "the job needs all rows in one process, so it cannot be run in shards"),
     ("not-numeric", "a column that must hold numbers holds other values"),
     ("numbers-as-levels", "a nominal column holds more than 1,000 numbers with a decimal sign"),
     ("one-class", "the training rows have only one class"),
@@ -433,6 +434,8 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unreadable-file", "a file is truncated, damaged or of another format"),
     ("unreadable-value", "a value cannot be read as the type of its column"),
     ("unseen-class", "rows have a class that no reference row has"),
+    ("unsorted-row-ids", "row ids do not rise from shard to shard, so one may occur twice"),
+    ("unsorted-scores", "a score file in shards does not hold the keys in the order of the rows"),
     ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
     (
         "weight-overflow",

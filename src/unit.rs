@@ -33,6 +33,8 @@ macro_rules! worded_enum {
     };
 }
 
+pub(crate) use worded_enum;
+
 worded_enum! {
     /// The kinds of stages that `--until` and `--force` take, in the order of a run.
     StageKind {

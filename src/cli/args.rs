@@ -11,6 +11,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::job::{ExportFormat, FavourableClass};
+use crate::stage::sharding::share::ShardPass;
 
 /// Audits classifiers for counterfactual fairness: would this person have received a different
 /// decision as a member of another group?
@@ -34,8 +35,13 @@ pub(crate) enum CommandVerb {
     Run(RunArgs),
     /// Report all problems of a job at once, each with file, line, column and a hint
     Check(CheckArgs),
-    /// Show which stages would run, and why, without running them
+    /// Show which stages would run, and why, without running them; with --shards cut the rows into
+    /// shards for workers
     Plan(PlanArgs),
+    /// Do one pass over the rows of one shard of a plan
+    Worker(WorkerArgs),
+    /// Merge the states that the workers of a pass have left in a plan
+    Merge(MergeArgs),
     /// Describe the data of the audit: columns, levels, missing values, groups by label
     Data(DataArgs),
     /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables
@@ -119,6 +125,9 @@ pub(crate) struct RunArgs {
     /// The output folder; default: `outputs/<name of the job>`.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+    /// Folder of a plan in shards whose passes are merged: the run reads no rows.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["until", "force"])]
+    pub(crate) from: Option<PathBuf>,
     /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline`
     /// are judged.
     #[arg(long, value_name = "DIR")]
@@ -230,11 +239,81 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
     /// End with status 1 if a stage would run.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["shards", "shard_rows"])]
     pub(crate) exit_code: bool,
+    /// Cut the rows into so many shards and write the plan for their workers.
+    #[arg(long, value_name = "N", requires = "to", conflicts_with = "shard_rows",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) shards: Option<u32>,
+    /// Cut the rows into shards of about so many rows.
+    #[arg(long, value_name = "ROWS", requires = "to",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) shard_rows: Option<u64>,
+    /// The folder of the plan, which all machines can read and write.
+    #[arg(long, value_name = "PLAN", conflicts_with = "baseline")]
+    pub(crate) to: Option<PathBuf>,
     /// Flags shared by the verbs that read a job.
     #[command(flatten)]
     pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit worker`. It prints one line of JSON.
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The folder of the plan.
+    pub(crate) plan: PathBuf,
+    /// The pass.
+    #[arg(long, value_enum)]
+    pub(crate) pass: PassWord,
+    /// The number of the shard, from 0.
+    #[arg(long, value_name = "I")]
+    pub(crate) shard: usize,
+    /// Number of threads; all cores where left out.
+    #[arg(long, env = "CFAUDIT_THREADS", value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Memory to stay within, such as `2GiB` or `500MB`.
+    #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) memory: Option<u64>,
+    /// Folder of cached stage results that later passes find again; where left out, a temporary
+    /// one.
+    #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to log.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// `cfaudit merge`. It prints one line of JSON, and ends with 4 while parts are missing.
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The folder of the plan.
+    pub(crate) plan: PathBuf,
+    /// The pass.
+    #[arg(long, value_enum)]
+    pub(crate) pass: PassWord,
+    /// How to log.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// A pass over the rows of all shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PassWord(pub(crate) ShardPass);
+
+impl ValueEnum for PassWord {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            PassWord(ShardPass::Survey),
+            PassWord(ShardPass::Learn),
+            PassWord(ShardPass::Count),
+            PassWord(ShardPass::Shift),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.word()).help(self.0.about()))
+    }
 }
 
 /// `cfaudit data`.

@@ -9,6 +9,7 @@ mod owned_files;
 mod preview;
 mod progress;
 mod proof;
+mod shards;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic;
@@ -83,7 +84,12 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Pack(args) => proof::pack(&args),
         CommandVerb::AskHttp(args) => after::ask_http(&args),
         CommandVerb::Clean(args) => after::clean(&args),
-        CommandVerb::Plan(args) => preview::plan(&args),
+        CommandVerb::Plan(args) => match shards::count(&args) {
+            Some(count) => shards::plan(&args, count),
+            None => preview::plan(&args),
+        },
+        CommandVerb::Worker(args) => shards::worker(&args),
+        CommandVerb::Merge(args) => shards::merge(&args),
         CommandVerb::Data(args) => preview::data(&args),
         CommandVerb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
         CommandVerb::Schema { of } => schema(of),
@@ -140,6 +146,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
         batch_rows: flags.batch_rows,
         until: None,
         force: None,
+        from: None,
         baseline: None,
         history: Vec::new(),
         gates_report_only: false,
@@ -299,6 +306,7 @@ fn run_job(
 ) -> Result<(RunSummary, String)> {
     let settings = RunSettings {
         out: args.out.clone(),
+        from: args.from.clone(),
         baseline: args.baseline.clone(),
         history: args.history.clone(),
         until: args.until.clone(),

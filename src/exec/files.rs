@@ -93,7 +93,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 }
 
 /// The bytes of a file; `None` if it does not exist.
-pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if is_absent(&e) => Ok(None),
@@ -262,6 +262,20 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
 pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     write_synced(scratch, bytes)?;
     rename(scratch, path)
+}
+
+/// Writes a file in one step, after its bytes have reached the disk. Several machines may write the
+/// same file at once.
+pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let scratch = path.with_file_name(format!(".{name}.new-{host}-{}", std::process::id()));
+    let written = write_by_rename(&scratch, path, bytes);
+    if written.is_err() {
+        // The first error is reported.
+        let _ = fs::remove_file(&scratch);
+    }
+    written
 }
 
 /// Writes a temporary file next to `path` and renames it, so that a reader never sees half of it.

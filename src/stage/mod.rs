@@ -66,6 +66,7 @@ pub(crate) mod rows_only;
 pub(crate) mod rule;
 pub(crate) mod score;
 pub mod settings;
+pub(crate) mod sharding;
 mod stage_builder;
 pub(crate) mod train;
 pub(crate) mod waiting;
@@ -87,6 +88,9 @@ use crate::stage::input::{AbsentDataSet, AwaitedFile};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::{StagePlan, publishes_rows};
 use crate::stage::settings::{RunSettings, default_folder};
+use crate::stage::sharding::plan::OpenPlan;
+use crate::stage::sharding::share::RowShare;
+use crate::stage::sharding::work;
 use crate::unit::StageKind;
 
 /// What a run did.
@@ -157,13 +161,21 @@ fn run_stages(
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
     let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);
-    let digests = InputDigests::load(&store.view(), settings.rehash);
+    let shards = settings.from.as_deref().map(OpenPlan::open).transpose()?;
+    let share = match &shards {
+        None => RowShare::All,
+        Some(shards) => work::merged_run(shards, checked)?,
+    };
+    let digests = match &shards {
+        None => InputDigests::load(&store.view(), settings.rehash),
+        Some(shards) => InputDigests::planned(&shards.plan.files),
+    };
     let input =
         input::locate(checked, settings, AbsentDataSet::Download, (digests, &workers), cancel)?;
     input.digests.save(&store);
     let run_id = report::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
-    let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view())?;
+    let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view(), &share)?;
     plan.check_sum_memory(None)?;
     let planned = plan.stages()?;
     let stages = &planned.stages;

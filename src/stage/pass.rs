@@ -10,14 +10,52 @@ use crate::counterfactual::plausibility_fit::SectionScores;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::prepare::survey::SourceSurvey;
+use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::profile::PreparedProfile;
-use crate::exec::accumulator::StateType;
+use crate::exec::accumulator::{Accumulator, StateType};
 use crate::metric::bootstrap::redraw::SwitchAccumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::worlds::WorldCounts;
+use crate::stage::generate::rows::GenerationSums;
+use crate::stage::score::join::JoinedScores;
+use crate::stage::score::recheck::RepeatedAnswers;
+
+/// States of one type that are read from files and merged.
+pub(crate) trait OpenState {
+    /// Adds a state, as JSON.
+    ///
+    /// # Errors
+    /// The text is no such state.
+    fn add(&mut self, text: &str) -> serde_json::Result<()>;
+
+    /// The sum of all, as JSON.
+    ///
+    /// # Errors
+    /// Nothing was added.
+    fn finish(self: Box<Self>) -> serde_json::Result<String>;
+}
+
+/// The sum of the states that were added.
+struct MergingState<S>(Option<S>);
+
+impl<S: Accumulator> OpenState for MergingState<S> {
+    fn add(&mut self, text: &str) -> serde_json::Result<()> {
+        let part: S = serde_json::from_str(text)?;
+        match &mut self.0 {
+            Some(whole) => whole.merge(part),
+            none => *none = Some(part),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> serde_json::Result<String> {
+        self.0.iter_mut().for_each(Accumulator::settle);
+        serde_json::to_string(&self.0)
+    }
+}
 
 /// Gives each type its name and version as a state, and walks it through the laws.
 macro_rules! states {
@@ -26,6 +64,26 @@ macro_rules! states {
             const NAME: &'static str = $name;
             const VERSION: u32 = $version;
         })+
+
+        /// Makes ready to merge states of the type with this name; none of an unknown name.
+        pub(crate) fn open_state(name: &str) -> Option<Box<dyn OpenState>> {
+            match name {
+                $($name => Some(Box::new(MergingState::<$state>(None))),)+
+                _ => None,
+            }
+        }
+
+        #[cfg(test)]
+        #[test]
+        fn every_state_is_merged_by_its_name() {
+            $({
+                let texts = crate::exec::tests::state_laws::two_parts_and_whole::<$state>();
+                let mut open = open_state($name).unwrap();
+                texts[..2].iter().for_each(|text| open.add(text).unwrap());
+                assert_eq!(open.finish().unwrap(), texts[2], "{}", $name);
+            })+
+            assert!(open_state("poem").is_none());
+        }
 
         #[cfg(test)]
         #[test]
@@ -53,6 +111,10 @@ states! {
     WorldCounts = "world-counts" version 1;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 1;
+    SurveyedRows = "surveyed-rows" version 1;
+    GenerationSums = "generation-sums" version 1;
+    JoinedScores = "joined-scores" version 1;
+    RepeatedAnswers = "repeated-answers" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;
     SectionScores = "section-scores" version 1;

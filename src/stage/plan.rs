@@ -18,6 +18,7 @@ use crate::stage::input::JobInputs;
 use crate::stage::input::answer::{self, AnswerMemory};
 use crate::stage::params::prepare_params;
 use crate::stage::settings::{KINDS, RunSettings};
+use crate::stage::sharding::share::RowShare;
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
 use crate::unit::{AuditUnit, StageKind, is_forced};
 
@@ -52,6 +53,8 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) input: &'a JobInputs,
     pub(crate) workers: &'a WorkerPool,
     pub(crate) run_id: &'a str,
+    /// Which rows the run goes over.
+    pub(crate) share: &'a RowShare,
     pub(crate) batch_rows: usize,
     /// SHA-256 of the manifest of the baseline, where one is named.
     pub(crate) baseline: Option<String>,
@@ -75,6 +78,7 @@ impl<'a> StagePlan<'a> {
         workers: &'a WorkerPool,
         run_id: &'a str,
         entries: &StoreView,
+        share: &'a RowShare,
     ) -> Result<Self> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
@@ -90,6 +94,7 @@ impl<'a> StagePlan<'a> {
             input,
             workers,
             run_id,
+            share,
             batch_rows,
             baseline,
             history,

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::data::prepare::params::{LabelParams, PrepareParams};
-use crate::data::prepare::prepare;
+use crate::data::prepare::surveyed::SurveyedRows;
+use crate::data::prepare::view::SourceView;
+use crate::data::prepare::{Preparation, RowsHere, prepare};
 use crate::data::rows::split::{self, SplitMethod};
 use crate::data::source::side_table::{JoinParams, SideTable};
 use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
 use crate::data::spelling::Spelling;
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::merge_all;
 use crate::exec::pieces::StageWatch;
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{Job, ReferenceBlock};
@@ -22,6 +25,7 @@ use crate::stage::input::{self, RowImport};
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
+use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::{experiment, measure, memory};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -127,6 +131,7 @@ impl Stage for PrepareStage {
         }
         b.value("label as it stands", params.raw_label);
         let reference = plan.need_reference(b)?;
+        let passes = b.row_passes();
         work(move |ctx| {
             let mut params = params.clone();
             if let Some(reference) = &reference {
@@ -165,11 +170,12 @@ impl Stage for PrepareStage {
             }?;
             let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
             let source = source.join(tables.collect::<Result<_>>()?)?;
+            let source = match passes.pieces() {
+                None => source,
+                Some(pieces) => source.only(pieces),
+            };
             ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
-            let prepared = with_watch(ctx, |watch| {
-                prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
-            })?;
-            measure::write_prepared(ctx.out(), &prepared, source.n_rows())
+            with_watch(ctx, |watch| plan.prepare_rows(ctx, &source, &params, passes, watch))
         })
     }
 }
@@ -204,6 +210,36 @@ impl Stage for SplitStage {
 }
 
 impl<'a> StagePlan<'a> {
+    /// Prepares the rows of a source: all, those of a shard, or none where their survey is merged.
+    fn prepare_rows(
+        &self,
+        ctx: &StageContext<'_>,
+        source: &ParquetSource,
+        params: &PrepareParams,
+        passes: StagePasses<'_>,
+        watch: StageWatch<'_>,
+    ) -> Result<()> {
+        let view = SourceView::new(source, params)?;
+        let (rows, workers) = (self.batch_rows, self.workers);
+        let preparation = Preparation::new(&view, params, rows, workers, watch)?;
+        let out = ctx.out();
+        let mut own = match passes.reads_rows() {
+            false => None,
+            true => Some(preparation.gather(passes.writes_rows().then_some(out))?),
+        };
+        let taken = || Ok(own.take().map(|own| (0, own)).into_iter().collect());
+        let all = passes.gather::<SurveyedRows>(ctx, ShardPass::Survey, taken)?;
+        let Some(all) = all else { return Ok(()) };
+        let all = merge_all(all.into_iter().map(|(_, all)| all)).unwrap_or_default();
+        let here = match (&own, passes.reads_rows()) {
+            (Some(own), _) => RowsHere::Shard(own),
+            (None, true) => RowsHere::All,
+            (None, false) => RowsHere::None,
+        };
+        let prepared = preparation.finish(&all, here, out)?;
+        measure::write_prepared(out, &prepared, all.n_rows())
+    }
+
     /// The rows that strategies learn from, where they are in a separate file.
     pub(crate) fn need_reference(
         &self,

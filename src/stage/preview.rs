@@ -36,6 +36,7 @@ use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::report;
 use crate::stage::settings::RunSettings;
+use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
 use crate::table::{FilterRow, IssueRow};
 use crate::unit::{StageKind, UnitKind};
@@ -99,7 +100,8 @@ pub(crate) fn forecast(
         let absent = AbsentDataSet::AssumeAvailable;
         let input = input::locate(checked, settings, absent, found, cancel)?;
         let run_id = report::run_id(checked, &input);
-        let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &entries)?;
+        let all = &RowShare::All;
+        let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &entries, all)?;
         let run = plan.stages()?;
         let force = run.force(settings.force.as_deref());
         let options = ExecSettings { force, ..plan.exec_settings() };
@@ -287,7 +289,8 @@ fn with_prepared<T>(
         let input = input::locate(checked, settings, AbsentDataSet::Download, found, cancel)?;
         input.digests.save(&store);
         input.file_events().iter().for_each(|event| observer.on(event));
-        let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view())?;
+        let all = &RowShare::All;
+        let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view(), all)?;
         plan.check_sum_memory(None)?;
         plan.features = features.unwrap_or(plan.features);
         let until = Some(StageKind::Split.word());

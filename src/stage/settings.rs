@@ -43,6 +43,9 @@ pub struct RunSettings {
     pub until: Option<String>,
     /// Run this stage again.
     pub force: Option<String>,
+    /// The folder of a plan in shards whose merged states the run starts from; none: it goes over
+    /// the rows itself.
+    pub from: Option<PathBuf>,
     /// The output folder of an earlier run that this one is compared with.
     pub baseline: Option<PathBuf>,
     /// Output folders of earlier runs whose verdicts the page shows next to those of this run.

@@ -21,6 +21,7 @@ use crate::stage::applied_set::canonical_text;
 use crate::stage::kinds::{LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::CODE;
+use crate::stage::sharding::share::StagePasses;
 use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_forced};
 
 /// The work of a planned stage.
@@ -320,6 +321,22 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     pub(crate) fn file(&mut self, file: &'a InputFile) -> &'a Path {
         self.put((format!("file {}", file.path), file.sha256.clone()));
         Path::new(&file.path)
+    }
+
+    /// The passes over rows of a stage that gathers states and does something else in each pass.
+    pub(crate) fn passes(&mut self) -> StagePasses<'a> {
+        self.share(true)
+    }
+
+    /// The same of a stage that writes the same rows whatever the pass.
+    pub(crate) fn row_passes(&mut self) -> StagePasses<'a> {
+        self.share(false)
+    }
+
+    fn share(&mut self, by_pass: bool) -> StagePasses<'a> {
+        let share = self.plan.share;
+        self.texts(share.inputs(by_pass));
+        StagePasses::new(share)
     }
 
     /// What others say that the stage depends on: names and texts.

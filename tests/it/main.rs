@@ -57,6 +57,7 @@ mod run;
 mod safety;
 mod scales;
 mod schedule;
+mod shards;
 mod slices;
 mod storage;
 mod waiting;

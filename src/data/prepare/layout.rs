@@ -48,11 +48,16 @@ pub(crate) struct RowDescription {
 }
 
 impl RowDescription {
-    /// The meaning of the rows.
+    /// The meaning of the rows of a source, `survey`, and what the codes of those mean that were
+    /// seen `here`.
     ///
     /// # Errors
     /// A group, a level or a label value that the data contradict.
-    pub(crate) fn new(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Result<Self> {
+    pub(crate) fn new(
+        plan: &PreparePlan<'_>,
+        survey: &SourceSurvey,
+        here: &SourceSurvey,
+    ) -> Result<Self> {
         let mut issues = issues_of_view(plan, survey);
         let tally = |column: usize| &survey.tallies[plan.coded_position(column)];
         let label = plan
@@ -218,8 +223,9 @@ impl RowDescription {
             slices,
         };
         let stored = StoredRows {
-            rows_follow: survey.keeps_all(),
-            tables: code_tables(plan, survey, &layout, roles.as_ref()),
+            rows_follow: here.keeps_all(),
+            tables: code_tables(plan, here, &layout, roles.as_ref()),
+            ..StoredRows::default()
         };
         Ok(RowDescription { layout, stored, issues })
     }

@@ -23,10 +23,11 @@ pub(crate) mod params;
 mod plan;
 pub(crate) mod row_id;
 pub(crate) mod survey;
-mod view;
+pub(crate) mod surveyed;
+pub(crate) mod view;
 pub(crate) mod weight;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::data::Layout;
 use crate::data::prepare::encode::RowChunk;
@@ -36,6 +37,7 @@ use crate::data::prepare::params::{FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::row_id::KeyRun;
 use crate::data::prepare::survey::{KeptSlice, SourceSurvey};
+use crate::data::prepare::surveyed::{SurveyedRange, SurveyedRows};
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::RowsReader;
 use crate::data::rows::stored::STORED;
@@ -56,16 +58,158 @@ pub struct PrepareFindings {
     pub issues: Vec<DataIssue>,
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows`, `codes.json` and `layout.json` to
-/// `out_dir`.
+/// Which of the surveyed rows stand in the folder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RowsHere<'a> {
+    /// All of them.
+    All,
+    /// Those of a shard, whose words are numbered as they come in it.
+    Shard(&'a SurveyedRows),
+    /// None: they stand in shards.
+    None,
+}
+
+/// Rows that are being prepared: first gathered, of the whole source or of a shard, then described
+/// by the survey of all.
+pub(crate) struct Preparation<'p> {
+    plan: PreparePlan<'p>,
+    params: &'p PrepareParams,
+    batch_rows: usize,
+    workers: &'p WorkerPool,
+    watch: StageWatch<'p>,
+}
+
+impl<'p> Preparation<'p> {
+    /// Makes ready to write row groups of `batch_rows`.
+    ///
+    /// # Errors
+    /// A word of the job that no value can match; the source cannot be read.
+    pub(crate) fn new(
+        view: &'p SourceView<'p>,
+        params: &'p PrepareParams,
+        batch_rows: usize,
+        workers: &'p WorkerPool,
+        watch: StageWatch<'p>,
+    ) -> Result<Self> {
+        let mut plan = PreparePlan::new(view, params)?;
+        if let Some(compared) = &params.drop_duplicates {
+            plan.repeated =
+                Some(duplicates::find_duplicates(&plan, compared, batch_rows, workers, watch)?);
+        }
+        Ok(Preparation { plan, params, batch_rows, workers, watch })
+    }
+
+    /// Surveys the rows, and writes them to `rows.parquet` of a folder, if one is named.
+    ///
+    /// # Errors
+    /// Values that do not fit their column's kind, or their one-hot group; too many levels; a row
+    /// id that is missing; an invalid weight; a file cannot be written.
+    pub(crate) fn gather(&self, out_dir: Option<&Path>) -> Result<SurveyedRows> {
+        let Preparation { plan, batch_rows, workers, watch, .. } = self;
+        let (source, batch_rows) = (plan.view.source(), *batch_rows);
+        let mut survey = SourceSurvey::empty(plan);
+        let mut keys = KeyRun::default();
+        let writer = |dir: &Path| {
+            RecutWriter::create(&rows_file(dir), encode::schema(plan), workers, batch_rows)
+        };
+        let mut rows = out_dir.map(writer).transpose()?;
+        let pieces = source.pieces();
+        let look = |i: usize| {
+            let (mut seen, mut chunks) = (SourceSurvey::empty(plan), Vec::new());
+            plan.view.read(&pieces[i], batch_rows, |slice| {
+                (watch.check)()?;
+                let slice = KeptSlice::new(plan, slice)?;
+                let codes = seen.add(plan, &slice)?;
+                chunks.push(RowChunk::new(plan, &slice, codes));
+                Ok(())
+            })?;
+            Ok::<_, Error>((seen, chunks))
+        };
+        workers.map(pieces.len(), look, |i, (seen, chunks)| {
+            let codes = survey.merge_coded(&seen);
+            survey.check_levels(plan)?;
+            for mut chunk in chunks {
+                chunk.recode(&codes);
+                keys.append(chunk.keys);
+                if let Some(rows) = &mut rows {
+                    rows.push(chunk)?;
+                }
+            }
+            (watch.progress)(pieces[i].rows() as u64);
+            Ok(())
+        })?;
+        rows.map_or(Ok(()), RecutWriter::finish)?;
+        let (first_row, rows, kept) = (source.first_row(), source.n_rows(), survey.n_rows);
+        Ok(SurveyedRows::new(survey, SurveyedRange { first_row, rows, kept, keys }))
+    }
+
+    /// Writes what the rows mean, `codes.json` and `layout.json`, from the survey of all rows.
+    ///
+    /// # Errors
+    /// A key that a side table must have and lacks; too many levels; no rows left; a group or label
+    /// value that never occurs; a row id that occurs twice, or of shards may; a file cannot be
+    /// written.
+    pub(crate) fn finish(
+        &self,
+        all: &SurveyedRows,
+        here: RowsHere<'_>,
+        out_dir: &Path,
+    ) -> Result<PrepareFindings> {
+        let Preparation { plan, params, watch, .. } = self;
+        all.survey.check_levels(plan)?;
+        all.survey.check_keys(plan)?;
+        let filters = all.survey.filters(plan)?;
+        let own = if let RowsHere::Shard(own) = here { own } else { all };
+        let RowDescription { mut layout, mut stored, issues } =
+            RowDescription::new(plan, &all.survey, &own.survey)?;
+        stored.first_row = own.first_row();
+        stored.is_shard = matches!(here, RowsHere::Shard(_));
+        stored.kept_before = all.kept_before(own.first_row());
+        if let RowsHere::None = here {
+            stored.elsewhere = true;
+            let schema = encode::schema(plan);
+            let none = RecutWriter::<RowChunk>::create(
+                &rows_file(out_dir),
+                schema,
+                self.workers,
+                self.batch_rows,
+            )?;
+            none.finish()?;
+        }
+        files::write_json(&out_dir.join(STORED), &stored)?;
+        files::write_json(&out_dir.join("layout.json"), &layout)?;
+        if layout.person.is_some() {
+            let persons = row_id::count_persons(&RowsReader::open(out_dir)?, *watch)?;
+            layout.person.iter_mut().for_each(|person| person.persons = persons);
+            files::write_json(&out_dir.join("layout.json"), &layout)?;
+        }
+        if let Some(column) = params.row_id.as_ref().filter(|_| !all.keys_rise()) {
+            let (source, column) = (plan.view.source(), column.as_str());
+            match here {
+                RowsHere::All => {
+                    let rows = RowsReader::open(out_dir)?;
+                    row_id::check_unique(&rows, column, source, *watch)?;
+                }
+                RowsHere::Shard(_) | RowsHere::None => {
+                    return Err(row_id::unsorted_fault(column).into());
+                }
+            }
+        }
+        Ok(PrepareFindings { layout, filters, issues })
+    }
+}
+
+fn rows_file(folder: &Path) -> PathBuf {
+    folder.join("rows.parquet")
+}
+
+/// Prepares all rows of a source: `rows.parquet` in row groups of `batch_rows`, `codes.json` and
+/// `layout.json` in `out_dir`.
 ///
 /// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
-/// A key that a side table must have and lacks; a word of the job that no value can match; values
-/// that do not fit their column's kind, or their one-hot group; too many levels; no rows left; a
-/// group or label value that never occurs; a row id that is missing or occurs twice; an invalid
-/// weight; a file cannot be written.
+/// Those of [`Preparation`].
 pub(crate) fn prepare(
     source: &ParquetSource,
     params: &PrepareParams,
@@ -75,52 +219,7 @@ pub(crate) fn prepare(
     watch: StageWatch<'_>,
 ) -> Result<PrepareFindings> {
     let view = SourceView::new(source, params)?;
-    let mut plan = PreparePlan::new(&view, params)?;
-    if let Some(compared) = &params.drop_duplicates {
-        plan.repeated =
-            Some(duplicates::find_duplicates(&plan, compared, batch_rows, workers, watch)?);
-    }
-    let plan = plan;
-    let mut survey = SourceSurvey::empty(&plan);
-    let mut keys = KeyRun::default();
-    let rows_path = out_dir.join("rows.parquet");
-    let mut rows = RecutWriter::create(&rows_path, encode::schema(&plan), workers, batch_rows)?;
-    let pieces = source.pieces();
-    let look = |i: usize| {
-        let (mut seen, mut chunks) = (SourceSurvey::empty(&plan), Vec::new());
-        view.read(&pieces[i], batch_rows, |slice| {
-            (watch.check)()?;
-            let slice = KeptSlice::new(&plan, slice)?;
-            let codes = seen.add(&plan, &slice)?;
-            chunks.push(RowChunk::new(&plan, &slice, codes));
-            Ok(())
-        })?;
-        Ok::<_, Error>((seen, chunks))
-    };
-    workers.map(pieces.len(), look, |i, (seen, chunks)| {
-        let codes = survey.merge_coded(&seen);
-        survey.check_levels(&plan)?;
-        for mut chunk in chunks {
-            chunk.recode(&codes);
-            keys.append(chunk.keys);
-            rows.push(chunk)?;
-        }
-        (watch.progress)(pieces[i].rows() as u64);
-        Ok(())
-    })?;
-    survey.check_keys(&plan)?;
-    let filters = survey.filters(&plan)?;
-    let RowDescription { mut layout, stored, issues } = RowDescription::new(&plan, &survey)?;
-    rows.finish()?;
-    files::write_json(&out_dir.join(STORED), &stored)?;
-    files::write_json(&out_dir.join("layout.json"), &layout)?;
-    if layout.person.is_some() {
-        let persons = row_id::count_persons(&RowsReader::open(out_dir)?, watch)?;
-        layout.person.iter_mut().for_each(|person| person.persons = persons);
-        files::write_json(&out_dir.join("layout.json"), &layout)?;
-    }
-    if let Some(column) = params.row_id.as_ref().filter(|_| !keys.rises()) {
-        row_id::check_unique(&RowsReader::open(out_dir)?, column.as_str(), source, watch)?;
-    }
-    Ok(PrepareFindings { layout, filters, issues })
+    let preparation = Preparation::new(&view, params, batch_rows, workers, watch)?;
+    let all = preparation.gather(Some(out_dir))?;
+    preparation.finish(&all, RowsHere::All, out_dir)
 }

@@ -58,6 +58,15 @@ impl KeyRun {
     }
 }
 
+/// Ids of the rows of shards, of which none can be compared with all others.
+pub(crate) fn unsorted_fault(column: &str) -> Fault {
+    let what = "row ids do not rise from row to row and from shard to shard, so nothing tells \
+                that none occurs twice";
+    let hint = "sort the rows by the id where the files are written, or leave `row_id` out to use \
+                row numbers";
+    Fault::new("unsorted-row-ids", what).in_column(column).hint(hint)
+}
+
 /// Fails where two kept rows share their id.
 ///
 /// Two different texts with the same hash count as the same: later stages could not distinguish

@@ -143,6 +143,8 @@ pub(crate) struct NaiveKeys {
     pub attribute: usize,
     /// Number of counterfactuals.
     pub n_rows: u64,
+    /// Whether they follow from the rows; else shards have made them, and there are none here.
+    pub follows: bool,
 }
 
 impl NaiveKeys {
@@ -151,7 +153,7 @@ impl NaiveKeys {
     /// # Errors
     /// The rows cannot be read.
     pub(crate) fn count(rows: &RowsReader, roles: &RolesReader, attribute: usize) -> Result<Self> {
-        let mut all = NaiveKeys { attribute, n_rows: 0 };
+        let mut all = NaiveKeys { attribute, n_rows: 0, follows: true };
         let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
         for group in 0..rows.n_groups() {
             let (own, roles) = (rows.read_own_groups(group, attribute)?, roles.read(group)?);
@@ -235,6 +237,12 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let naive = folder.join(NAIVE_KEYS);
+        if rows.are_elsewhere() && !naive.exists() {
+            // How many there are is not known yet either.
+            let keys = NaiveKeys { attribute: 0, n_rows: 0, follows: false };
+            let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
+            return Ok(CounterfactualReader { source });
+        }
         if naive.exists() {
             let keys = serde_json::from_str(&files::read_text(&naive)?)
                 .map_err(|e| Error::io("read", &naive, &e.into()))?;
@@ -263,7 +271,7 @@ impl CounterfactualReader {
 
     /// Whether each row is in every other group, with the attribute set and nothing else changed.
     pub(crate) fn is_naive_view(&self) -> bool {
-        matches!(self.source, CounterfactualSource::Naive(..))
+        matches!(&self.source, CounterfactualSource::Naive(keys, _) if keys.follows)
     }
 
     /// The file; an error where there is none, because verdicts are asked of counterfactuals that
@@ -496,6 +504,9 @@ impl ScoreReader {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
+        if rows.are_elsewhere() {
+            return Ok(ScoreReader { source: ScoreSource::Files(Vec::new()) });
+        }
         let carried = folder.join(CARRIED_SCORES);
         if carried.exists() {
             let column = serde_json::from_str(&files::read_text(&carried)?)

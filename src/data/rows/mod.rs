@@ -103,8 +103,36 @@ impl RowsReader {
     }
 
     /// Number of row groups.
+    ///
+    /// Rows that are elsewhere count as one group, which cannot be read: no pass takes them for
+    /// nobody.
     pub fn n_groups(&self) -> usize {
-        self.file.n_groups()
+        if self.stored.elsewhere { 1 } else { self.file.n_groups() }
+    }
+
+    /// Whether the rows are in the shards of a plan, and none of them here.
+    pub(crate) fn are_elsewhere(&self) -> bool {
+        self.stored.elsewhere
+    }
+
+    /// Whether these are the rows of one shard of a plan.
+    pub(crate) fn are_of_shard(&self) -> bool {
+        self.stored.is_shard
+    }
+
+    /// Kept rows in the shards before this one.
+    pub(crate) fn kept_before(&self) -> u64 {
+        self.stored.kept_before
+    }
+
+    /// Fails where the rows are elsewhere.
+    fn check_here(&self) -> Result<()> {
+        if !self.stored.elsewhere {
+            return Ok(());
+        }
+        let cause = "the rows are in the shards of a plan, and a stage wants to read them here";
+        let hint = "this is a bug in cfaudit; without shards the job runs as it is";
+        Err(Error::operator("read", self.file.path(), cause, hint))
     }
 
     /// Position of the first row of a row group.
@@ -254,7 +282,7 @@ impl RowsReader {
     /// Row numbers and keys.
     fn keys_of(&self, group: usize, columns: &mut BatchColumns) -> Result<(Vec<u64>, Vec<u64>)> {
         let row = if self.stored.rows_follow {
-            let first = self.first_row(group) as u64;
+            let first = self.stored.first_row + self.first_row(group) as u64;
             (first..first + self.file.group_rows(group) as u64).collect()
         } else {
             values_or(self.column::<UInt64Type>(columns, "row")?, 0)
@@ -317,6 +345,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_ids(&self, group: usize) -> Result<RowIds> {
+        self.check_here()?;
         if self.layout.row_id == RowIdKind::Text {
             let batch = self.file.read_group(group, Some(&["row_id"]))?;
             let ids = batch.column(0).as_string_opt::<i32>();
@@ -345,6 +374,7 @@ impl RowsReader {
 
     /// Some columns of a row group: those of the file, and those that `coded` names need.
     fn columns(&self, group: usize, plain: &[String], coded: &[String]) -> Result<BatchColumns> {
+        self.check_here()?;
         let mut names: Vec<&str> = plain.iter().map(String::as_str).collect();
         for name in coded {
             let table = self.stored.tables.get(name).ok_or_else(|| self.unexpected(name))?;

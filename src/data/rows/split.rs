@@ -144,10 +144,14 @@ enum RolesSource {
 /// Rows that are all audited: what a reader must know of them.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct AllAudited {
-    /// Rows in all.
+    /// Rows here: of a shard its own.
     rows: u64,
     /// Rows of each row group but the last.
     group_rows: usize,
+    /// Rows in all shards before this one.
+    before: u64,
+    /// Rows in all.
+    audited: u64,
 }
 
 impl AllAudited {
@@ -174,7 +178,13 @@ pub(crate) fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
     if rows.layout().n_rows == 0 {
         return Err(no_audit_rows(0).into());
     }
-    let all = AllAudited { rows: rows.layout().n_rows, group_rows: rows.file().group_rows(0) };
+    let file = rows.file();
+    let all = AllAudited {
+        rows: file.n_rows(),
+        group_rows: if file.n_groups() == 0 { 0 } else { file.group_rows(0) },
+        before: rows.kept_before(),
+        audited: rows.layout().n_rows,
+    };
     files::write_json(&AllAudited::file(path), &all)
 }
 
@@ -182,6 +192,7 @@ pub(crate) fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
 #[derive(Debug, Clone)]
 pub struct RolesReader {
     source: RolesSource,
+    n_before: u64,
     n_audited: u64,
     n_trained: u64,
     n_folds: usize,
@@ -200,13 +211,15 @@ impl RolesReader {
                 .map_err(|e| Error::io("read", &everybody, &e.into()))?;
             return Ok(RolesReader {
                 source: RolesSource::All(all),
-                n_audited: all.rows,
+                n_before: all.before,
+                n_audited: all.audited,
                 n_trained: 0,
                 n_folds: 1,
             });
         }
         let mut reader = RolesReader {
             source: RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
+            n_before: 0,
             n_audited: 0,
             n_trained: 0,
             n_folds: 1,
@@ -260,7 +273,12 @@ impl RolesReader {
         Ok(RowRoles(all))
     }
 
-    /// Number of audited rows.
+    /// Number of audited rows in the shards before this one.
+    pub(crate) fn n_before(&self) -> u64 {
+        self.n_before
+    }
+
+    /// Number of audited rows; in a shard those of all shards.
     pub fn n_audited(&self) -> u64 {
         self.n_audited
     }

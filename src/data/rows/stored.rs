@@ -44,8 +44,17 @@ pub(crate) fn slice_name(slices: &StrataColumn) -> String {
 /// How the prepared rows are stored in `rows.parquet`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRows {
-    /// Whether every row of the source is kept, so that a row number is the position of its row.
+    /// Whether every row of the source is kept, so that a row number is the position of its row
+    /// behind the first one.
     pub(crate) rows_follow: bool,
+    /// Number of the first row of the source that was read.
+    pub(crate) first_row: u64,
+    /// Kept rows before that one: of a shard those of the shards before it.
+    pub(crate) kept_before: u64,
+    /// Whether these are the rows of one shard of a plan.
+    pub(crate) is_shard: bool,
+    /// Whether the rows are in the shards of a plan, and none of them here.
+    pub(crate) elsewhere: bool,
     /// By name the meaning of a column of codes.
     pub(crate) tables: IndexMap<String, CodeTable>,
 }

@@ -15,6 +15,7 @@ pub(crate) mod side_table;
 pub(crate) mod synthetic;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -216,6 +217,20 @@ impl ParquetSource {
     /// The side tables.
     pub(crate) fn joined(&self) -> &[side_table::SideTable] {
         &self.joined
+    }
+
+    /// The same with a range of its pieces alone; rows keep their numbers.
+    #[must_use]
+    pub(crate) fn only(mut self, pieces: Range<usize>) -> Self {
+        let end = pieces.end.min(self.pieces.len());
+        self.pieces = self.pieces.drain(pieces.start.min(end)..end).collect();
+        self.n_rows = self.pieces.iter().map(|piece| piece.rows as u64).sum();
+        self
+    }
+
+    /// Number of the first row; 0 where there is none.
+    pub(crate) fn first_row(&self) -> u64 {
+        self.pieces.first().map_or(0, |piece| piece.first_row)
     }
 
     /// Number of rows.

@@ -42,6 +42,17 @@ pub(crate) trait SampleState: Accumulator {
     fn add_sample(&mut self, row: u64);
 }
 
+/// Two parts of made-up rows, and both together, each as JSON.
+pub(crate) fn two_parts_and_whole<S: SampleState>() -> [String; 3] {
+    let of = |rows: std::ops::Range<u64>| {
+        let mut state = S::sample(0);
+        rows.for_each(|row| state.add_sample(row));
+        state.settle();
+        serde_json::to_string(&state).unwrap()
+    };
+    [of(0..9), of(9..40), of(0..40)]
+}
+
 /// The laws of a state: an empty one is neutral, merging is associative and commutative, what is
 /// written is read back, and any random cut of the rows gives the whole.
 pub(crate) fn keeps_the_laws<S: SampleState>() {

@@ -1,5 +1,5 @@
-//! Guesses of `cfaudit new`: the role of a column, the positive and the favourable value, the column
-//! of decisions, and the group at risk.
+//! Guesses of `cfaudit new`: the role of a column, the positive and the favourable value, the
+//! column of decisions, and the group at risk.
 
 use super::leaks;
 use super::named_columns::{NewJobOptions, is_duplicated};

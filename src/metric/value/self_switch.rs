@@ -17,10 +17,12 @@
 //! Choice: never more than the people, for pairs of one person's answers are not further people;
 //! where all rows agree, so that the variance says nothing, it is all of them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 
 /// The sums of one floor over the people with a denominator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct AnswerPairSums {
     people: u64,
     a: i128,
@@ -57,6 +59,15 @@ impl AnswerPairSums {
         self.bb += b * b;
     }
 
+    fn merge(&mut self, other: &AnswerPairSums) {
+        self.people += other.people;
+        self.a += other.a;
+        self.b += other.b;
+        self.aa += other.aa;
+        self.ab += other.ab;
+        self.bb += other.bb;
+    }
+
     fn rate(&self, z: f64) -> Option<SelfSwitchRate> {
         if self.people == 0 {
             return None;
@@ -77,7 +88,7 @@ impl AnswerPairSums {
 }
 
 /// The sums of a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SelfSwitchSums {
     people: u64,
     all: AnswerPairSums,
@@ -93,6 +104,14 @@ impl SelfSwitchSums {
         self.all.add(2 * positive * negative, asked * (asked - 1));
         self.positive.add(positive * negative, positive * (asked - 1));
         self.negative.add(positive * negative, negative * (asked - 1));
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &SelfSwitchSums) {
+        self.people += other.people;
+        self.all.merge(&other.all);
+        self.positive.merge(&other.positive);
+        self.negative.merge(&other.negative);
     }
 
     /// Number of rows.

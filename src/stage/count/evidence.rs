@@ -155,22 +155,20 @@ impl<'a> RowCounting<'a> {
 }
 
 /// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
-/// names them; `n_folds` are counted apart, and with one all rows together.
+/// names them: fold by fold, and with one fold all rows together.
 ///
 /// # Errors
 /// A row with a score has no threshold of its scale; weights outgrow their sums; a file cannot be
 /// read; the run is to stop.
-pub(crate) fn count_rows(
-    row_context: RowContext<'_>,
-    cut: &DecisionRule,
-    scores: &ScoreReader,
+pub(crate) fn gather_rows(
+    (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
     blocks: BlockSettings,
     n_folds: usize,
-) -> Result<CountedFolds<FactualCounts>> {
+) -> Result<Vec<FactualCounts>> {
     let layout = row_context.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    let folds = row_context.row_groups().fold(
+    row_context.row_groups().fold(
         || vec![counting.empty(); n_folds],
         |parts, g| {
             let batch = row_context.rows.read_counted(g, cut.reads_carried())?;
@@ -186,10 +184,21 @@ pub(crate) fn count_rows(
             Ok(batch.row.len() as u64)
         },
         merge_each,
-    )?;
-    let counted = CountedFolds::new(folds, || counting.empty());
+    )
+}
+
+/// What was counted of all rows, fold by fold.
+///
+/// # Errors
+/// No row counts.
+pub(crate) fn count_rows(
+    row_context: RowContext<'_>,
+    folds: Vec<FactualCounts>,
+    attribute: usize,
+) -> Result<CountedFolds<FactualCounts>> {
+    let of = &row_context.rows.layout().attributes[attribute];
+    let counted = CountedFolds::new(folds, || FactualCounts::new(of.groups.len()));
     if counted.whole.confusion(GroupSelection::All).predicted() == 0 {
-        let of = &layout.attributes[attribute];
         return Err(no_rows_counted(&counted.whole, row_context.roles.n_audited(), &of.name).into());
     }
     Ok(counted)

@@ -16,6 +16,7 @@ use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::evidence::persons;
 use crate::param::Name;
@@ -24,7 +25,7 @@ use crate::stage::artifact::{
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
-use crate::stage::count::slices::AttributeSlices;
+use crate::stage::count::slices::{AttributeSlices, FactualSlices};
 use crate::stage::count::switches::{CountedParts, IntervalSettings, ShiftSettings};
 use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage};
 use crate::stage::measure::{self, catalog};
@@ -33,6 +34,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::memory_in_words;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -236,6 +238,9 @@ impl StagePlan<'_> {
     }
 }
 
+/// Number of the state of the first slice; those of folds stand before it.
+const FIRST_SLICE: u64 = 1 << 32;
+
 impl Stage for CountStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Count;
@@ -257,6 +262,7 @@ impl Stage for CountStage {
         let blocks = block_settings(unit, b);
         let plain = unit.experiment.is_empty();
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
+        let passes = b.passes();
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |row_context| {
@@ -267,12 +273,29 @@ impl Stage for CountStage {
                     let counts = classes::count_rows(row_context, &scores, *position, blocks.seed)?;
                     return files::write_json(&out, &counts);
                 }
-                let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
-                let counted =
-                    evidence::count_rows(row_context, &rule, &scores, *position, blocks, n_folds)?;
+                let gather = || {
+                    let rule = rule.open(ctx, row_context)?;
+                    let scores = scores.open(ctx, row_context)?;
+                    let of = (row_context, &rule, &scores);
+                    let folds = evidence::gather_rows(of, *position, blocks, n_folds)?;
+                    let mut states: Vec<(u64, FactualCounts)> = (0..).zip(folds).collect();
+                    if sliced {
+                        let slices = slices::slice_rows(of, *position, blocks)?;
+                        let numbered = |(slice, counts)| (FIRST_SLICE + slice as u64, counts);
+                        states.extend(slices.into_iter().map(numbered));
+                    }
+                    Ok(states)
+                };
+                let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
+                    return Ok(());
+                };
+                let (slices, folds): (Vec<_>, Vec<_>) =
+                    states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
+                let folds = folds.into_iter().map(|(_, counts)| counts).collect();
+                let counted = evidence::count_rows(row_context, folds, *position)?;
                 if sliced {
-                    let slices =
-                        slices::slice_rows(row_context, &rule, &scores, *position, blocks)?;
+                    let numbered = |(number, counts)| ((number - FIRST_SLICE) as usize, counts);
+                    let slices = FactualSlices::of_anybody(slices.into_iter().map(numbered));
                     files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
                 }
                 write_counted(ctx, &counted)
@@ -299,6 +322,7 @@ fn plan_switches<'a>(
     if sliced && wanted.is_some() {
         b.value("metrics.smallest_cell", smallest);
     }
+    let passes = b.passes();
     work(move |ctx| {
         sources.rows.with(ctx, 1, |row_context| {
             // The counterfactuals may be those of a run with more memory.
@@ -323,8 +347,9 @@ fn plan_switches<'a>(
                 sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
             let counted = sources.with_scores(ctx, row_context, |scored| {
                 let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-                switches::count_switches(row_context, scored, blocks, wanted, parts)
+                switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
             })?;
+            let Some(counted) = counted else { return Ok(()) };
             if sliced {
                 files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
             }

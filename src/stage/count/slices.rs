@@ -133,17 +133,24 @@ pub(crate) struct CounterfactualSlices(
     pub(crate) Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>,
 );
 
-/// Counts the audited rows of one model in all slices of an attribute.
+impl FactualSlices {
+    /// The slices in which anybody counts.
+    pub(crate) fn of_anybody(slices: impl IntoIterator<Item = (usize, FactualCounts)>) -> Self {
+        let predicted =
+            |counts: &FactualCounts| counts.confusion(GroupSelection::All).predicted() > 0;
+        FactualSlices(slices.into_iter().filter(|(_, counts)| predicted(counts)).collect())
+    }
+}
+
+/// Counts the audited rows of one model in all slices of an attribute, by the number of the slice.
 ///
 /// # Errors
 /// Too many slices, and what counting all rows can fail with.
 pub(crate) fn slice_rows(
-    row_context: RowContext<'_>,
-    cut: &DecisionRule,
-    scores: &ScoreReader,
+    (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
     blocks: BlockSettings,
-) -> Result<FactualSlices> {
+) -> Result<Vec<(usize, FactualCounts)>> {
     let layout = row_context.rows.layout();
     let slices = AttributeSlices::of(layout, attribute)?;
     let counting =
@@ -173,11 +180,7 @@ pub(crate) fn slice_rows(
     )?;
     let counted =
         whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
-    Ok(FactualSlices(
-        counted
-            .filter(|(_, counts)| counts.confusion(GroupSelection::All).predicted() > 0)
-            .collect(),
-    ))
+    Ok(counted.collect())
 }
 
 #[cfg(test)]

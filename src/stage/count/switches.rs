@@ -3,17 +3,18 @@
 //!
 //! The divergence needs the balance of all scores before the first term (see
 //! [`redraw`](crate::metric::bootstrap::redraw)). It is estimated by a separate step
-//! ([`learn_balances`]) from the first [`LEARN_ROWS`] audited rows: the same rows regardless of the
-//! number of threads or parts and however rows are cut into groups. Where they are all rows, the
-//! balance is exact. The few cases in which one pass does not do are passed over again: an estimate
-//! that is too far off, a direction that the first rows do not have, and a slice of more people
-//! than are kept one by one.
+//! ([`SwitchPass::gather_first`]) from the first [`LEARN_ROWS`] audited rows: the same rows
+//! regardless of the number of threads or parts and however rows are cut into groups. Where they
+//! are all rows, the balance is exact. The few cases in which one pass does not do are passed over
+//! again: an estimate that is too far off, a direction that the first rows do not have, and a slice
+//! of more people than are kept one by one.
 
 use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
 use crate::error::{Error, Result};
-use crate::exec::accumulator::{Accumulator, merge_present};
+use crate::exec::StageContext;
+use crate::exec::accumulator::{Accumulator, merge_all, merge_present};
 use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, MAX_SINGLE_PEOPLE, ScoreBalances,
     ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,
@@ -21,6 +22,7 @@ use crate::metric::bootstrap::redraw::{
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
@@ -29,6 +31,7 @@ use crate::stage::count::evidence::{
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
 use crate::stage::row_context::RowContext;
+use crate::stage::sharding::share::{ShardPass, StagePasses};
 
 /// Audited rows, the first of all, from which balances are estimated.
 pub(crate) const LEARN_ROWS: u64 = 65_536;
@@ -96,10 +99,23 @@ impl SwitchPart {
         merge_present(&mut self.all, other.all, Accumulator::merge);
     }
 
-    fn finish(mut self) -> Vec<Option<GatheredSwitches>> {
-        let room = &mut self.room;
-        self.all.into_iter().map(|of| Some(of?.finish(room))).collect()
+    /// The states that are not empty, by number.
+    fn into_states(mut self) -> Vec<(u64, SwitchAccumulator)> {
+        self.flush();
+        (0..).zip(self.all).filter_map(|(number, of)| Some((number, of?))).collect()
     }
+}
+
+/// What was gathered under each of `n` numbers.
+fn finished(states: Vec<(u64, SwitchAccumulator)>, n: usize) -> Vec<Option<GatheredSwitches>> {
+    let mut room = ChunkWorkspace::new();
+    let mut all: Vec<Option<GatheredSwitches>> = std::iter::repeat_with(|| None).take(n).collect();
+    for (number, of) in states {
+        if let Some(place) = usize::try_from(number).ok().and_then(|number| all.get_mut(number)) {
+            *place = Some(of.finish(&mut room));
+        }
+    }
+    all
 }
 
 /// The first rows of the audited set in a row group, of which so many are still wanted: where they
@@ -120,37 +136,43 @@ fn first_rows(
     row_context: RowContext<'_>,
     mut add: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let mut wanted = LEARN_ROWS;
+    // Rows of earlier shards are theirs to add.
+    let mut wanted = LEARN_ROWS.saturating_sub(row_context.roles.n_before());
     for g in 0..row_context.rows.n_groups() {
+        if wanted == 0 {
+            break;
+        }
         (row_context.watch.check)()?;
         let (end, found) = first_audited(&row_context.roles.read(g)?, wanted);
         add(g, end)?;
         wanted -= found;
-        if wanted == 0 {
-            break;
-        }
     }
     Ok(())
 }
 
-/// What to keep of the scores of all audited rows; `balances` are learnt where they are needed.
+/// What to keep of the scores of all audited rows; balances are learnt where they are needed. None
+/// in a shard that ends with what it learnt.
 fn keeping(
     row_context: RowContext<'_>,
     wanted: Option<ShiftSettings>,
     n: usize,
-    learn: impl FnOnce() -> Result<Vec<ScoreBalances>>,
-) -> Result<Vec<Option<ScoreKeeping>>> {
+    learn: impl FnOnce() -> Result<Option<Vec<ScoreBalances>>>,
+) -> Result<Option<Vec<Option<ScoreKeeping>>>> {
     let all = match wanted.map(ShiftSettings::seed) {
         None => vec![ScoreKeeping::Nothing; n],
         Some(Some(_)) if row_context.roles.n_audited() <= MAX_SINGLE_PEOPLE => {
             vec![ScoreKeeping::Pairs; n]
         }
-        Some(None) => learn()?.into_iter().map(ScoreKeeping::Sums).collect(),
-        Some(Some(seed)) => {
-            learn()?.into_iter().map(|balances| ScoreKeeping::Blocks(balances, seed)).collect()
+        Some(seed) => {
+            let Some(balances) = learn()? else { return Ok(None) };
+            let keep = |balances| match seed {
+                None => ScoreKeeping::Sums(balances),
+                Some(seed) => ScoreKeeping::Blocks(balances, seed),
+            };
+            balances.into_iter().map(keep).collect()
         }
     };
-    Ok(all.into_iter().map(Some).collect())
+    Ok(Some(all.into_iter().map(Some).collect()))
 }
 
 /// The counterfactuals of a label of two sides.
@@ -218,24 +240,30 @@ impl SwitchPass<'_> {
         Ok(batch.row.len() as u64)
     }
 
-    fn gather(&self, keep: &[Option<ScoreKeeping>]) -> Result<Vec<Option<GatheredSwitches>>> {
+    fn gather(&self, keep: &[Option<ScoreKeeping>]) -> Result<Vec<(u64, SwitchAccumulator)>> {
         let whole = self.context.row_groups().fold(
             || SwitchPart::new(keep.len()),
             |part, g| self.add(part, keep, g, usize::MAX),
             SwitchPart::merge,
         )?;
-        Ok(whole.finish())
+        Ok(whole.into_states())
     }
 
-    /// The balances of the first rows.
-    fn learn_balances(&self) -> Result<Vec<ScoreBalances>> {
+    /// The first rows, from which balances are estimated.
+    fn gather_first(&self) -> Result<Vec<(u64, CounterfactualCounts)>> {
         let mut part = SwitchPart::new(1);
         let pass = SwitchPass { slices: None, n_folds: 0, ..*self };
         first_rows(self.context, |g, end| {
             pass.add(&mut part, &[Some(ScoreKeeping::Nothing)], g, end).map(|_| ())
         })?;
-        let first = part.finish().into_iter().flatten().map(|of| of.counts).next();
-        Ok(vec![ScoreBalances::of(&first.unwrap_or_else(|| self.nobody(0)))])
+        let counted = finished(part.into_states(), 1).into_iter().flatten();
+        Ok((0..).zip(counted.map(|of| of.counts)).collect())
+    }
+
+    /// The balances of the first rows.
+    fn balances(&self, first: Vec<(u64, CounterfactualCounts)>) -> Vec<ScoreBalances> {
+        let first = merge_all(first.into_iter().map(|(_, counts)| counts));
+        vec![ScoreBalances::of(&first.unwrap_or_else(|| self.nobody(0)))]
     }
 }
 
@@ -261,32 +289,47 @@ pub(crate) struct CountedSet {
 }
 
 /// Counts the counterfactuals of one model, set and attribute, with score metrics where they are
-/// `wanted`; the same inside slices and folds.
+/// `wanted`; the same inside slices and folds. None in a shard, which ends with the states of a
+/// pass.
 ///
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
 pub(crate) fn count_switches(
+    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: CountInputs<'_>,
     blocks: BlockSettings,
     wanted: Option<ShiftSettings>,
     CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
-) -> Result<CountedSet> {
+) -> Result<Option<CountedSet>> {
     check_weight_total(
         row_context.rows.layout(),
         scored.counterfactuals.n_rows().max(row_context.rows.layout().n_rows),
     )?;
     let n_folds = if n_folds > 1 { n_folds } else { 0 };
     let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
-    let mut keep = keeping(row_context, wanted, 1, || pass.learn_balances())?;
+    let learn = || {
+        let first = passes.gather(ctx, ShardPass::Learn, || pass.gather_first())?;
+        Ok(first.map(|first| pass.balances(first)))
+    };
+    let Some(mut keep) = keeping(row_context, wanted, 1, learn)? else { return Ok(None) };
     let of_slice = if wanted.is_some() { ScoreKeeping::Pairs } else { ScoreKeeping::Nothing };
     let n_slices = slices.map_or(0, AttributeSlices::len);
     keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
     keep.extend(std::iter::repeat_n(Some(ScoreKeeping::Nothing), n_folds));
     let measured =
         |number: usize, people: u64| number == 0 || number <= n_slices && people >= smallest;
-    let found =
-        second(row_context, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
+    let Some(states) = passes.gather(ctx, ShardPass::Count, || pass.gather(&keep))? else {
+        return Ok(None);
+    };
+    let again = |again: &[Option<ScoreKeeping>]| {
+        let states = passes.gather(ctx, ShardPass::Shift, || pass.gather(again))?;
+        Ok(states.map(|states| finished(states, again.len())))
+    };
+    let gathered = finished(states, keep.len());
+    let Some(found) = second(row_context, wanted, gathered, measured, again)? else {
+        return Ok(None);
+    };
     let mut found = found.into_iter();
     let whole = found.next().flatten().unwrap_or_else(|| (pass.nobody(0), None));
     let slices = (0..).zip(found.by_ref().take(n_slices)).filter_map(|(slice, of)| {
@@ -295,35 +338,27 @@ pub(crate) fn count_switches(
     });
     let slices = CounterfactualSlices(slices.collect());
     let folds = found.map(|of| of.map_or_else(|| pass.nobody(1), |(counts, _)| counts)).collect();
-    // Everybody of no group at all: nothing to divide, so nothing to draw either.
+    // Nobody has a group: there is nothing to divide, and everything is known at once.
     let (whole, shift) = match (whole, wanted) {
         ((counts, None), Some(wanted)) => {
-            let evidence = shift_evidence(row_context, scored, &counts, wanted)?;
-            (counts, Some(evidence))
+            let evidence = evidence_of_nobody(row_context, pass.nobody(0), wanted)?;
+            (counts, Some(evidence.ok_or_else(other_people)?))
         }
         (whole, _) => whole,
     };
-    Ok(CountedSet { counts: CountedFolds { whole, folds }, shift, slices })
+    Ok(Some(CountedSet { counts: CountedFolds { whole, folds }, shift, slices }))
 }
 
-/// The score metrics of people who are counted already.
-///
-/// # Errors
-/// A file cannot be read, or the run is to stop.
-fn shift_evidence(
+/// The score metrics of nobody.
+fn evidence_of_nobody(
     row_context: RowContext<'_>,
-    scored: CountInputs<'_>,
-    counts: &CounterfactualCounts,
+    nobody: CounterfactualCounts,
     wanted: ShiftSettings,
-) -> Result<ShiftEvidence> {
-    let blocks = BlockSettings { seed: Seed(0), paired: false };
-    let pass = SwitchPass { context: row_context, scored, blocks, slices: None, n_folds: 0 };
-    let keep = ScoreKeeping::again(counts, wanted.seed());
-    let again = pass.gather(&[Some(keep.clone())])?.into_iter().flatten().next();
-    let again = again.unwrap_or_else(|| SwitchAccumulator::new(pass.nobody(0), &keep).finish_now());
-    draw_evidence(row_context, again, wanted)
-        .map(|(_, evidence)| evidence)?
-        .ok_or_else(other_people)
+) -> Result<Option<ShiftEvidence>> {
+    let keep = ScoreKeeping::again(&nobody, wanted.seed());
+    let nobody = SwitchAccumulator::new(nobody, &keep).finish_now();
+    let (counts, scores) = nobody.second(wanted.intervals.is_some());
+    scores.map(|scores| draw_evidence(row_context, &counts, scores, wanted)).transpose()
 }
 
 /// Two passes over the same rows saw other people: the files have changed in between.
@@ -338,49 +373,62 @@ fn other_people() -> Error {
 
 /// The score metrics of what was gathered; `again` makes another pass over those that need more
 /// than one. `measured` says whether score metrics are wanted of so many people with this number.
+/// None where `again` gives none.
 fn second(
     row_context: RowContext<'_>,
     wanted: Option<ShiftSettings>,
     gathered: Vec<Option<GatheredSwitches>>,
     measured: impl Fn(usize, u64) -> bool,
-    again: impl FnOnce(&[Option<ScoreKeeping>]) -> Result<Vec<Option<GatheredSwitches>>>,
-) -> Result<Vec<Option<CountedSwitches>>> {
+    again: impl FnOnce(&[Option<ScoreKeeping>]) -> Result<Option<Vec<Option<GatheredSwitches>>>>,
+) -> Result<Option<Vec<Option<CountedSwitches>>>> {
     let mut keep = vec![None; gathered.len()];
-    let mut found = Vec::with_capacity(gathered.len());
+    let mut scores = Vec::with_capacity(gathered.len());
+    let mut found: Vec<Option<CountedSwitches>> = Vec::with_capacity(gathered.len());
     for (number, of) in gathered.into_iter().enumerate() {
-        let Some(of) = of else {
-            found.push(None);
-            continue;
-        };
-        let Some(wanted) = wanted.filter(|_| measured(number, of.people)) else {
-            found.push(Some((of.counts, None)));
-            continue;
-        };
-        let (counts, evidence) = draw_evidence(row_context, of, wanted)?;
-        if evidence.is_none() {
-            keep[number] = Some(ScoreKeeping::again(&counts, wanted.seed()));
-        }
-        found.push(Some((counts, evidence)));
-    }
-    if let Some(wanted) = wanted.filter(|_| keep.iter().any(Option::is_some)) {
-        for (found, again) in found.iter_mut().zip(again(&keep)?) {
-            if let (Some((_, evidence)), Some(again)) = (found, again) {
-                *evidence =
-                    Some(draw_evidence(row_context, again, wanted)?.1.ok_or_else(other_people)?);
+        let people = of.as_ref().map_or(0, |of| of.people);
+        let (counts, summed) = match (of, wanted.filter(|_| measured(number, people))) {
+            (None, _) => (None, None),
+            (Some(of), None) => (Some(of.counts), None),
+            (Some(of), Some(wanted)) => {
+                let (counts, summed) = of.second(wanted.intervals.is_some());
+                if summed.is_none() {
+                    keep[number] = Some(ScoreKeeping::again(&counts, wanted.seed()));
+                }
+                (Some(counts), summed)
             }
-        }
+        };
+        found.push(counts.map(|counts| (counts, None)));
+        scores.push(summed);
     }
-    Ok(found)
+    let Some(wanted) = wanted else { return Ok(Some(found)) };
+    let mut later: Vec<Option<GatheredSwitches>> = Vec::new();
+    if keep.iter().any(Option::is_some) {
+        let Some(gathered) = again(&keep)? else { return Ok(None) };
+        later = gathered;
+    }
+    later.resize_with(found.len(), || None);
+    for ((found, scores), later) in found.iter_mut().zip(scores).zip(later) {
+        let Some((counts, evidence)) = found else { continue };
+        *evidence = match (scores, later) {
+            (Some(scores), _) => Some(draw_evidence(row_context, counts, scores, wanted)?),
+            (None, None) => None,
+            (None, Some(later)) => {
+                let (counts, scores) = later.second(wanted.intervals.is_some());
+                let scores = scores.ok_or_else(other_people)?;
+                Some(draw_evidence(row_context, &counts, scores, wanted)?)
+            }
+        };
+    }
+    Ok(Some(found))
 }
 
-/// Counts, and the score metrics with their intervals where one pass was enough.
+/// Score metrics with their intervals.
 fn draw_evidence(
     row_context: RowContext<'_>,
-    gathered: GatheredSwitches,
+    counts: &CounterfactualCounts,
+    (second, scores): (ShiftPass, GatheredScores),
     wanted: ShiftSettings,
-) -> Result<CountedSwitches> {
-    let (counts, found) = gathered.second(wanted.intervals.is_some());
-    let Some((second, scores)) = found else { return Ok((counts, None)) };
+) -> Result<ShiftEvidence> {
     let intervals = wanted
         .intervals
         .map(|wanted| {
@@ -392,10 +440,10 @@ fn draw_evidence(
                     ShiftBootstrap::of_blocks(blocks, &second, wanted.seed)
                 }
             };
-            draw(row_context, &redraw, &counts, wanted.level)
+            draw(row_context, &redraw, counts, wanted.level)
         })
         .transpose()?;
-    Ok((counts, Some(ShiftEvidence { second, intervals })))
+    Ok(ShiftEvidence { second, intervals })
 }
 
 fn draw(
@@ -487,7 +535,7 @@ impl ClassSwitchPass<'_> {
                 whole.one_vs_rest.merge(part.one_vs_rest);
             },
         )?;
-        Ok((whole.counts, whole.one_vs_rest.finish()))
+        Ok((whole.counts, finished(whole.one_vs_rest.into_states(), self.n_classes)))
     }
 
     /// The balances of the first rows, class by class.
@@ -498,7 +546,8 @@ impl ClassSwitchPass<'_> {
         let of_class = |of: Option<GatheredSwitches>| {
             ScoreBalances::of(&of.map_or_else(|| self.nobody(), |of| of.counts))
         };
-        Ok(part.one_vs_rest.finish().into_iter().map(of_class).collect())
+        let first = finished(part.one_vs_rest.into_states(), self.n_classes);
+        Ok(first.into_iter().map(of_class).collect())
     }
 }
 
@@ -516,20 +565,16 @@ pub(crate) fn count_class_switches(
     check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let n_classes = layout.label.as_ref().map_or(0, |label| label.classes.len());
     let pass = ClassSwitchPass { context: row_context, scored, seed, n_classes };
-    let keep = keeping(row_context, wanted, n_classes, || pass.learn_balances())?;
-    let (counts, gathered) = pass.gather(&keep)?;
-    let again = |keep: &[Option<ScoreKeeping>]| pass.gather(keep).map(|(_, again)| again);
-    let found = second(row_context, wanted, gathered, |_, _| true, again)?;
+    let keep = keeping(row_context, wanted, n_classes, || pass.learn_balances().map(Some))?;
+    let (counts, gathered) = pass.gather(&keep.unwrap_or_default())?;
+    let again = |keep: &[Option<ScoreKeeping>]| pass.gather(keep).map(|(_, again)| Some(again));
+    let found = second(row_context, wanted, gathered, |_, _| true, again)?.unwrap_or_default();
     let (mut one_vs_rest, mut evidence) = (Vec::new(), Vec::new());
     for of in found {
         let (counts, shift) = of.unwrap_or_else(|| (pass.nobody(), None));
         // Of nobody everything is known at once.
         let shift = match (shift, wanted) {
-            (None, Some(wanted)) => {
-                let keep = ScoreKeeping::again(&counts, wanted.seed());
-                let nobody = SwitchAccumulator::new(pass.nobody(), &keep).finish_now();
-                draw_evidence(row_context, nobody, wanted)?.1
-            }
+            (None, Some(wanted)) => evidence_of_nobody(row_context, pass.nobody(), wanted)?,
             (shift, _) => shift,
         };
         one_vs_rest.push(counts);

@@ -21,7 +21,7 @@ use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::params::MissingRule;
-use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
@@ -33,7 +33,7 @@ use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::placebo::{PlaceboInputs, PlaceboModel};
-use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
+use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::kinds::{
     FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
@@ -44,6 +44,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -178,29 +179,51 @@ impl<'a> SetInputs<'a> {
         }
     }
 
-    /// Writes the counterfactuals of the audited rows of a context; `learnt` gets the number of
-    /// references.
+    /// Writes the counterfactuals of the audited rows of a context, and what followed of all rows;
+    /// `learnt` gets the number of references.
     pub(crate) fn generate(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
+        passes: StagePasses<'_>,
         learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
     ) -> Result<()> {
+        let (layout, position) = (row_context.rows.layout(), self.applied.position);
+        let basis = self.learning_reference(ctx, row_context)?;
+        let knobs = self.applied.block.knobs();
+        let learnt = knobs.map(|knobs| learnt(knobs, basis.n_folds())).transpose()?;
+        let learnt = learnt.unwrap_or_default();
+        let mut untaught: Vec<usize> =
+            learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
+        untaught.sort_unstable();
+        untaught.dedup();
+        let write = || self.generate_rows(ctx, row_context, &basis, learnt);
+        let Some(sums) = passes.map(ctx, ShardPass::Count, write)? else { return Ok(()) };
+        if !passes.reads_rows() {
+            let (n_rows, follows) = (sums.n_rows, sums.follows);
+            let keys = NaiveKeys { attribute: position, n_rows, follows };
+            keys.write(ctx.out())?;
+        }
+        rows::write_effects(layout, position, &sums, &untaught, ctx.out())
+    }
+
+    /// Writes the counterfactuals of the audited rows that are here.
+    fn generate_rows(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        basis: &LearningReference<'_>,
+        learnt: Vec<Box<dyn LearntStrategy>>,
+    ) -> Result<GenerationSums> {
         let (plan, applied) = (self.plan, &self.applied);
         // Of a set that depends on graphs only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());
-        let (basis, classes) =
-            (self.learning_reference(ctx, row_context)?, self.row_classes(ctx, row_context)?);
-        let mut untaught = Vec::new();
+        let classes = self.row_classes(ctx, row_context)?;
         let generators = match knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
-            Some(knobs) => {
-                let learnt = learnt(knobs, basis.n_folds())?;
-                untaught = learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
-                untaught.sort_unstable();
-                untaught.dedup();
+            Some(_) => {
                 check_classes(row_context, &classes, &learnt, applied.position)
                     .map_err(|e| plan.with_set_place(e, applied))?;
                 let needs_class = learnt.iter().any(|l| l.condition() == Conditioning::Class);
@@ -212,7 +235,7 @@ impl<'a> SetInputs<'a> {
                 let made = GeneratorInputs {
                     external: external.map_err(|e| plan.with_set_place(e, applied))?,
                     context: row_context,
-                    reference: &basis,
+                    reference: basis,
                     classes: &classes,
                     position: applied.position,
                     seed: plan.job.run.seed,
@@ -228,7 +251,7 @@ impl<'a> SetInputs<'a> {
             }
         };
         let write_backs = if with_features {
-            rows::write_backs(row_context, &basis, applied.position)?
+            rows::write_backs(row_context, basis, applied.position)?
         } else {
             Vec::new()
         };
@@ -243,7 +266,6 @@ impl<'a> SetInputs<'a> {
                 && plan.job.experiments.is_empty()
                 && write_backs.iter().all(WriteBack::is_empty),
             judged: knobs.is_some(),
-            untaught: &untaught,
         };
         rows::generate(row_context, &making, ctx.out())
     }
@@ -360,15 +382,18 @@ impl Stage for GenerateStage {
         if knobs.is_some_and(|knobs| knobs.matches_samples()) {
             b.seed();
         }
+        let passes = b.row_passes();
         work(move |ctx| {
             of_set.rows().with(ctx, 1, |row_context| {
                 if learnt_in.is_none() {
                     plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
                 }
-                of_set.generate(ctx, row_context, |knobs, n_folds| match (&fit, learnt_in) {
-                    (None, _) => Ok(Vec::new()),
-                    (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
-                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
+                of_set.generate(ctx, row_context, passes, |knobs, n_folds| {
+                    match (&fit, learnt_in) {
+                        (None, _) => Ok(Vec::new()),
+                        (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
+                        (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
+                    }
                 })
             })
         })

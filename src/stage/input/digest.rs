@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::hash::sha256;
@@ -41,11 +41,50 @@ struct RememberedDigest {
     sha256: String,
 }
 
+/// A file as a plan in shards has seen it. Other machines see the same file by another device and
+/// inode, so size and last write tell whether it is the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlannedFile {
+    path: String,
+    bytes: u64,
+    /// In seconds and nanoseconds.
+    written: (i64, i64),
+    sha256: String,
+}
+
+impl PlannedFile {
+    /// A file that has this hash.
+    pub(crate) fn new(stamp: &FileStamp, sha256: &str) -> Self {
+        PlannedFile {
+            path: stamp.path().to_string_lossy().into_owned(),
+            bytes: stamp.bytes(),
+            written: stamp.written(),
+            sha256: sha256.to_owned(),
+        }
+    }
+
+    /// Its hash, where the file is still the one that was planned.
+    fn digest(&self, path: &Path) -> Result<FileDigest> {
+        let stamp = FileStamp::of(path)?;
+        if (stamp.bytes(), stamp.written()) == (self.bytes, self.written) {
+            return Ok(FileDigest { stamp, sha256: self.sha256.clone(), new: None });
+        }
+        let what =
+            format!("`{}` was replaced or written to after the plan was made", path.display());
+        let hint = "plan again once the file is whole and stays; copies of a file must keep its \
+                    time of writing, as `cp -p` does";
+        Err(Fault::new("input-changed", what).in_file(path).hint(hint).into())
+    }
+}
+
 /// The remembered hashes, and those of this run that are worth remembering.
 #[derive(Debug, Default)]
 pub(crate) struct InputDigests {
     known: DigestList,
     new: DigestList,
+    /// Of a run in shards the files of its plan, by path.
+    planned: BTreeMap<String, PlannedFile>,
 }
 
 /// The hash of a file.
@@ -63,7 +102,13 @@ impl InputDigests {
     /// What a cache remembers; nothing where all is to be hashed again.
     pub(crate) fn load(cache: &StoreView, rehash: bool) -> Self {
         let text = if rehash { None } else { cache.note(DIGESTS) };
-        InputDigests { known: parse(text), new: DigestList::new() }
+        InputDigests { known: parse(text), ..InputDigests::default() }
+    }
+
+    /// The hashes that a plan in shards holds: no file of it is read again to be hashed.
+    pub(crate) fn planned(files: &[PlannedFile]) -> Self {
+        let planned = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
+        InputDigests { planned, ..InputDigests::default() }
     }
 
     /// The hash of a file: remembered, or computed.
@@ -72,6 +117,9 @@ impl InputDigests {
     /// The file cannot be read or changes meanwhile, or the run is to stop.
     pub(super) fn of(&self, path: &Path, cancel: &CancelFlag) -> Result<FileDigest> {
         cancel.check()?;
+        if let Some(planned) = self.planned.get(path.to_string_lossy().as_ref()) {
+            return planned.digest(path);
+        }
         self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
     }
 
@@ -181,7 +229,7 @@ mod tests {
             let name = self.file().canonicalize().unwrap().into_os_string().into_string().unwrap();
             let digest = RememberedDigest { state, sha256: "planted".to_owned() };
             let new = DigestList::from([(name, digest)]);
-            InputDigests { known: DigestList::new(), new }.save(&self.store);
+            InputDigests { new, ..InputDigests::default() }.save(&self.store);
         }
 
         fn digests(&self) -> InputDigests {
@@ -290,7 +338,7 @@ mod tests {
                         let digest =
                             RememberedDigest { state: state.clone(), sha256: turn.to_string() };
                         let new = DigestList::from([(name.clone(), digest)]);
-                        InputDigests { known: DigestList::new(), new }.save(&store);
+                        InputDigests { new, ..InputDigests::default() }.save(&store);
                     }
                 });
             }

@@ -40,7 +40,8 @@ use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::join::RecheckSample;
+use crate::stage::score::join::{JoinedScores, RecheckSample};
+use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -106,8 +107,11 @@ impl StagePlan<'_> {
         row_context: RowContext<'_>,
         attribute: usize,
     ) -> Result<Option<RecheckSample>> {
-        let draw = |share| {
-            RecheckSample::draw(row_context, Some(attribute), self.job.run.seed.0, share, 1)
+        let seed = self.job.run.seed.0;
+        let draw = |share| match self.share {
+            RowShare::All => RecheckSample::draw(row_context, Some(attribute), seed, share, 1),
+            // Of rows in shards the share draws some, unless they are very few.
+            RowShare::Shard(_) | RowShare::Merged(_) => Ok(RecheckSample::by_share(seed, share)),
         };
         recheck_share(self.job).map(draw).transpose()
     }
@@ -126,22 +130,26 @@ impl Stage for RequestStage {
     const FIELDS: &'static [UnitField] = &[UnitField::Set];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let rows = RowInputs::of_job(b)?;
+        let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
         if unit.set.is_empty() {
             return work(move |ctx| {
-                rows.with(ctx, 1, |row_context| write_factual_request(ctx, row_context))
+                rows.with(ctx, 1, |row_context| write_factual_request(ctx, passes, row_context))
             });
         }
         let sources = RequestSources::need(b, &unit.set)?;
         work(move |ctx| {
             rows.with(ctx, 1, |row_context| {
-                write_request(ctx, row_context, &sources.open(ctx, row_context)?)
+                write_request(ctx, passes, row_context, &sources.open(ctx, row_context)?)
             })
         })
     }
 }
 
-fn write_factual_request(ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
+fn write_factual_request(
+    ctx: &StageContext<'_>,
+    passes: StagePasses<'_>,
+    row_context: RowContext<'_>,
+) -> Result<()> {
     let layout = row_context.rows.layout();
     let add = |sum: &mut ContentHash, g: usize| {
         let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
@@ -150,7 +158,8 @@ fn write_factual_request(ctx: &StageContext<'_>, row_context: RowContext<'_>) ->
         sum.merge(hash_of(layout, &people, &audited, |i| row_hash(people.row_key[i], 0)));
         Ok(n as u64)
     };
-    let sum = row_context.row_groups().fold(ContentHash::default, add, ContentHash::merge)?;
+    let gather = || row_context.row_groups().gather(ContentHash::default, add);
+    let Some(sum) = passes.map(ctx, ShardPass::Count, gather)? else { return Ok(()) };
     let mut digest = RequestDigest::new(layout);
     digest.rows(&sum);
     let (id, rows) = (digest.finish(), sum.n_rows());
@@ -159,6 +168,7 @@ fn write_factual_request(ctx: &StageContext<'_>, row_context: RowContext<'_>) ->
 
 fn write_request(
     ctx: &StageContext<'_>,
+    passes: StagePasses<'_>,
     row_context: RowContext<'_>,
     sources: &[RequestSource],
 ) -> Result<()> {
@@ -181,10 +191,16 @@ fn write_request(
         let sums = whole.iter_mut().flatten().zip(part.into_iter().flatten());
         sums.for_each(|(whole, part)| whole.merge(part));
     };
-    let sums = row_context.row_groups().fold(empty, add, merge)?;
+    let gather = || {
+        let sums = row_context.row_groups().fold(empty, add, merge)?;
+        Ok((0..).zip(sums.into_iter().flatten()).collect())
+    };
+    let Some(sums) = passes.maps(ctx, ShardPass::Count, gather)? else { return Ok(()) };
+    let sums: Vec<ContentHash> = sums.into_iter().map(|(_, sum)| sum).collect();
     let mut digest = RequestDigest::new(layout);
     let (mut rows, mut n_again) = (0, 0);
-    for ([made, again], source) in sums.iter().zip(sources) {
+    for (sums, source) in sums.chunks(2).zip(sources) {
+        let [made, again] = sums else { continue };
         let attribute = &layout.attributes[source.attribute];
         digest.text(&attribute.name);
         if source.counterfactuals.is_naive_view() {
@@ -327,14 +343,22 @@ impl<'a> ScoreAnswers<'a> {
         Ok(Some(ScoreAnswers { path, sha256, of: folder_of(set), sets, request }))
     }
 
-    /// Joins the file by `join`; refuses one that answers another request.
-    pub(crate) fn join<T>(
+    /// Joins the file by `join`; refuses one that answers another request. None in a shard, which
+    /// knows only its own rows.
+    pub(crate) fn join(
         &self,
         plan: &StagePlan<'_>,
-        ctx: &StageContext<'_>,
+        (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
         file: &KeyedFile,
-        join: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+        join: impl FnOnce() -> Result<JoinedScores>,
+    ) -> Result<Option<JoinedScores>> {
+        if passes.is_shard() {
+            return passes.map(ctx, ShardPass::Count, join);
+        }
+        let merged = || passes.map(ctx, ShardPass::Count, || Ok(JoinedScores::default()));
+        if !passes.reads_rows() && merged()?.is_none() {
+            return Ok(None);
+        }
         let asked = self.request.open(ctx)?.id;
         let named = file.request()?;
         let refuse = |found: String, hint: &str| {
@@ -366,7 +390,10 @@ impl<'a> ScoreAnswers<'a> {
                 }
             }
         }
-        let joined = join()?;
+        let Some(joined) = passes.map(ctx, ShardPass::Count, join)? else { return Ok(None) };
+        if !passes.reads_rows() && joined.entries != file.n_rows() {
+            return Err(leftover_fault(file, joined.entries).into());
+        }
         if named.is_none() {
             plan.memory.remember(self.sha256, [&self.of, &asked])?;
         }
@@ -374,8 +401,19 @@ impl<'a> ScoreAnswers<'a> {
             &ctx.out().join(ANSWER),
             &ScoreAnswer { request: asked, named: named.is_some() },
         )?;
-        Ok(joined)
+        Ok(Some(joined))
     }
+}
+
+/// A file of scores that holds more than all shards have asked for.
+fn leftover_fault(file: &KeyedFile, entries: u64) -> Fault {
+    let what = format!(
+        "the file has {} entries, and the rows of all shards ask for {entries} of them",
+        file.n_rows()
+    );
+    let hint = "the others name rows that the data do not have, or name a row twice; run the job \
+                without shards on a part of the rows to see which";
+    Fault::new("unknown-key", what).in_file(file.path()).hint(hint)
 }
 
 /// The files of scores, with the stages that say what they answer, to be opened.

@@ -69,6 +69,16 @@ impl FileStamp {
         Ok(FileStamp { path: path.to_path_buf(), state: FileState::of(path)? })
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// When it was last written to, in seconds and nanoseconds.
+    pub(super) fn written(&self) -> (i64, i64) {
+        self.state.written
+    }
+
     /// Size of the file in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.state.bytes

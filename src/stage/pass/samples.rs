@@ -18,6 +18,7 @@ use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
+use crate::stage::score::join::{JoinedScores, RecheckResult};
 
 const GROUPS: usize = 3;
 const CLASSES: usize = 3;
@@ -59,6 +60,18 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
         ScoredCounterfactual { to, predicted: score.map(|score| score >= 0.5), score }
     };
     (0..groups).filter(|&to| to != own).map(moved).collect()
+}
+
+impl SampleState for JoinedScores {
+    fn sample(_: u64) -> Self {
+        JoinedScores::default()
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let (rows, differ) = (row % 2, row % 3 / 2);
+        let again = RecheckResult { rows, differ, largest: share(row, 1), switches: None };
+        self.merge(JoinedScores { entries: 1 + row % 4, again });
+    }
 }
 
 impl SampleState for FactualCounts {

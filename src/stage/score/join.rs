@@ -20,6 +20,7 @@ use crate::data::rows::aligned::{
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
+use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::SelfSwitchWords;
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
@@ -80,8 +81,24 @@ impl RecheckSample {
         })
     }
 
-    fn hash(&self, row_key: u64) -> u64 {
+    /// Those that the share draws alone.
+    pub(crate) fn by_share(seed: u64, share: f64) -> Self {
+        RecheckSample { seed, share, lowest: 0 }
+    }
+
+    /// By what a row is drawn.
+    pub(crate) fn hash(&self, row_key: u64) -> u64 {
         h(self.seed, row_key, RECHECK_STREAM)
+    }
+
+    /// Whether the share draws a row with this hash.
+    pub(crate) fn share_draws(&self, hash: u64) -> bool {
+        u01(hash) < self.share
+    }
+
+    /// Whether it has one of the lowest hashes.
+    pub(crate) fn is_among_lowest(&self, hash: u64) -> bool {
+        hash <= self.lowest
     }
 
     /// The rows of a row group that are scored again, in order.
@@ -91,7 +108,7 @@ impl RecheckSample {
         roles: &RowRoles,
         attribute: Option<usize>,
     ) -> Vec<usize> {
-        let drawn = |hash: u64| u01(hash) < self.share || hash <= self.lowest;
+        let drawn = |hash: u64| self.share_draws(hash) || self.is_among_lowest(hash);
         (0..batch.row.len())
             .filter(|&i| eligible(batch, roles, attribute, i) && drawn(self.hash(batch.row_key[i])))
             .collect()
@@ -129,6 +146,13 @@ pub(crate) struct RecheckResult {
 }
 
 impl RecheckResult {
+    /// Adds the comparison of other rows.
+    pub(crate) fn add(&mut self, other: &RecheckResult) {
+        self.rows += other.rows;
+        self.differ += other.differ;
+        self.largest = self.largest.max(other.largest);
+    }
+
     /// Of two comparisons of the same rows the worse.
     pub(crate) fn worse(self, other: RecheckResult) -> Self {
         RecheckResult {
@@ -153,6 +177,22 @@ impl RecheckResult {
             self.differ += u64::from(differs);
             self.largest = self.largest.max(difference);
         }
+    }
+}
+
+/// What joining a file of scores gave.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct JoinedScores {
+    /// Entries of the file that some row asks for.
+    pub(crate) entries: u64,
+    /// Rows that were scored again.
+    pub(crate) again: RecheckResult,
+}
+
+impl Accumulator for JoinedScores {
+    fn merge(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.again.add(&other.again);
     }
 }
 
@@ -224,6 +264,9 @@ struct AlignedScores<'a> {
     taken: usize,
     /// Whether no entry out of the ordinary was met.
     is_ordinary: bool,
+    /// Whether the first wanted key is still to be looked for: of a shard, whose entries stand
+    /// somewhere in the file.
+    seeks: bool,
 }
 
 impl<'a> AlignedScores<'a> {
@@ -235,7 +278,33 @@ impl<'a> AlignedScores<'a> {
             ready: VecDeque::new(),
             taken: 0,
             is_ordinary: true,
+            seeks: context.rows.are_of_shard(),
         }
+    }
+
+    /// Goes to the first entry of a row: keys rise through the file, so a few row groups tell where
+    /// it is.
+    fn seek(&mut self, row_key: u64) -> Result<()> {
+        let (mut from, mut to) = (0, self.file.n_groups());
+        while to - from > 1 {
+            let middle = from + (to - from) / 2;
+            let first = self.file.score_columns(middle)?.and_then(|c| c.row_key.first().copied());
+            if first.is_some_and(|first| first < row_key) { from = middle } else { to = middle }
+        }
+        self.next_group = from;
+        loop {
+            let step = self.front()?.map(|(found, taken)| {
+                let rest = &found.row_key[taken..];
+                let before = rest.iter().take_while(|&&key| key < row_key).count();
+                (before, before < rest.len())
+            });
+            let Some((before, is_there)) = step else { break };
+            self.taken += before;
+            if is_there {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Entries that are decoded and not taken; none at the end of the file, and none where an entry
@@ -270,6 +339,10 @@ impl<'a> AlignedScores<'a> {
 
     /// Appends the scores of a row group; false where its keys are not the next entries.
     fn take(&mut self, wanted: &WantedGroup, scores: &mut Vec<f64>) -> Result<bool> {
+        if let Some(&first) = wanted.row_key.first().filter(|_| self.seeks) {
+            self.seeks = false;
+            self.seek(first)?;
+        }
         while scores.len() < wanted.len() {
             let k = scores.len();
             let Some((found, first)) = self.front()? else { return Ok(false) };
@@ -318,7 +391,11 @@ impl From<Error> for JoinStop {
 /// # Errors
 /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, the disk refuses, the run is to
 /// stop.
-pub(crate) fn join_rows(row_context: RowContext<'_>, file: &KeyedFile, out: &Path) -> Result<()> {
+pub(crate) fn join_rows(
+    row_context: RowContext<'_>,
+    file: &KeyedFile,
+    out: &Path,
+) -> Result<JoinedScores> {
     let key = |batch: &PreparedBatch, i: usize| ScoreKey {
         row_key: batch.row_key[i],
         to_group: 0,
@@ -347,7 +424,7 @@ pub(crate) fn join_rows(row_context: RowContext<'_>, file: &KeyedFile, out: &Pat
         Ok((0..batch.row.len()).map(|i| (key(&batch, i), left(i))).collect())
     };
     let join = ScoreFileJoin { context: row_context, file, attribute: None, tolerance: None };
-    join.run(out, read, known).map(|_| ())
+    join.run(out, read, known)
 }
 
 /// Joins a file of counterfactual scores to the counterfactuals of one set and attribute.
@@ -361,7 +438,7 @@ pub(crate) fn join_counterfactuals(
     attribute: usize,
     recheck: Option<RecheckAgainst<'_>>,
     out: &Path,
-) -> Result<RecheckResult> {
+) -> Result<JoinedScores> {
     let of_row = |batch: &PreparedBatch, row: usize| {
         let own = batch.groups[attribute][row];
         WantedKey {
@@ -506,16 +583,22 @@ impl ScoreFileJoin<'_> {
         out: &Path,
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
         known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
-    ) -> Result<RecheckResult> {
+    ) -> Result<JoinedScores> {
         let mut compared = RecheckTally::default();
         match self.join_aligned(out, &read, &mut compared) {
-            Ok(()) => {
+            Ok(entries) => {
                 if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
                     return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
                 }
-                Ok(compared.result)
+                Ok(JoinedScores { entries, again: compared.result })
             }
             Err(JoinStop::Failed(error)) => Err(error),
+            Err(JoinStop::NotAligned) if self.context.rows.are_of_shard() => {
+                let what = "the file does not hold the keys of the rows of a shard in their order";
+                let hint = "sort the file by row_id, then in the order of the rows to score, and \
+                            let it hold every row that is asked for; without shards any order does";
+                Err(Fault::new("unsorted-scores", what).in_file(self.file.path()).hint(hint).into())
+            }
             Err(JoinStop::NotAligned) => self.join_by_key(out, read, known),
         }
     }
@@ -539,10 +622,11 @@ impl ScoreFileJoin<'_> {
         out: &Path,
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
         compared: &mut RecheckTally,
-    ) -> Result<(), JoinStop> {
+    ) -> Result<u64, JoinStop> {
         let RowContext { rows, workers, watch, .. } = self.context;
         let (encoder, mut writer) = create_scores(out)?;
         let mut file = AlignedScores::new(self.file, self.context);
+        let mut entries = 0;
         workers.map(
             rows.n_groups(),
             |g| {
@@ -554,6 +638,7 @@ impl ScoreFileJoin<'_> {
                 if !file.take(&group, &mut found)? {
                     return Err(JoinStop::NotAligned);
                 }
+                entries += group.len() as u64;
                 if !group.to.is_empty() {
                     let mut scores = vec![f64::NAN; group.n_scores];
                     for (k, (&to, &score)) in group.to.iter().zip(&found).enumerate() {
@@ -568,10 +653,12 @@ impl ScoreFileJoin<'_> {
                 Ok(writer.append(encoder.encode(&found)?)?)
             },
         )?;
-        if !file.is_at_end()? {
+        // What a shard leaves is for the others, and counted when all are merged.
+        if !rows.are_of_shard() && !file.is_at_end()? {
             return Err(JoinStop::NotAligned);
         }
-        Ok(writer.finish()?)
+        writer.finish()?;
+        Ok(entries)
     }
 
     /// Joins a file in any order.
@@ -580,7 +667,7 @@ impl ScoreFileJoin<'_> {
         out: &Path,
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
         known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
-    ) -> Result<RecheckResult> {
+    ) -> Result<JoinedScores> {
         let (encoder, mut writer) = create_scores(out)?;
         let mut join = ScoreJoin::new(self.file);
         let (mut n_wanted, mut lacking, mut compared) =
@@ -653,7 +740,7 @@ impl ScoreFileJoin<'_> {
             return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
         }
         writer.finish()?;
-        Ok(compared.result)
+        Ok(JoinedScores { entries: n_wanted, again: compared.result })
     }
 
     /// The row's id as the user's data have it.

@@ -30,8 +30,9 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
-use crate::stage::score::join::{RecheckAgainst, RecheckResult};
+use crate::stage::score::join::{JoinedScores, RecheckAgainst, RecheckResult};
 use crate::stage::score::rows::{carried_column, check_carried, score_rows};
+use crate::stage::sharding::share::StagePasses;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -117,7 +118,11 @@ impl Stage for ScoreStage {
             }
         };
         let passes = plan.n_classes().unwrap_or(1) as u64;
+        let share = b.row_passes();
         work(move |ctx| {
+            if !share.reads_rows() {
+                return Ok(());
+            }
             let passes = if asked.call().is_some() { 1 } else { passes };
             rows.with(ctx, passes, |row_context| {
                 let layout = row_context.rows.layout();
@@ -169,10 +174,14 @@ fn plan_made_elsewhere<'a>(
         }
     }
     let passes = plan.n_classes().unwrap_or(1) as u64;
+    let share = b.row_passes();
     let Some(applied) = applied else {
         return work(move |ctx| {
+            if !share.reads_rows() && answer.is_none() {
+                return Ok(());
+            }
             rows.with(ctx, passes, |row_context| {
-                factual_scores((plan, scale), ctx, row_context, scores, answer.as_ref())
+                factual_scores((plan, scale), (ctx, share), row_context, scores, answer.as_ref())
                     .map_err(|e| plan.with_model_place(e, &place("factual")))
             })
         });
@@ -189,7 +198,8 @@ fn plan_made_elsewhere<'a>(
     };
     let decided = model.decided_column().map(ColumnName::as_str);
     let made = b.need::<GenerateStage>(unit)?;
-    let joined = JoinedSet { plan, scale, decided, answer, file, again, made, applied };
+    let joined =
+        JoinedSet { plan, scale, decided, answer, file, again, made, applied, passes: share };
     work(move |ctx| {
         rows.with(ctx, passes, |row_context| {
             joined
@@ -210,7 +220,7 @@ fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBu
 
 fn factual_scores(
     (plan, scale): (&StagePlan<'_>, ScoreScale),
-    ctx: &StageContext<'_>,
+    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scores: &job::ScoresBlock,
     answer: Option<&ScoreAnswers<'_>>,
@@ -234,15 +244,16 @@ fn factual_scores(
         KeyedFile::open(answer.path, column, layout.row_id, None, &layout.attributes, values)
     };
     let Some(first) = columns.first() else { return Ok(()) };
-    answer.join(plan, ctx, &open(first.as_str())?, || {
-        columns.iter().enumerate().try_for_each(|(class, column)| {
-            join::join_rows(
-                row_context,
-                &open(column.as_str())?,
-                &score_folder(plan, ctx.out(), class)?,
-            )
-        })
-    })
+    let join = || {
+        let mut joined = JoinedScores::default();
+        for (class, column) in columns.iter().enumerate() {
+            let folder = score_folder(plan, ctx.out(), class)?;
+            // The same rows for every class.
+            joined = join::join_rows(row_context, &open(column.as_str())?, &folder)?;
+        }
+        Ok(joined)
+    };
+    answer.join(plan, (ctx, passes), &open(first.as_str())?, join).map(|_| ())
 }
 
 /// Scores of the counterfactuals of a set, in a file written elsewhere.
@@ -257,6 +268,7 @@ struct JoinedSet<'a> {
     again: Option<(StageInput<ScoreStage>, f64)>,
     made: StageInput<GenerateStage>,
     applied: AppliedSet<'a>,
+    passes: StagePasses<'a>,
 }
 
 impl JoinedSet<'_> {
@@ -308,15 +320,18 @@ impl JoinedSet<'_> {
             )
         };
         let Some(first) = columns.first() else { return Ok(()) };
-        let rechecked = self.answer.join(plan, ctx, &open(first.as_str())?, || {
-            columns.iter().enumerate().try_fold(RecheckResult::default(), |all, (class, column)| {
-                let one = join(class, column.as_str())?;
+        let join_all = || {
+            columns.iter().enumerate().try_fold(JoinedScores::default(), |all, (class, column)| {
+                let mut one = join(class, column.as_str())?;
                 // The same rows for every class.
-                Ok(RecheckResult { largest: all.largest.max(one.largest), ..one })
+                one.again.largest = one.again.largest.max(all.again.largest);
+                Ok(one)
             })
-        })?;
-        if self.again.is_some() {
-            files::write_json(&ctx.out().join(join::RECHECKED), &rechecked)?;
+        };
+        let of = (ctx, self.passes);
+        let joined = self.answer.join(plan, of, &open(first.as_str())?, join_all)?;
+        if let Some(joined) = joined.filter(|_| self.again.is_some()) {
+            files::write_json(&ctx.out().join(join::RECHECKED), &joined.again)?;
         }
         Ok(())
     }

@@ -4,9 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::FeatureRows;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
+use crate::exec::accumulator::Accumulator;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{Manifest, NoiseFloor, RecheckWords, SelfSwitchWords};
 use crate::job::ModelBlock;
@@ -21,6 +24,7 @@ use crate::stage::rule::RuleInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 use crate::stage::score::rows::score_by_fold;
+use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -64,42 +68,117 @@ impl Stage for RecheckStage {
         let tolerance = RECHECK_TOLERANCE * plan.score_scale(model).width();
         let (share, repeats) =
             again.map_or((RECHECK_SHARE, 1), |again| (again.share.get(), again.repeats.get()));
+        let passes = b.row_passes();
         work(move |ctx| {
             rows.with(ctx, repeats, |row_context| {
-                let again =
-                    RecheckSample::draw(row_context, None, seed.0, share, RECHECK_AT_LEAST)?;
-                let rule = rule.as_ref().map(|rule| rule.open(ctx, row_context)).transpose()?;
-                let first = first.open(ctx, row_context)?;
-                let mut record = AnswerRecord::new(row_context, &first, rule, tolerance);
-                for _ in 0..repeats {
-                    let mut found = RecheckResult::default();
-                    match asked.call() {
-                        Some(call) => {
-                            let mut group = 0;
-                            call.score_into(
-                                ctx,
-                                row_context,
-                                CommandRows::Recheck(&again),
-                                asked.trained(ctx),
-                                &mut |scores| {
-                                    let rows = drawn_rows(row_context, &again, group)?;
-                                    record.take(group, &rows, &scores, &mut found)?;
-                                    group += 1;
-                                    Ok(())
-                                },
-                            )?;
-                        }
-                        None => {
-                            let scorers = asked.scorers(ctx, row_context.rows.layout())?;
-                            score_again(row_context, &again, &scorers, &mut record, &mut found)?;
+                let ask = || {
+                    let again =
+                        RecheckSample::draw(row_context, None, seed.0, share, RECHECK_AT_LEAST)?;
+                    let rule = rule.as_ref().map(|rule| rule.open(ctx, row_context)).transpose()?;
+                    let first = first.open(ctx, row_context)?;
+                    let mut record =
+                        AnswerRecord::new(row_context, (&first, &again), rule, tolerance);
+                    for _ in 0..repeats {
+                        record.begin_repeat();
+                        match asked.call() {
+                            Some(call) => {
+                                let mut group = 0;
+                                call.score_into(
+                                    ctx,
+                                    row_context,
+                                    CommandRows::Recheck(&again),
+                                    asked.trained(ctx),
+                                    &mut |scores| {
+                                        let rows = drawn_rows(row_context, &again, group)?;
+                                        record.take(group, &rows, &scores)?;
+                                        group += 1;
+                                        Ok(())
+                                    },
+                                )?;
+                            }
+                            None => {
+                                let scorers = asked.scorers(ctx, row_context.rows.layout())?;
+                                score_again(row_context, &again, &scorers, &mut record)?;
+                            }
                         }
                     }
-                    record.found = record.found.worse(found);
-                }
+                    record.finish(repeats)
+                };
+                let Some(answers) = passes.map(ctx, ShardPass::Count, ask)? else { return Ok(()) };
                 let z = z_of_level(plan.job.metrics.interval.level.get());
-                files::write_json(&ctx.out().join(RECHECKED), &record.result(repeats, z))
+                let found = answers.result(rule.is_some().then_some(repeats), z);
+                files::write_json(&ctx.out().join(RECHECKED), &found)
             })
         })
+    }
+}
+
+/// The answers about one row in all repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct AnsweredRow {
+    /// By what the row is drawn.
+    hash: u64,
+    /// By repeat, the comparison with the first answer.
+    compared: Vec<RecheckResult>,
+    /// How many answers are positive; none where one is not a decision.
+    positive: Option<u64>,
+}
+
+/// What asking again gave about some rows: about those that the share draws together, and about
+/// those with the lowest hashes one by one, because these count where the share draws too few.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct RepeatedAnswers {
+    /// By repeat, the comparison with the first answers.
+    drawn: Vec<RecheckResult>,
+    /// How often decisions about these rows switch.
+    switches: SelfSwitchSums,
+    /// At most [`RECHECK_AT_LEAST`], in the order of the hashes.
+    lowest: Vec<AnsweredRow>,
+}
+
+impl RepeatedAnswers {
+    /// What came of all repeats; `repeats` where the job asks how often decisions switch.
+    fn result(mut self, repeats: Option<u64>, z: f64) -> RecheckResult {
+        let n_drawn = self.drawn.first().map_or(0, |of| of.rows);
+        if n_drawn < RECHECK_AT_LEAST as u64 {
+            // All rows that the share draws are among the lowest then.
+            (self.drawn, self.switches) = (Vec::new(), SelfSwitchSums::default());
+            for row in std::mem::take(&mut self.lowest) {
+                merge_repeats(&mut self.drawn, row.compared);
+                if let (Some(positive), Some(repeats)) = (row.positive, repeats) {
+                    self.switches.add(positive, repeats + 1);
+                }
+            }
+        }
+        let worst = self.drawn.into_iter().fold(RecheckResult::default(), RecheckResult::worse);
+        let switches = repeats.map(|repeats| {
+            let floor = |rate: SelfSwitchRate| NoiseFloor {
+                numerator: rate.numerator,
+                denominator: rate.denominator,
+                value: rate.value,
+                lo: rate.interval.lo,
+                hi: rate.interval.hi,
+            };
+            let [sr, psr, nsr] = self.switches.rates(z).map(|rate| rate.map(floor));
+            SelfSwitchWords { repeats, people: self.switches.people(), sr, psr, nsr }
+        });
+        RecheckResult { switches, ..worst }
+    }
+}
+
+/// Adds the comparisons of other rows, repeat by repeat.
+fn merge_repeats(all: &mut Vec<RecheckResult>, part: Vec<RecheckResult>) {
+    all.resize_with(all.len().max(part.len()), RecheckResult::default);
+    all.iter_mut().zip(part).for_each(|(all, part)| all.add(&part));
+}
+
+impl Accumulator for RepeatedAnswers {
+    fn merge(&mut self, other: Self) {
+        merge_repeats(&mut self.drawn, other.drawn);
+        self.switches.merge(&other.switches);
+        self.lowest.extend(other.lowest);
+        self.lowest.sort_by_key(|row| row.hash);
+        self.lowest.truncate(RECHECK_AT_LEAST);
     }
 }
 
@@ -107,41 +186,56 @@ impl Stage for RecheckStage {
 struct AnswerRecord<'a> {
     row_context: RowContext<'a>,
     first: &'a ScoreReader,
+    sample: &'a RecheckSample,
     /// How answers become decisions; none where switches are not asked for.
     rule: Option<DecisionRule>,
     /// The largest difference that is none, in the numbers of the model's scale.
     tolerance: f64,
-    /// The worst comparison so far.
-    found: RecheckResult,
-    /// By row group, for each row that is drawn how many answers are positive; none where one is
-    /// not a decision.
-    positive: BTreeMap<usize, Vec<Option<u64>>>,
+    answers: RepeatedAnswers,
+    /// The rows with the lowest hashes, by row group and position.
+    lowest: BTreeMap<(usize, usize), AnsweredRow>,
+    /// By row group, the rows that are drawn, each with how many answers are positive; none where
+    /// one is not a decision.
+    positive: BTreeMap<usize, Vec<(usize, Option<u64>)>>,
 }
 
 impl<'a> AnswerRecord<'a> {
     fn new(
         row_context: RowContext<'a>,
-        first: &'a ScoreReader,
+        (first, sample): (&'a ScoreReader, &'a RecheckSample),
         rule: Option<DecisionRule>,
         tolerance: f64,
     ) -> Self {
-        let (found, positive) = (RecheckResult::default(), BTreeMap::new());
-        AnswerRecord { row_context, first, rule, tolerance, found, positive }
+        let (lowest, positive) = (BTreeMap::new(), BTreeMap::new());
+        let answers = RepeatedAnswers::default();
+        AnswerRecord { row_context, first, sample, rule, tolerance, answers, lowest, positive }
     }
 
-    /// Takes the scores of these rows of a row group in one repeat.
-    fn take(
-        &mut self,
-        group: usize,
-        rows: &[usize],
-        scores: &[f64],
-        found: &mut RecheckResult,
-    ) -> Result<()> {
+    fn begin_repeat(&mut self) {
+        self.answers.drawn.push(RecheckResult::default());
+    }
+
+    /// Takes the scores of these rows of a row group in the repeat that has begun.
+    fn take(&mut self, group: usize, rows: &[usize], scores: &[f64]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
         let first = self.first.read(group)?;
-        found.compare(&first, scores, rows, self.tolerance);
+        let keys = self.row_context.rows.read_row_keys(group)?;
+        for &row in rows {
+            let hash = self.sample.hash(keys[row]);
+            let mut one = RecheckResult::default();
+            one.compare(&first, scores, &[row], self.tolerance);
+            if self.sample.share_draws(hash)
+                && let Some(drawn) = self.answers.drawn.last_mut()
+            {
+                drawn.add(&one);
+            }
+            if self.sample.is_among_lowest(hash) {
+                let none = AnsweredRow { hash, compared: Vec::new(), positive: None };
+                self.lowest.entry((group, row)).or_insert(none).compared.push(one);
+            }
+        }
         let Some(rule) = &self.rule else { return Ok(()) };
         let (batch, roles) =
             (self.row_context.rows.read_keys(group)?, self.row_context.roles.read(group)?);
@@ -151,30 +245,31 @@ impl<'a> AnswerRecord<'a> {
         let positive = self
             .positive
             .entry(group)
-            .or_insert_with(|| rows.iter().map(|&i| decide(i, &first)).collect());
-        for (positive, &i) in positive.iter_mut().zip(rows) {
-            *positive = positive.zip(decide(i, scores)).map(|(n, yes)| n + yes);
+            .or_insert_with(|| rows.iter().map(|&i| (i, decide(i, &first))).collect());
+        for (i, positive) in positive {
+            *positive = positive.zip(decide(*i, scores)).map(|(n, yes)| n + yes);
         }
         Ok(())
     }
 
     /// What came of all repeats.
-    fn result(&self, repeats: u64, z: f64) -> RecheckResult {
-        let switches = self.rule.as_ref().map(|_| {
-            let mut sums = SelfSwitchSums::default();
-            let rows = self.positive.values().flatten().copied().flatten();
-            rows.for_each(|positive| sums.add(positive, repeats + 1));
-            let floor = |rate: SelfSwitchRate| NoiseFloor {
-                numerator: rate.numerator,
-                denominator: rate.denominator,
-                value: rate.value,
-                lo: rate.interval.lo,
-                hi: rate.interval.hi,
-            };
-            let [sr, psr, nsr] = sums.rates(z).map(|rate| rate.map(floor));
-            SelfSwitchWords { repeats, people: sums.people(), sr, psr, nsr }
-        });
-        RecheckResult { switches, ..self.found.clone() }
+    fn finish(mut self, repeats: u64) -> Result<RepeatedAnswers> {
+        for (group, rows) in self.positive {
+            let keys = self.row_context.rows.read_row_keys(group)?;
+            for (row, positive) in rows {
+                if let Some(lowest) = self.lowest.get_mut(&(group, row)) {
+                    lowest.positive = positive;
+                }
+                if let Some(positive) =
+                    positive.filter(|_| self.sample.share_draws(self.sample.hash(keys[row])))
+                {
+                    self.answers.switches.add(positive, repeats + 1);
+                }
+            }
+        }
+        let lowest = self.lowest.into_values().collect();
+        self.answers.merge(RepeatedAnswers { lowest, ..RepeatedAnswers::default() });
+        Ok(self.answers)
     }
 }
 
@@ -221,7 +316,6 @@ fn score_again(
     again: &RecheckSample,
     scorers: &[Box<dyn Scorer>],
     record: &mut AnswerRecord<'_>,
-    found: &mut RecheckResult,
 ) -> Result<()> {
     let one = |g: usize| {
         let rows = drawn_rows(row_context, again, g)?;
@@ -235,9 +329,7 @@ fn score_again(
         }
         Ok((0, (rows, scores)))
     };
-    row_context
-        .row_groups()
-        .in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores, found))
+    row_context.row_groups().in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores))
 }
 
 /// The same of a finished folder.
@@ -252,4 +344,56 @@ pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
         switches: None,
     };
     unsteady.map(|(name, words)| (name, result(words))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AnsweredRow, RECHECK_AT_LEAST, RepeatedAnswers};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
+    use crate::num::seed::h;
+    use crate::stage::score::join::RecheckResult;
+
+    fn compared(row: u64) -> RecheckResult {
+        let differ = u64::from(row % 3 == 0);
+        RecheckResult { rows: 1, differ, largest: row as f64 / 64.0, switches: None }
+    }
+
+    /// A row that the share draws, or does not.
+    fn answers(row: u64, is_drawn: bool) -> RepeatedAnswers {
+        let (hash, positive) = (h(1, row, 2), Some(row % 3));
+        let mut one = RepeatedAnswers::default();
+        let compared = vec![compared(row), compared(row + 1)];
+        one.lowest.push(AnsweredRow { hash, compared: compared.clone(), positive });
+        if is_drawn {
+            one.drawn = compared;
+            one.switches.add(row % 3, 3);
+        }
+        one
+    }
+
+    impl SampleState for RepeatedAnswers {
+        fn sample(_: u64) -> Self {
+            RepeatedAnswers::default()
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            self.merge(answers(row, row % 2 == 0));
+        }
+    }
+
+    #[test]
+    fn the_lowest_hashes_count_where_the_share_draws_too_few() {
+        let of = |rows: u64, drawn: u64| {
+            let mut all = RepeatedAnswers::default();
+            (0..rows).for_each(|row| all.merge(answers(row, row < drawn)));
+            all.result(Some(2), 1.96)
+        };
+        let least = RECHECK_AT_LEAST as u64;
+        assert_eq!((of(40, 3).rows, of(3 * least, 3).rows), (40, least));
+        assert_eq!(of(3 * least, 2 * least).rows, 2 * least);
+        let few = of(40, 3);
+        assert_eq!((few.differ, few.largest), (14, 40.0 / 64.0));
+        assert_eq!(few.switches.unwrap().people, 40);
+    }
 }

@@ -69,6 +69,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         batch_rows: None,
         until: None,
         force: None,
+        from: None,
         baseline: None,
         history: Vec::new(),
         gates_report_only: false,

@@ -14,13 +14,46 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals,
 };
 use crate::data::rows::split::RowRoles;
-use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
+use crate::data::{Attribute, Feature, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
+
+/// What was generated of some rows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct GenerationSums {
+    /// Number of counterfactuals, valid or not.
+    pub(crate) n_rows: u64,
+    /// Whether they follow from the rows, so that they have no file.
+    pub(crate) follows: bool,
+    /// The values that were written for groups of a derived attribute.
+    written: WrittenCounts,
+    /// People for whom a group is out of reach, by group; empty where nobody was asked.
+    unreached: Vec<u64>,
+    /// Counterfactuals whose own numbers deny their group, by group; likewise.
+    outside: Vec<u64>,
+}
+
+impl Accumulator for GenerationSums {
+    fn merge(&mut self, other: Self) {
+        let add = |sums: &mut Vec<u64>, part: Vec<u64>| {
+            sums.resize(sums.len().max(part.len()), 0);
+            sums.iter_mut().zip(part).for_each(|(sum, n)| *sum += n);
+        };
+        self.n_rows += other.n_rows;
+        self.follows |= other.follows;
+        self.written.merge(other.written);
+        add(&mut self.unreached, other.unreached);
+        add(&mut self.outside, other.outside);
+    }
+
+    fn settle(&mut self) {
+        self.written.settle();
+    }
+}
 
 /// What a stage `generate` works with.
 pub(crate) struct GenerateInputs<'a> {
@@ -39,15 +72,12 @@ pub(crate) struct GenerateInputs<'a> {
     pub is_view: bool,
     /// Whether the strategy judges what it makes.
     pub judged: bool,
-    /// Declared groups without a row to learn from, of which there are no counterfactuals.
-    pub untaught: &'a [usize],
 }
 
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in
 /// the order of the rows, then of the declared groups, then `cf_index`. Columns that the attribute
 /// is derived from are written back, and derived features computed again (see
-/// `counterfactual::write_back`); what was written is said next to the counterfactuals, in
-/// [`EFFECTS_FILE`].
+/// `counterfactual::write_back`).
 ///
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
@@ -55,17 +85,18 @@ pub(crate) fn generate(
     row_context: RowContext<'_>,
     making: &GenerateInputs<'_>,
     out: &Path,
-) -> Result<()> {
+) -> Result<GenerationSums> {
+    let mut sums = GenerationSums::default();
     if making.is_view {
-        NaiveKeys::count(row_context.rows, row_context.roles, making.attribute)?.write(out)?;
-        return files::write_json(&out.join(EFFECTS_FILE), &GeneratedEffects::default());
+        let keys = NaiveKeys::count(row_context.rows, row_context.roles, making.attribute)?;
+        keys.write(out)?;
+        (sums.n_rows, sums.follows) = (keys.n_rows, keys.follows);
+        return Ok(sums);
     }
     let layout = row_context.rows.layout();
     let of = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
-    let mut written = WrittenCounts::default();
-    let (mut unreached, mut outside) = (vec![0_u64; of.groups.len()], vec![0_u64; of.groups.len()]);
     row_context.row_groups().in_order(
         |g| {
             let batch = if making.with_features {
@@ -91,18 +122,34 @@ pub(crate) fn generate(
                     &mut outside,
                 );
             }
-            let n = keys.parent.len() as u64;
+            let n_rows = keys.parent.len() as u64;
             let encoded = encoder.encode(keys, making.judged.then_some(judged), rows)?;
-            Ok((n, (encoded, written, unreached, outside)))
+            Ok((
+                n_rows,
+                (encoded, GenerationSums { n_rows, follows: false, written, unreached, outside }),
+            ))
         },
-        |_, (encoded, part, missed, denied)| {
-            written.merge(part);
-            unreached.iter_mut().zip(missed).for_each(|(sum, n)| *sum += n);
-            outside.iter_mut().zip(denied).for_each(|(sum, n)| *sum += n);
+        |_, (encoded, part)| {
+            sums.merge(part);
             writer.append(encoded)
         },
     )?;
     writer.finish()?;
+    Ok(sums)
+}
+
+/// Writes what followed from setting the attribute, in [`EFFECTS_FILE`].
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn write_effects(
+    layout: &Layout,
+    attribute: usize,
+    sums: &GenerationSums,
+    untaught: &[usize],
+    out: &Path,
+) -> Result<()> {
+    let of = &layout.attributes[attribute];
     let derived = layout.derivation(of.feature).is_some();
     let value =
         |(from, to, column, value, n): (usize, usize, &Feature, String, u64)| WrittenValue {
@@ -112,11 +159,19 @@ pub(crate) fn generate(
             value,
             n,
         };
+    let by_group = |counts: &[u64]| {
+        let counted = of.groups.iter().cloned().zip(counts.iter().copied());
+        counted.filter(|(_, n)| *n > 0).collect()
+    };
     let followed = GeneratedEffects {
-        written: if derived { written.values(layout).map(value).collect() } else { Vec::new() },
-        unreached: of.groups.iter().cloned().zip(unreached).filter(|(_, n)| *n > 0).collect(),
-        outside: of.groups.iter().cloned().zip(outside).filter(|(_, n)| *n > 0).collect(),
-        untaught: making.untaught.iter().map(|&group| of.groups[group].clone()).collect(),
+        written: if derived {
+            sums.written.values(layout).map(value).collect()
+        } else {
+            Vec::new()
+        },
+        unreached: by_group(&sums.unreached),
+        outside: by_group(&sums.outside),
+        untaught: untaught.iter().map(|&group| of.groups[group].clone()).collect(),
     };
     files::write_json(&out.join(EFFECTS_FILE), &followed)
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 
-use super::{GenerateInputs, generate, write_backs};
+use super::{GenerateInputs, GenerationSums, generate, write_backs};
 use crate::counterfactual::Generator;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
+use crate::counterfactual::write_back::WrittenCounts;
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
 use crate::data::prepare::prepare;
@@ -17,7 +18,9 @@ use crate::data::rows::RowsReader;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::split::{RolesReader, RowRoles, TRAIN};
 use crate::data::source::ParquetSource;
+use crate::exec::accumulator::Accumulator;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::tests::state_laws::SampleState;
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
@@ -81,7 +84,6 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
     let basis = LearningReference::new(row_context, None).unwrap();
     let making = GenerateInputs {
-        untaught: &[],
         generators: &generators,
         attribute: 0,
         classes: &RowClasses::Label,
@@ -130,4 +132,24 @@ fn a_mapped_attribute_is_written_back_from_the_rows_that_train() {
     assert_eq!(races_of_others(&[TRAIN, TRAIN, TRAIN, TRAIN, 0, 0, 0, 0]), ["Black"]);
     // Nobody trains: from all that are audited. Three each: the first level wins.
     assert_eq!(races_of_others(&[0; 8]), ["Asian", "Asian"]);
+}
+
+impl SampleState for GenerationSums {
+    fn sample(_: u64) -> Self {
+        GenerationSums::default()
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let mut written = WrittenCounts::sample(0);
+        written.add_sample(row);
+        let by_group = |n: u64| vec![u64::from(row % n == 0), u64::from(row % n == 1)];
+        let (unreached, outside) = (by_group(3), by_group(5));
+        self.merge(GenerationSums {
+            n_rows: 1 + row % 2,
+            follows: row == 3,
+            written,
+            unreached,
+            outside,
+        });
+    }
 }

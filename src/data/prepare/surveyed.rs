@@ -1,0 +1,115 @@
+//! The survey of some rows, and which rows these are: what must be known of all rows before the
+//! meaning of their codes is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::prepare::row_id::KeyRun;
+use crate::data::prepare::survey::SourceSurvey;
+use crate::exec::accumulator::Accumulator;
+
+/// Rows of the source that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SurveyedRange {
+    /// Number of the first one.
+    pub(crate) first_row: u64,
+    /// How many they are.
+    pub(crate) rows: u64,
+    /// How many of them are kept.
+    pub(crate) kept: u64,
+    /// The keys of the kept ones; without row ids those of no row.
+    pub(crate) keys: KeyRun,
+}
+
+/// What was seen of some rows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SurveyedRows {
+    /// The values that occur.
+    pub(crate) survey: SourceSurvey,
+    /// Which rows, in their order.
+    ranges: Vec<SurveyedRange>,
+}
+
+impl SurveyedRows {
+    /// The survey of rows that follow each other.
+    pub(crate) fn new(survey: SourceSurvey, range: SurveyedRange) -> Self {
+        // A shard may have no rows at all, and then no place either.
+        let ranges = if range.rows > 0 { vec![range] } else { Vec::new() };
+        SurveyedRows { survey, ranges }
+    }
+
+    /// Whether the keys rise from row to row, through all ranges.
+    pub(crate) fn keys_rise(&self) -> bool {
+        let mut all = KeyRun::default();
+        self.ranges.iter().for_each(|range| all.append(range.keys));
+        all.rises()
+    }
+
+    /// Rows that are kept before the one with this number.
+    pub(crate) fn kept_before(&self, row: u64) -> u64 {
+        self.ranges.iter().filter(|range| range.first_row < row).map(|range| range.kept).sum()
+    }
+
+    /// Number of the first row; 0 where there is none.
+    pub(crate) fn first_row(&self) -> u64 {
+        self.ranges.first().map_or(0, |range| range.first_row)
+    }
+
+    /// Rows of the source.
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.ranges.iter().map(|range| range.rows).sum()
+    }
+}
+
+impl Accumulator for SurveyedRows {
+    fn merge(&mut self, other: Self) {
+        self.survey.merge(other.survey);
+        self.ranges.extend(other.ranges);
+        self.ranges.sort_by_key(|range| range.first_row);
+    }
+
+    fn settle(&mut self) {
+        self.survey.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SurveyedRange, SurveyedRows};
+    use crate::data::prepare::row_id::KeyRun;
+    use crate::data::prepare::survey::SourceSurvey;
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
+
+    impl SampleState for SurveyedRows {
+        fn sample(variant: u64) -> Self {
+            SurveyedRows { survey: SourceSurvey::sample(variant), ranges: Vec::new() }
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let mut survey = SourceSurvey::sample(0);
+            survey.add_sample(row);
+            self.merge(SurveyedRows::new(survey, range(row, row % 2, row * 7 % 11)));
+        }
+    }
+
+    fn range(first_row: u64, kept: u64, key: u64) -> SurveyedRange {
+        SurveyedRange { first_row, rows: 1, kept, keys: KeyRun::of([key].into_iter()) }
+    }
+
+    #[test]
+    fn shards_in_any_order_are_put_in_that_of_the_rows() {
+        let of = |ranges: &[SurveyedRange]| {
+            let mut all = SurveyedRows::default();
+            for range in ranges {
+                all.merge(SurveyedRows::new(SourceSurvey::default(), *range));
+            }
+            all
+        };
+        let rising = of(&[range(2, 1, 9), range(0, 1, 3), range(1, 0, 4)]);
+        assert!(rising.keys_rise());
+        assert_eq!([0, 1, 2, 3].map(|row| rising.kept_before(row)), [0, 1, 1, 2]);
+        assert_eq!((rising.first_row(), rising.n_rows()), (0, 3));
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).keys_rise());
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 2)]).keys_rise());
+    }
+}

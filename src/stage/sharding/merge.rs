@@ -1,0 +1,75 @@
+//! `cfaudit merge`: the states of all shards of a pass become one, read one shard at a time.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use crate::error::{Error, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::stage::pass::{OpenState, open_state};
+use crate::stage::sharding::plan::OpenPlan;
+use crate::stage::sharding::share::{ShardPass, StateLabel};
+use crate::stage::sharding::state::{self, StateHeader};
+
+/// What a merge did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum MergeOutcome {
+    /// The states of so many shards are one.
+    Merged {
+        /// States of the merged file.
+        states: usize,
+    },
+    /// These shards have no states yet.
+    Missing(Vec<usize>),
+}
+
+/// Merges the states of a pass.
+///
+/// # Errors
+/// A part is damaged, or of another plan, pass, shard or program; the disk refuses.
+pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Result<MergeOutcome> {
+    let n = plan.plan.shards.len();
+    let missing = (0..n).filter(|&shard| !plan.part_file(pass, shard).exists());
+    let missing: Vec<usize> = missing.collect();
+    if !missing.is_empty() {
+        return Ok(MergeOutcome::Missing(missing));
+    }
+    let mut states: BTreeMap<StateLabel, Box<dyn OpenState>> = BTreeMap::new();
+    for shard in 0..n {
+        cancel.check()?;
+        let path = plan.part_file(pass, shard);
+        let Some((header, text)) = state::read(&path)? else {
+            return Ok(MergeOutcome::Missing(vec![shard]));
+        };
+        plan.check_header(&path, &header, (pass, Some(shard)))?;
+        for (label, part) in state::labelled(&text, &path)? {
+            let unreadable = |cause: String| {
+                let hint = "plan again, or use one program everywhere";
+                Error::operator("use", &path, cause, hint)
+            };
+            let state = match states.entry(label) {
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(free) => {
+                    let name = free.key().state.clone();
+                    let opened = open_state(&name);
+                    let unknown = || unreadable(format!("this program has no state `{name}`"));
+                    free.insert(opened.ok_or_else(unknown)?)
+                }
+            };
+            state.add(&part).map_err(|cause| unreadable(cause.to_string()))?;
+        }
+    }
+    let mut text = String::new();
+    let count = states.len();
+    for (label, state) in states {
+        let fail =
+            |bug: serde_json::Error| Error::operator("write", plan.merged_file(pass), bug, None);
+        text.push_str(&serde_json::to_string(&label).map_err(fail)?);
+        text.push('\n');
+        text.push_str(&state.finish().map_err(fail)?);
+        text.push('\n');
+    }
+    let mut header = StateHeader::new(&plan.id, pass.word(), (None, n));
+    (header.first_row, header.rows) = plan.rows_of(None);
+    state::write(&plan.merged_file(pass), header, text.as_bytes())?;
+    Ok(MergeOutcome::Merged { states: count })
+}

@@ -1,0 +1,389 @@
+//! The plan of a job in shards: which pieces of the source each shard has, the hashes of all input
+//! files, and the tasks. It follows from job, files and number of shards alone; its SHA-256 is its
+//! id, which every state carries.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::source::ParquetSource;
+use crate::error::{Error, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::exec::files;
+use crate::exec::hash::sha256;
+use crate::exec::store::StoreView;
+use crate::job::check::{CheckedJob, to_yaml};
+use crate::stage::input::digest::{InputDigests, PlannedFile};
+use crate::stage::input::{self, AbsentDataSet, JobInputs};
+use crate::stage::open::{open_workers, with_place};
+use crate::stage::plan::StagePlan;
+use crate::stage::settings::{CODE, RunSettings};
+use crate::stage::sharding::refused::{NOT_IN_SHARDS, refusals, runs_in_shards};
+use crate::stage::sharding::share::{MergedStates, RowShare, ShardPass};
+use crate::stage::sharding::state;
+use crate::unit::StageUnit;
+
+/// Form of `plan.json`.
+const FORMAT: u32 = 1;
+
+/// File of the plan.
+const PLAN: &str = "plan.json";
+
+/// File of the job, resolved: what workers read.
+const JOB: &str = "job.resolved.yaml";
+
+/// How many shards are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShardCount {
+    /// So many.
+    Shards(usize),
+    /// As many as it takes for shards of about so many rows.
+    Rows(u64),
+}
+
+/// One shard: a range of the pieces of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlannedShard {
+    /// Number of the first row in the source.
+    pub(crate) first_row: u64,
+    /// Rows of the source.
+    pub(crate) rows: u64,
+    /// The first piece.
+    pub(crate) first_piece: usize,
+    /// Number of pieces.
+    pub(crate) pieces: usize,
+}
+
+/// `plan.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShardPlan {
+    /// Form of this file.
+    cfaudit_plan: u32,
+    /// Fingerprint of the program.
+    pub(crate) code: String,
+    /// Name of the job.
+    pub(crate) name: String,
+    /// SHA-256 of the resolved job.
+    pub(crate) job: String,
+    /// Rows of the source.
+    pub(crate) rows: u64,
+    /// The passes, in order.
+    pub(crate) passes: Vec<String>,
+    /// The shards, in the order of the rows.
+    pub(crate) shards: Vec<PlannedShard>,
+    /// The input files.
+    pub(crate) files: Vec<PlannedFile>,
+}
+
+/// A plan in its folder.
+#[derive(Debug)]
+pub(crate) struct OpenPlan {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+    /// SHA-256 of `plan.json`.
+    pub(crate) id: String,
+    /// The plan.
+    pub(crate) plan: ShardPlan,
+}
+
+/// One task of a plan, for schedulers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ShardTaskLine {
+    /// The pass.
+    pub(crate) pass: String,
+    /// The shard; none for the merge of the pass.
+    pub(crate) shard: Option<usize>,
+    /// What to run.
+    pub(crate) command: Vec<String>,
+    /// What it reads of the plan.
+    pub(crate) reads: Vec<String>,
+    /// What it writes.
+    pub(crate) writes: String,
+}
+
+impl ShardPlan {
+    fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+impl OpenPlan {
+    /// Opens a plan that this program made.
+    ///
+    /// # Errors
+    /// There is none, it is damaged, or another program made it.
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(PLAN);
+        let text = files::read_text(&path)?;
+        let again = "plan again, or use one program everywhere";
+        let plan: ShardPlan = serde_json::from_str(&text)
+            .map_err(|cause| Error::operator("read", &path, cause, again))?;
+        if plan.cfaudit_plan != FORMAT || plan.code != CODE {
+            let cause = format!(
+                "the program with the fingerprint {} made it, and this one has {CODE}",
+                plan.code
+            );
+            return Err(Error::operator("use", &path, cause, again));
+        }
+        let job = folder.join(JOB);
+        if sha256(files::read_text(&job)?.as_bytes()) != plan.job {
+            let cause = "it is not the job that was planned";
+            return Err(Error::operator("use", &job, cause, "plan again"));
+        }
+        Ok(OpenPlan { folder: folder.to_path_buf(), id: sha256(text.as_bytes()), plan })
+    }
+
+    /// The job that workers read.
+    pub(crate) fn job_file(&self) -> PathBuf {
+        self.folder.join(JOB)
+    }
+
+    /// The file of the states of a shard.
+    pub(crate) fn part_file(&self, pass: ShardPass, shard: usize) -> PathBuf {
+        self.folder.join(pass.word()).join(part_name(shard))
+    }
+
+    /// The file of the merged states of a pass.
+    pub(crate) fn merged_file(&self, pass: ShardPass) -> PathBuf {
+        self.folder.join(pass.word()).join(MERGED)
+    }
+
+    /// Fails where a file of states is of another plan, program, pass or shard.
+    pub(crate) fn check_header(
+        &self,
+        path: &Path,
+        found: &state::StateHeader,
+        (pass, shard): (ShardPass, Option<usize>),
+    ) -> Result<()> {
+        let of = (shard, self.plan.shards.len());
+        let mut wanted = state::StateHeader::new(&self.id, pass.word(), of);
+        (wanted.first_row, wanted.rows) = self.rows_of(shard);
+        let number = |shard: Option<usize>| shard.map_or("all".to_owned(), |n| n.to_string());
+        let pairs = [
+            ("plan", wanted.plan, found.plan.clone()),
+            ("program", wanted.code, found.code.clone()),
+            ("pass", wanted.pass, found.pass.clone()),
+            ("shard", number(wanted.shard), number(found.shard)),
+            ("number of shards", wanted.of.to_string(), found.of.to_string()),
+            ("first row", wanted.first_row.to_string(), found.first_row.to_string()),
+            ("number of rows", wanted.rows.to_string(), found.rows.to_string()),
+        ];
+        match pairs.into_iter().find(|(_, wanted, found)| wanted != found) {
+            None => Ok(()),
+            Some((what, wanted, found)) => {
+                let cause = format!("its {what} is {found}, and that of the plan is {wanted}");
+                let hint = "plan again, or use one program everywhere";
+                Err(Error::operator("use", path, cause, hint))
+            }
+        }
+    }
+
+    /// The first row and the number of rows of a shard, or of all.
+    pub(crate) fn rows_of(&self, shard: Option<usize>) -> (u64, u64) {
+        let of = shard.and_then(|shard| self.plan.shards.get(shard));
+        of.map_or((0, self.plan.rows), |of| (of.first_row, of.rows))
+    }
+
+    /// The merged states of the passes before one, or of all passes.
+    ///
+    /// # Errors
+    /// A file is damaged, or of another plan.
+    pub(crate) fn merged_before(&self, pass: Option<ShardPass>) -> Result<MergedStates> {
+        let mut merged = MergedStates::default();
+        for &earlier in ShardPass::ALL.iter().filter(|of| pass.is_none_or(|pass| **of < pass)) {
+            let path = self.merged_file(earlier);
+            if let Some((header, text)) = state::read(&path)? {
+                self.check_header(&path, &header, (earlier, None))?;
+                let states = state::labelled(&text, &path)?;
+                merged.add(earlier, header.sha256().to_owned(), states);
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Every task, in an order in which they may run one after the other.
+    pub(crate) fn tasks(&self) -> Vec<ShardTaskLine> {
+        let folder = self.folder.display().to_string();
+        let command = |verb: &str, pass: ShardPass, shard: Option<usize>| {
+            let mut words = vec!["cfaudit".to_owned(), verb.to_owned(), folder.clone()];
+            words.extend(["--pass".to_owned(), pass.word().to_owned()]);
+            words.extend(shard.iter().flat_map(|n| ["--shard".to_owned(), n.to_string()]));
+            words
+        };
+        let text = |path: PathBuf| path.display().to_string();
+        let mut tasks = Vec::new();
+        for &pass in ShardPass::ALL {
+            let earlier = ShardPass::ALL.iter().filter(|of| **of < pass);
+            let merged: Vec<String> = earlier.map(|of| text(self.merged_file(*of))).collect();
+            let shards = 0..self.plan.shards.len();
+            tasks.extend(shards.clone().map(|shard| ShardTaskLine {
+                pass: pass.word().to_owned(),
+                shard: Some(shard),
+                command: command("worker", pass, Some(shard)),
+                reads: merged.clone(),
+                writes: text(self.part_file(pass, shard)),
+            }));
+            tasks.push(ShardTaskLine {
+                pass: pass.word().to_owned(),
+                shard: None,
+                command: command("merge", pass, None),
+                reads: shards.map(|shard| text(self.part_file(pass, shard))).collect(),
+                writes: text(self.merged_file(pass)),
+            });
+        }
+        tasks
+    }
+}
+
+/// File of the merged states of a pass.
+const MERGED: &str = "merged.state";
+
+/// File of the states of a shard.
+fn part_name(shard: usize) -> String {
+    format!("part-{shard:05}.state")
+}
+
+/// Cuts the pieces of a source into shards of about the same number of rows: a piece belongs to the
+/// shard in whose share of the rows it begins, so some shards may be empty.
+fn cut(pieces: &[u64], count: ShardCount) -> Vec<PlannedShard> {
+    let rows: u64 = pieces.iter().sum();
+    let n = match count {
+        ShardCount::Shards(n) => n.max(1) as u64,
+        ShardCount::Rows(each) => rows.div_ceil(each.max(1)).max(1),
+    };
+    let (mut shards, mut piece, mut first_row) = (Vec::new(), 0, 0);
+    for shard in 1..=n {
+        // Rows times shards fit easily: 2^64 is 10^19.
+        let end = u64::try_from(u128::from(rows) * u128::from(shard) / u128::from(n));
+        let end = end.unwrap_or(u64::MAX);
+        let mut own = PlannedShard { first_row, rows: 0, first_piece: piece, pieces: 0 };
+        while piece < pieces.len() && first_row < end {
+            own.rows += pieces[piece];
+            own.pieces += 1;
+            first_row += pieces[piece];
+            piece += 1;
+        }
+        shards.push(own);
+    }
+    shards
+}
+
+/// Plans a job in shards and writes the plan into a folder.
+///
+/// # Errors
+/// The job cannot be run in shards: every reason; an input file cannot be read; the folder holds
+/// another plan.
+pub(crate) fn make(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    count: ShardCount,
+    folder: &Path,
+    cancel: &CancelFlag,
+) -> Result<OpenPlan> {
+    let refused = refusals(checked);
+    if !refused.is_empty() {
+        return Err(Error::Job(refused));
+    }
+    let plan = planned(checked, settings, count, cancel).map_err(|e| with_place(e, checked))?;
+    let text = plan.text();
+    let path = folder.join(PLAN);
+    files::make_folder(folder)?;
+    if path.exists() && files::read_text(&path)? != text {
+        let hint = "name a new folder by `--to`, or remove this one";
+        return Err(Error::operator("write", &path, "another plan is there", hint));
+    }
+    files::replace_synced(&folder.join(JOB), to_yaml(&checked.job).as_bytes())?;
+    files::replace_synced(&path, text.as_bytes())?;
+    for pass in ShardPass::ALL {
+        files::make_folder(&folder.join(pass.word()))?;
+    }
+    OpenPlan::open(folder)
+}
+
+fn planned(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    count: ShardCount,
+    cancel: &CancelFlag,
+) -> Result<ShardPlan> {
+    let entries = match &settings.cache {
+        Some(root) => StoreView::below(root),
+        None => StoreView::empty(),
+    };
+    let workers = open_workers(settings)?;
+    let digests = InputDigests::load(&entries, settings.rehash);
+    let absent = AbsentDataSet::AssumeAvailable;
+    let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
+    let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
+    check_units(&stages)?;
+    let source = ParquetSource::files_of(&input.row_files, &[])?;
+    let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
+    Ok(ShardPlan {
+        cfaudit_plan: FORMAT,
+        code: CODE.to_owned(),
+        name: checked.job.name.to_string(),
+        job: checked.hash.clone(),
+        rows: source.n_rows(),
+        passes: ShardPass::ALL.iter().map(|pass| pass.word().to_owned()).collect(),
+        shards: cut(&pieces, count),
+        files: planned_files(&input),
+    })
+}
+
+/// Every file with its hash and its last write.
+fn planned_files(input: &JobInputs) -> Vec<PlannedFile> {
+    let mut files: Vec<PlannedFile> = Vec::new();
+    for stamp in &input.stamps {
+        let path = stamp.path().to_string_lossy();
+        let found = input.files.iter().find(|file| file.path == path);
+        files.extend(found.map(|file| PlannedFile::new(stamp, &file.sha256)));
+    }
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Fails where the job has a stage that is not known to run in shards, for a reason that no block
+/// of the job told.
+fn check_units(plan: &StagePlan<'_>) -> Result<()> {
+    let stages = plan.stages()?.stages;
+    let unit = |id: &str| StageUnit::parse(id);
+    let other = stages.iter().find(|stage| {
+        unit(&stage.id)
+            .is_none_or(|u| !runs_in_shards(u.kind()) || !u.fields().experiment.is_empty())
+    });
+    let Some(stage) = other else { return Ok(()) };
+    let (checked, path) = (plan.checked, "models".to_owned());
+    Err(Error::Job(vec![crate::error::JobProblem {
+        code: NOT_IN_SHARDS,
+        place: checked.places.at(&path).cloned(),
+        path,
+        what: format!("the job cannot be run in shards: its stage `{}` takes all rows", stage.id),
+        hint: Some("without `--shards` the job runs as it is".to_owned()),
+    }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ShardCount, cut};
+
+    #[test]
+    fn pieces_are_cut_into_shards_without_loss() {
+        for pieces in [vec![], vec![5], vec![1, 1, 1, 300, 2, 40], vec![10; 20]] {
+            for count in [1, 2, 3, 7, 30].map(ShardCount::Shards) {
+                let shards = cut(&pieces, count);
+                let (mut row, mut piece) = (0, 0);
+                for shard in &shards {
+                    assert_eq!((shard.first_row, shard.first_piece), (row, piece));
+                    row += shard.rows;
+                    piece += shard.pieces;
+                }
+                assert_eq!((row, piece), (pieces.iter().sum(), pieces.len()), "{count:?}");
+            }
+        }
+        let rows: Vec<u64> = cut(&[10; 6], ShardCount::Rows(20)).iter().map(|s| s.rows).collect();
+        assert_eq!(rows, [20, 20, 20]);
+    }
+}

@@ -1,0 +1,372 @@
+//! Which rows a run goes over: all of them, those of one shard, or none because their states are
+//! merged.
+//!
+//! A stage over rows gathers states, and then makes its files of them. An ordinary run does both.
+//! In a shard the states of one pass go into a file and the stage ends there; the states of earlier
+//! passes come merged from the plan. A run from merged states reads no row.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::exec::accumulator::Accumulator;
+use crate::exec::hash::hash_parts;
+use crate::exec::{StageContext, files, misfit};
+use crate::unit::{StageKind, worded_enum};
+
+worded_enum! {
+    /// A pass over the rows of all shards, in the order in which passes follow each other.
+    ShardPass {
+        /// Values that occur in the columns.
+        Survey = "survey",
+        /// What must be known of the rows before they are counted.
+        Learn = "learn",
+        /// Evidence.
+        Count = "count",
+        /// Score metrics for which the pass `count` is not enough.
+        Shift = "shift",
+    }
+}
+
+impl ShardPass {
+    /// The last kind of stage that the pass has.
+    pub(crate) fn until(self) -> StageKind {
+        match self {
+            ShardPass::Survey => StageKind::Prepare,
+            ShardPass::Learn | ShardPass::Count | ShardPass::Shift => StageKind::Count,
+        }
+    }
+
+    /// What it is for.
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            ShardPass::Survey => "The values that occur in the columns",
+            ShardPass::Learn => "What must be known of the rows before they are counted",
+            ShardPass::Count => "The evidence",
+            ShardPass::Shift => "Score metrics that need a second look at the scores",
+        }
+    }
+
+    /// Whether every job has it. Of the others a job has those that a stage asks for.
+    pub(crate) fn is_always_asked(self) -> bool {
+        matches!(self, ShardPass::Survey | ShardPass::Count)
+    }
+
+    /// Name of the file of its states in the folder of a stage.
+    pub(crate) fn file(self) -> String {
+        format!("{}.states", self.word())
+    }
+}
+
+/// What a state is: the line above it in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StateLabel {
+    /// Id of the stage that gathered it.
+    pub(crate) stage: String,
+    /// Its number among the states of the stage.
+    pub(crate) number: u64,
+    /// Name of its type.
+    pub(crate) state: String,
+    /// Version of its type.
+    pub(crate) version: u32,
+}
+
+/// A state with what it is, as JSON.
+pub(crate) type LabelledState = (StateLabel, String);
+
+/// Merged states of passes, as they stand in their files.
+#[derive(Debug, Default)]
+pub(crate) struct MergedStates {
+    /// By pass the hash of the file, and the states.
+    passes: BTreeMap<ShardPass, (String, Vec<LabelledState>)>,
+}
+
+impl MergedStates {
+    /// Adds the states of a pass, whose file has this hash.
+    pub(crate) fn add(&mut self, pass: ShardPass, sha256: String, states: Vec<LabelledState>) {
+        self.passes.insert(pass, (sha256, states));
+    }
+
+    /// The hash of the states of a pass; empty where these are not there.
+    fn hash_of(&self, pass: ShardPass) -> &str {
+        self.passes.get(&pass).map_or("", |(sha256, _)| sha256)
+    }
+
+    /// A hash of all.
+    fn hash(&self) -> String {
+        let all = self.passes.iter();
+        hash_parts(all.flat_map(|(pass, (sha256, _))| [pass.word(), sha256]))
+    }
+
+    /// The states of a stage in a pass; none where the pass is not merged.
+    fn of_stage<S: Accumulator>(
+        &self,
+        stage: &str,
+        pass: ShardPass,
+    ) -> Result<Option<Vec<(u64, S)>>> {
+        let Some((_, states)) = self.passes.get(&pass) else { return Ok(None) };
+        let own = states.iter().filter(|(label, _)| label.stage == stage);
+        let read = |(label, text): &LabelledState| {
+            if (label.state.as_str(), label.version) != (S::NAME, S::VERSION) {
+                let what = format!(
+                    "stage `{stage}` expects states `{}` {} of pass `{}`, found `{}` {}",
+                    S::NAME,
+                    S::VERSION,
+                    pass.word(),
+                    label.state,
+                    label.version
+                );
+                return Err(misfit(what));
+            }
+            Ok((label.number, files::from_json(text, stage)?))
+        };
+        own.map(read).collect::<Result<Vec<_>>>().map(Some)
+    }
+}
+
+/// The work of one shard in one pass.
+#[derive(Debug)]
+pub(crate) struct ShardTask {
+    /// Id of the plan.
+    pub(crate) plan: String,
+    /// Number of the shard.
+    pub(crate) shard: usize,
+    /// Its pieces of the source.
+    pub(crate) pieces: Range<usize>,
+    /// The pass.
+    pub(crate) pass: ShardPass,
+    /// The states of earlier passes.
+    pub(crate) merged: MergedStates,
+}
+
+/// A run from merged states.
+#[derive(Debug)]
+pub(crate) struct MergedRun {
+    /// Id of the plan.
+    pub(crate) plan: String,
+    /// The states.
+    pub(crate) merged: MergedStates,
+    /// The pass of which it is only asked whether any stage needs it; none: a run to its end.
+    pub(crate) question: Option<PassQuestion>,
+}
+
+/// Whether a pass is needed.
+#[derive(Debug)]
+pub(crate) struct PassQuestion {
+    pass: ShardPass,
+    asked: AtomicBool,
+}
+
+impl PassQuestion {
+    /// Nobody has asked for the pass yet.
+    pub(crate) fn new(pass: ShardPass) -> Self {
+        PassQuestion { pass, asked: AtomicBool::new(false) }
+    }
+
+    /// Whether a stage asked for it.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// Which rows a run goes over.
+#[derive(Debug)]
+pub(crate) enum RowShare {
+    /// All of them: an ordinary run.
+    All,
+    /// Those of a shard, in one pass.
+    Shard(ShardTask),
+    /// None.
+    Merged(MergedRun),
+}
+
+impl RowShare {
+    /// Whether any rows are read.
+    pub(crate) fn reads_rows(&self) -> bool {
+        !matches!(self, RowShare::Merged(_))
+    }
+
+    /// The pieces of the source that are read; none: all of them.
+    fn pieces(&self) -> Option<Range<usize>> {
+        match self {
+            RowShare::All => None,
+            RowShare::Shard(task) => Some(task.pieces.clone()),
+            RowShare::Merged(_) => Some(0..0),
+        }
+    }
+
+    /// What tells a stage apart from that of an ordinary run. Where the stage does something else
+    /// in each pass, `by_pass`, the pass and all that was merged before it count too.
+    pub(crate) fn inputs(&self, by_pass: bool) -> Vec<(String, String)> {
+        let input = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        match self {
+            RowShare::All => Vec::new(),
+            RowShare::Shard(task) => {
+                let survey = task.merged.hash_of(ShardPass::Survey);
+                let mut inputs = vec![
+                    input("rows", &format!("shard {} of plan {}", task.shard, task.plan)),
+                    input("survey", survey),
+                ];
+                if by_pass {
+                    inputs.push(input("pass", task.pass.word()));
+                    inputs.push(input("merged", &task.merged.hash()));
+                }
+                inputs
+            }
+            RowShare::Merged(run) => {
+                let question = run.question.as_ref().map_or("", |of| of.pass.word());
+                vec![
+                    input("rows", &format!("merged of plan {}", run.plan)),
+                    input("merged", &run.merged.hash()),
+                    input("question", question),
+                ]
+            }
+        }
+    }
+}
+
+/// The passes of a stage over rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StagePasses<'a>(&'a RowShare);
+
+impl<'a> StagePasses<'a> {
+    /// Those of a stage that goes over these rows.
+    pub(crate) fn new(share: &'a RowShare) -> Self {
+        StagePasses(share)
+    }
+
+    /// Whether any rows are read.
+    pub(crate) fn reads_rows(self) -> bool {
+        self.0.reads_rows()
+    }
+
+    /// The pieces of the source that are read; none: all of them.
+    pub(crate) fn pieces(self) -> Option<Range<usize>> {
+        self.0.pieces()
+    }
+
+    /// Whether later stages read the prepared rows: those that are only surveyed are not written.
+    pub(crate) fn writes_rows(self) -> bool {
+        match self.0 {
+            RowShare::All => true,
+            RowShare::Shard(task) => task.pass > ShardPass::Survey,
+            RowShare::Merged(_) => false,
+        }
+    }
+
+    /// Whether the rows are those of a shard.
+    pub(crate) fn is_shard(self) -> bool {
+        matches!(self.0, RowShare::Shard(_))
+    }
+
+    /// The states of all rows in a pass, each with its number; none where the stage ends here: in a
+    /// shard, whose states go into its file.
+    ///
+    /// # Errors
+    /// Those of `gather`; the states of a pass that is not merged yet; the disk refuses.
+    pub(crate) fn gather<S: Accumulator>(
+        self,
+        ctx: &StageContext<'_>,
+        pass: ShardPass,
+        gather: impl FnOnce() -> Result<Vec<(u64, S)>>,
+    ) -> Result<Option<Vec<(u64, S)>>> {
+        match self.0 {
+            RowShare::All => gather().map(Some),
+            RowShare::Shard(task) if pass < task.pass => {
+                found(&task.merged, None, ctx.stage(), pass)
+            }
+            RowShare::Shard(task) => {
+                if pass == task.pass {
+                    write_states(ctx, pass, gather()?)?;
+                }
+                Ok(None)
+            }
+            RowShare::Merged(run) => found(&run.merged, run.question.as_ref(), ctx.stage(), pass),
+        }
+    }
+
+    /// The same of a stage that also writes its rows, for later stages of whatever pass: in a shard
+    /// it does so in every pass.
+    ///
+    /// # Errors
+    /// As [`StagePasses::gather`].
+    pub(crate) fn maps<S: Accumulator>(
+        self,
+        ctx: &StageContext<'_>,
+        pass: ShardPass,
+        rows: impl FnOnce() -> Result<Vec<(u64, S)>>,
+    ) -> Result<Option<Vec<(u64, S)>>> {
+        match self.0 {
+            RowShare::All => rows().map(Some),
+            RowShare::Shard(_) => {
+                write_states(ctx, pass, rows()?)?;
+                Ok(None)
+            }
+            RowShare::Merged(run) => found(&run.merged, run.question.as_ref(), ctx.stage(), pass),
+        }
+    }
+
+    /// The same of a single state.
+    ///
+    /// # Errors
+    /// As [`StagePasses::gather`].
+    pub(crate) fn map<S: Accumulator>(
+        self,
+        ctx: &StageContext<'_>,
+        pass: ShardPass,
+        rows: impl FnOnce() -> Result<S>,
+    ) -> Result<Option<S>> {
+        let states = self.maps(ctx, pass, || Ok(vec![(0, rows()?)]))?;
+        let Some(states) = states else { return Ok(None) };
+        let one = states.into_iter().next().map(|(_, state)| state);
+        let lost = || misfit(format!("pass `{}` has no state of `{}`", pass.word(), ctx.stage()));
+        one.ok_or_else(lost).map(Some)
+    }
+}
+
+/// The merged states of a stage in a pass; none where it is only asked whether a pass is needed.
+fn found<S: Accumulator>(
+    merged: &MergedStates,
+    question: Option<&PassQuestion>,
+    stage: &str,
+    pass: ShardPass,
+) -> Result<Option<Vec<(u64, S)>>> {
+    if let Some(question) = question.filter(|question| pass >= question.pass) {
+        question.asked.fetch_or(pass == question.pass, Ordering::SeqCst);
+        return Ok(None);
+    }
+    let lacking = || {
+        let cause = format!("its states are needed by `{stage}` and are not merged yet");
+        let hint = "run every `cfaudit worker` of the pass, then `cfaudit merge` of it";
+        Error::operator("read", Path::new(pass.word()), cause, hint)
+    };
+    merged.of_stage(stage, pass)?.ok_or_else(lacking).map(Some)
+}
+
+/// Writes states into the folder of a stage: a line that says what each is, and a line with it.
+fn write_states<S: Accumulator>(
+    ctx: &StageContext<'_>,
+    pass: ShardPass,
+    states: Vec<(u64, S)>,
+) -> Result<()> {
+    let mut text = String::new();
+    for (number, mut state) in states {
+        state.settle();
+        let label = StateLabel {
+            stage: ctx.stage().to_owned(),
+            number,
+            state: S::NAME.to_owned(),
+            version: S::VERSION,
+        };
+        for line in [serde_json::to_string(&label), serde_json::to_string(&state)] {
+            text.push_str(&line.map_err(|bug| misfit(bug.to_string()))?);
+            text.push('\n');
+        }
+    }
+    files::write(&ctx.out().join(pass.file()), text)
+}

@@ -1,0 +1,456 @@
+//! A job in shards gives the same bytes as a run: however many shards, whatever is run twice; and
+//! parts that are lost, altered, or of another plan are found.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value as Json;
+
+use crate::work::{Files, Ran, Work, assert_same, column, files, root, yaml_files};
+
+/// Rows of the row groups of each file: a shard of one row, and shards without any.
+const ROW_GROUPS: [&[usize]; 2] = [&[1, 150, 2, 120], &[90, 60]];
+
+/// A model of three columns: the first is the attribute, which is worth something to group 1.
+const MODEL: &str = "tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=2
+objective=binary sigmoid:1
+feature_names=a income age
+feature_infos=[1:3] [0:100] [18:80]
+
+Tree=0
+num_leaves=4
+num_cat=0
+split_feature=0 1 2
+split_gain=3 2 1
+threshold=1.5 40.5 44.5
+decision_type=2 2 2
+left_child=1 -1 -2
+right_child=2 -3 -4
+leaf_value=-0.35 0.9 0.4 -1.1
+leaf_weight=1 1 1 1
+leaf_count=10 10 10 10
+internal_value=0 0 0
+internal_weight=0 0 0
+internal_count=40 20 20
+is_linear=0
+shrinkage=1
+
+
+end of trees
+
+feature_importances:
+
+parameters:
+end of parameters
+
+pandas_categorical:null
+";
+
+/// A number in [0, 1) that looks random and is not.
+fn draw(i: usize, k: f64) -> f64 {
+    (i as f64 * k.sqrt()).fract()
+}
+
+/// The columns of rows with these numbers.
+fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
+    let whole = |k: f64, n: f64| -> ArrayRef {
+        let values = rows.clone().map(|i| 1 + (draw(i, k) * n) as i64);
+        column(Int64Array::from_iter_values(values))
+    };
+    let number = |k: f64, lo: f64, hi: f64| -> ArrayRef {
+        let values = rows.clone().map(|i| lo + (draw(i, k) * (hi - lo) * 10.0).floor() / 10.0);
+        column(Float64Array::from_iter_values(values))
+    };
+    let word = |k: f64, words: &'static [&'static str]| -> ArrayRef {
+        let values = rows.clone().map(|i| words[(draw(i, k) * words.len() as f64) as usize]);
+        column(StringArray::from_iter_values(values))
+    };
+    let ids = rows.clone().map(|i| i as i64 * 3);
+    let repaid = rows.clone().map(|i| (i % 11 > 0).then_some(i64::from(draw(i, 7.0) < 0.6)));
+    vec![
+        ("id", column(Int64Array::from_iter_values(ids))),
+        ("region", whole(2.0, 3.0)),
+        ("sex", whole(3.0, 2.0)),
+        ("income", number(5.0, 5.0, 90.0)),
+        ("age", number(6.0, 18.0, 75.0)),
+        ("channel", word(10.0, &["web", "branch", "phone"])),
+        ("branch", word(11.0, &["north", "south"])),
+        ("weight", number(13.0, 0.5, 3.0)),
+        ("cutoff", number(14.0, 0.3, 0.7)),
+        ("repaid", column(Int64Array::from_iter(repaid))),
+    ]
+}
+
+/// Writes rows in row groups of these sizes.
+fn write_groups(path: &Path, first: usize, groups: &[usize]) -> usize {
+    let batch = |rows| {
+        RecordBatch::try_from_iter_with_nullable(
+            people(rows).into_iter().map(|(name, array)| (name, array, true)),
+        )
+    };
+    let schema = batch(0..1).unwrap().schema();
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, schema, None).unwrap();
+    let mut row = first;
+    for &n in groups {
+        writer.write(&batch(row..row + n).unwrap()).unwrap();
+        writer.flush().unwrap();
+        row += n;
+    }
+    writer.close().unwrap();
+    row
+}
+
+/// A working folder with a job of `tests/jobs/parts` and its files.
+fn with_job(job: &str) -> Work {
+    let work = Work::new();
+    fs::copy(root().join(format!("tests/jobs/parts/{job}.yaml")), work.path("job.yaml")).unwrap();
+    fs::create_dir(work.path("rows")).unwrap();
+    let mut first = 0;
+    for (name, groups) in ["a", "b"].iter().zip(ROW_GROUPS) {
+        first = write_groups(&work.path(&format!("rows/{name}.parquet")), first, groups);
+    }
+    write_groups(&work.path("reference.parquet"), 5000, &[300]);
+    work.write("model.txt", MODEL);
+    work
+}
+
+/// Plans the job in `work` in so many shards and does the passes; the folder of the plan.
+fn pass_over(work: &Work, shards: usize, passes: &[&str], args: &str) -> String {
+    let plan = format!("plan{shards}");
+    work.cfaudit(0, &format!("plan job.yaml --shards {shards} --to {plan} --cache off {args}"));
+    for pass in passes {
+        // The last shard first: no order is needed.
+        for shard in (0..shards).rev() {
+            let threads = 1 + shard % 3;
+            let how = format!("--pass {pass} --shard {shard} --threads {threads}");
+            let ran = work.cfaudit(0, &format!("worker {plan} {how}"));
+            assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+        }
+        work.cfaudit(0, &format!("merge {plan} --pass {pass}"));
+    }
+    plan
+}
+
+/// What a run makes of the merged states of a plan.
+fn from_plan(work: &Work, plan: &str, args: &str) -> Files {
+    let out = format!("out-{plan}");
+    work.cfaudit(0, &format!("run job.yaml --from {plan} --out {out} --cache off {args}"));
+    crate::work::results(&work.path(&out))
+}
+
+fn is_without_lightgbm() -> bool {
+    let without = cfg!(not(feature = "lightgbm"));
+    if without {
+        crate::work::skip("this build cannot read a LightGBM file");
+    }
+    without
+}
+
+/// Seven shards: some have no rows, one has a single row.
+#[test]
+fn shards_give_the_bytes_of_a_run() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    work.run(0, "job.yaml", "");
+    for shards in [1, 3, 7] {
+        let plan = pass_over(&work, shards, &["survey", "count"], "");
+        assert_same(&work.results(), &from_plan(&work, &plan, ""), &plan);
+    }
+    let rows: Vec<u64> = (0..7)
+        .map(|i| work.json("plan7/plan.json")["shards"][i]["rows"].as_u64().unwrap())
+        .collect();
+    assert!(rows.contains(&0), "{rows:?}");
+    let merged = |plan: &str| fs::read(work.path(&format!("{plan}/count/merged.state"))).unwrap();
+    let body = |bytes: Vec<u8>| bytes.splitn(3, |&b| b == b'\n').nth(2).unwrap().to_vec();
+    assert_eq!(body(merged("plan3")), body(merged("plan7")), "merged states");
+}
+
+#[test]
+fn fitted_sets_weights_and_compared_models_in_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("plausible");
+    work.run(0, "job.yaml", "");
+    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], "");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "three shards");
+}
+
+/// Without intervals score metrics need the balance of the first rows: the pass `learn`.
+#[test]
+fn balances_are_learnt_from_the_first_rows_of_all_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let args = "--set metrics.interval.method=none";
+    work.run(0, "job.yaml", args);
+    let plan = pass_over(&work, 3, &["survey"], args);
+    let ran = work.cfaudit(5, &format!("worker {plan} --pass count --shard 0"));
+    ran.says(&["learn", "not merged yet", "hint: "]);
+    let plan = pass_over(&work, 3, &["survey", "learn", "count"], args);
+    assert_same(&work.results(), &from_plan(&work, &plan, args), "balances");
+}
+
+#[test]
+fn parts_that_are_lost_altered_or_foreign_are_found() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let plan = pass_over(&work, 3, &["survey"], "");
+    let (first, second) = ("plan3/survey/part-00000.state", "plan3/survey/part-00001.state");
+    let whole = fs::read(work.path(first)).unwrap();
+    let worker = |shard: usize, status: i32| {
+        work.cfaudit(status, &format!("worker {plan} --pass survey --shard {shard} --threads 8"))
+    };
+    let merge = |status: i32| work.cfaudit(status, &format!("merge {plan} --pass survey"));
+    // A sound part is not made again, an altered one is.
+    assert_eq!(worker(0, 0).summary()["done"], "already there");
+    let mut altered = whole.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    fs::write(work.path(first), &altered).unwrap();
+    merge(5).says(&["part-00000.state", "once more"]);
+    assert_eq!(worker(0, 0).summary()["done"], "written");
+    assert_eq!(fs::read(work.path(first)).unwrap(), whole, "made again on other threads");
+    // A lost part.
+    let lost = fs::read(work.path(second)).unwrap();
+    fs::remove_file(work.path(second)).unwrap();
+    assert_eq!(merge(4).summary()["text"], "missing 1 of 3: 1");
+    // A part of another plan, and of another shard.
+    pass_over(&work, 1, &["survey"], "");
+    fs::copy(work.path("plan1/survey/part-00000.state"), work.path(second)).unwrap();
+    merge(5).says(&["its plan is", "plan again"]);
+    fs::write(work.path(second), &whole).unwrap();
+    merge(5).says(&["its shard is 0, and that of the plan is 1"]);
+    fs::write(work.path(second), &lost).unwrap();
+    merge(0);
+    // Another job, a shard that the plan does not have, a pass that is not merged.
+    let other = "run job.yaml --from plan3 --set run.seed=9 --cache off";
+    work.cfaudit(5, other).says(&["another job", "hint: "]);
+    worker(3, 5).says(&["3 shards", "hint: "]);
+    work.cfaudit(5, "run job.yaml --from plan3 --cache off").says(&["count", "cfaudit merge"]);
+    // An input that changed after the plan.
+    let rows = File::options().append(true).open(work.path("rows/a.parquet")).unwrap();
+    rows.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let before = files(&work.path(&plan));
+    work.cfaudit(3, &format!("worker {plan} --pass count --shard 0"))
+        .says(&["error[input-changed]", "plan again"]);
+    assert_same(&before, &files(&work.path(&plan)), "nothing is written");
+    // Another program.
+    let text = fs::read_to_string(work.path("plan3/plan.json")).unwrap();
+    let code = work.json("plan3/plan.json")["code"].as_str().unwrap().to_owned();
+    work.write("plan3/plan.json", &text.replace(&code, "0123"));
+    merge(5).says(&["0123", &code, "use one program everywhere"]);
+}
+
+/// Writes the scores of rows, and of their counterfactuals in every other region, in the order of
+/// the rows; `more` are entries of no row.
+fn write_scores(work: &Work, more: i64) {
+    let n = ROW_GROUPS.concat().iter().sum::<usize>();
+    let all_regions = people(0..n)[1].1.as_primitive::<Int64Type>().values().to_vec();
+    let regions = all_regions.as_slice();
+    let score = |i: usize, to: i64| (draw(i, 7.0) + 0.1 * to as f64) / 1.5;
+    let moved = |i: usize| (1..=3).filter(move |&to| to != regions[i]).map(move |to| (i, to));
+    let ids = |i: usize| i as i64 * 3;
+    let write = |path: &str, columns: Vec<(&str, ArrayRef)>| {
+        let named = columns.into_iter().map(|(name, array)| (name, array, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(named).unwrap();
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(100)).build();
+        let file = File::create(work.path(path)).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    };
+    let rows = (0..n).map(ids).chain((0..more).map(|i| 100_000 + i));
+    let scores = (0..n).map(|i| score(i, 0)).chain((0..more).map(|_| 0.5));
+    write(
+        "factual.parquet",
+        vec![
+            ("row_id", column(Int64Array::from_iter_values(rows))),
+            ("score", column(Float64Array::from_iter_values(scores))),
+        ],
+    );
+    let all: Vec<(usize, i64)> = (0..n).flat_map(moved).collect();
+    write(
+        "moved.parquet",
+        vec![
+            ("row_id", column(Int64Array::from_iter_values(all.iter().map(|of| ids(of.0))))),
+            (
+                "to_group",
+                column(StringArray::from_iter_values(all.iter().map(|of| of.1.to_string()))),
+            ),
+            (
+                "score",
+                column(Float64Array::from_iter_values(all.iter().map(|of| score(of.0, of.1)))),
+            ),
+        ],
+    );
+}
+
+/// Each shard finds its entries in the files; what no shard asks for is found at the end.
+#[test]
+fn files_of_scores_are_joined_shard_by_shard() {
+    let work = with_job("scores");
+    write_scores(&work, 0);
+    work.run(0, "job.yaml", "");
+    for shards in [3, 7] {
+        let plan = pass_over(&work, shards, &["survey", "count"], "");
+        assert_same(&work.results(), &from_plan(&work, &plan, ""), &plan);
+    }
+    write_scores(&work, 2);
+    let plan = pass_over(&work, 2, &["survey", "count"], "");
+    let ran = work.cfaudit(3, &format!("run job.yaml --from {plan} --out more --cache off"));
+    ran.says(&["error[unknown-key]", "factual.parquet", "has 425 entries", "423 of them"]);
+    fs::remove_file(work.path("factual.parquet")).unwrap();
+    work.parquet(
+        "factual.parquet",
+        vec![
+            ("row_id", column(Int64Array::from_iter_values((0..423).rev().map(|i| i * 3)))),
+            ("score", column(Float64Array::from(vec![0.4; 423]))),
+        ],
+    );
+    let plan = pass_over(&work, 1, &["survey"], "");
+    work.cfaudit(3, &format!("worker {plan} --pass count --shard 0")).says(&[
+        "error[unsorted-scores]",
+        "factual.parquet",
+        "sort the file",
+    ]);
+}
+
+/// A program scores the rows of each shard, and the rows that it is asked about again are those of
+/// a run.
+#[test]
+fn a_program_is_asked_shard_by_shard() {
+    let loads = Command::new("python3").args(["-c", "import pyarrow"]).output();
+    if !loads.is_ok_and(|told| told.status.success()) {
+        crate::work::skip("python3 with pyarrow is not there");
+        return;
+    }
+    let work = with_job("command");
+    fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
+    work.write(
+        "card.json",
+        r#"{"intercept": -0.25, "columns": {
+            "region": {"edges": [2, 3], "points": [0.5, 0, -0.5], "missing": 0},
+            "income": {"edges": [30, 60], "points": [-1, 0.25, 1], "missing": 0}}}"#,
+    );
+    work.run(0, "job.yaml", "");
+    let plan = pass_over(&work, 3, &["survey", "count"], "");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "a program");
+    let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
+    assert_eq!((&recheck["rows"], &recheck["differ"]), (&100.into(), &0.into()), "{recheck}");
+}
+
+#[test]
+fn ids_that_do_not_rise_are_refused_after_the_survey() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    write_groups(&work.path("rows/c.parquet"), 3, &[40]);
+    let plan = pass_over(&work, 3, &["survey"], "");
+    work.cfaudit(3, &format!("worker {plan} --pass count --shard 0")).says(&[
+        "error[unsorted-row-ids]",
+        "--> ",
+        "sort the rows",
+    ]);
+}
+
+/// The recipe for one machine as it stands, and started again: everything is there already.
+#[test]
+fn the_recipe_with_xargs() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    fs::create_dir(work.path("bin")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cfaudit"), work.path("bin/cfaudit")).unwrap();
+    let bin = work.path("bin").display().to_string();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    let run = |out: &str| {
+        let mut recipe = Command::new("sh");
+        recipe.arg(root().join("jobs/recipes/shards.sh")).args(["job.yaml", "2", "plan", out]);
+        recipe.current_dir(work.path("")).env("PATH", &path).env("WORKERS", "2");
+        Ran::of(&mut recipe, 0)
+    };
+    run("first");
+    let again = run("second");
+    assert_eq!(again.stdout.matches("already there").count(), 8, "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to do") || !again.stdout.contains("written"));
+    let of = |out: &str| crate::work::results(&work.path(out));
+    assert_same(&of("first"), &of("second"), "started again");
+    work.run(0, "job.yaml", "");
+    assert_same(&work.results(), &of("first"), "the recipe");
+}
+
+/// The other recipes are read by what will read them, as far as that is here.
+#[test]
+fn the_recipes_of_schedulers_hold_together() {
+    let recipe = |name: &str| root().join("jobs/recipes").join(name);
+    let slurm = Command::new("bash").arg("-n").arg(recipe("shards.slurm")).status().unwrap();
+    assert!(slurm.success());
+    for name in ["shards_dag.py", "shards_ray.py", "shards_spark.py"] {
+        let compiled = Command::new("python3")
+            .args(["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"])
+            .arg(recipe(name))
+            .status();
+        match compiled {
+            Ok(status) => assert!(status.success(), "{name}"),
+            Err(_) => crate::work::skip("there is no python3"),
+        }
+    }
+    let text = fs::read_to_string(recipe("shards.k8s.yaml")).unwrap();
+    let job: Json = serde_yaml::from_str(&text).unwrap();
+    let spec = &job["spec"];
+    assert_eq!((&job["kind"], &spec["completionMode"]), (&"Job".into(), &"Indexed".into()));
+    let rule = &spec["podFailurePolicy"]["rules"][0];
+    assert_eq!(rule["action"], "FailIndex");
+    let container = &spec["template"]["spec"]["containers"][0];
+    assert_eq!(rule["onExitCodes"]["containerName"], container["name"]);
+    assert_eq!(rule["onExitCodes"]["values"], serde_json::json!([2, 3]));
+    assert!(container["args"][0].as_str().unwrap().contains("--shard $JOB_COMPLETION_INDEX"));
+    // Every recipe names the passes that a plan has, in their order.
+    for name in ["shards.sh", "shards.slurm", "shards_dag.py", "shards_ray.py", "shards_spark.py"] {
+        let text = fs::read_to_string(recipe(name)).unwrap().replace(['"', ','], "");
+        assert!(text.contains("survey learn count shift"), "{name}");
+    }
+}
+
+/// Every shipped job runs in shards or is refused with the place of each reason.
+#[test]
+fn shipped_jobs_run_in_shards_or_are_refused_with_a_place() {
+    let work = Work::with_jobs();
+    for path in yaml_files("jobs") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let vars = |name: &&str| text.contains(&format!("{name}: required"));
+        let sets = ["asof", "model_version"].into_iter().filter(vars);
+        let sets: String = sets.map(|name| format!(" --set {name}=7.3")).collect();
+        let ran = work.cfaudit(2, &format!("plan jobs/{name} --shards 3 --to plan{sets}"));
+        for problem in ran.stderr.split("error[").skip(1) {
+            assert!(
+                problem.starts_with("not-in-shards]: the job cannot be run in shards: "),
+                "{problem}"
+            );
+            assert!(problem.contains("--> jobs/") && problem.contains("hint: "), "{problem}");
+        }
+        assert!(!work.path("plan").exists(), "{name}");
+    }
+    fs::copy(root().join("tests/jobs/parts/naive.yaml"), work.path("job.yaml")).unwrap();
+    let ran = work.cfaudit(2, "plan job.yaml --shards 3 --to plan --set run.keep_rows=outcomes");
+    ran.says(&["error[not-in-shards]", "order of all rows", "--> --set", "keep_rows: none"]);
+}
