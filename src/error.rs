@@ -437,6 +437,8 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unsorted-scores", "a score file in shards does not hold the keys in the order of the rows"),
     ("unsorted-row-ids", "row ids do not rise from shard to shard, so one may occur twice"),
     ("unseen-class", "rows have a class that no reference row has"),
+    ("unsorted-row-ids", "row ids do not rise from shard to shard, so one may occur twice"),
+    ("unsorted-scores", "a score file in shards does not hold the keys in the order of the rows"),
     ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
     (
         "weight-overflow",

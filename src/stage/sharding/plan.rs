@@ -17,7 +17,6 @@ use crate::stage::input::digest::{InputDigests, PlannedFile};
 use crate::stage::input::{self, AbsentDataSet, JobInputs};
 use crate::stage::open::{open_workers, with_place};
 use crate::stage::plan::StagePlan;
-use crate::stage::report;
 use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::sharding::refused::{NOT_IN_SHARDS, refusals, runs_in_shards};
 use crate::stage::sharding::share::{MergedStates, RowShare, ShardPass};
@@ -317,9 +316,7 @@ fn planned(
     let digests = InputDigests::load(&entries, settings.rehash);
     let absent = AbsentDataSet::AssumeAvailable;
     let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
-    let run_id = report::run_id(checked, &input);
-    let stages =
-        StagePlan::new(checked, settings, &input, &workers, &run_id, &entries, &RowShare::All)?;
+    let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages)?;
     let source = ParquetSource::files_of(&input.row_files, &[])?;
     let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
