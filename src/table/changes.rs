@@ -1,6 +1,8 @@
 //! The table `changes`: every value of a run next to the same value of an earlier one.
 
-use super::{ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
+use super::key_columns::{
+    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
+};
 use crate::table::row_macro::{SharedText, table};
 
 /// How the column `ci_method` begins in rows that are not judged because their set was fitted

@@ -1,7 +1,9 @@
 //! The tables of experiments: what arms were trained on, how their values vary, which
 //! counterfactuals they took.
 
-use super::{ARM, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
+use super::key_columns::{
+    ARM, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
+};
 use crate::table::row_macro::{SharedText, table};
 
 table! {

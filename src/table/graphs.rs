@@ -1,8 +1,8 @@
 //! The tables of causal graphs: every world, the people in them, edges, nodes and the graphs
 //! themselves.
 
+use super::key_columns::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
 use super::quality::SET;
-use super::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {

@@ -1,6 +1,6 @@
 //! The tables of how good counterfactuals are.
 
-use super::{MODEL, SENSITIVE};
+use super::key_columns::{MODEL, SENSITIVE};
 use crate::table::row_macro::{SharedText, table};
 
 pub(crate) const SET: &str = "name of the counterfactual set";

@@ -1,6 +1,5 @@
-//! The tables of the rows themselves: what was filtered, what was met, what came out.
+//! The tables of issues and of filters, and the codes of issues.
 
-use super::{ARM, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -217,51 +216,3 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "columns whose counterfactuals hold only whole numbers, because their values are whole",
     ),
 ];
-
-table! {
-    /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
-    /// and attribute, then of the source rows.
-    pub struct OutcomeRow in "outcomes", version 4, key 8,
-    one row per "row, direction, model and set", written by "count", read by "diff" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        /// the row number, or the integer row id, or the xxh3-64 of its text
-        row_key: u64,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        /// number of the counterfactual among those of the row and group
-        cf_index: i64,
-        /// fold in which the row was audited; 0 without folds
-        fold: i64,
-        /// the factual group
-        from_group: SharedText,
-        /// 1 = positive, 0 = negative; null = none
-        label: Option<bool>,
-        /// factual prediction; null = no score or decision
-        predicted: Option<bool>,
-        /// counterfactual prediction; null as predicted
-        predicted_cf: Option<bool>,
-        /// factual score, in the numbers of the model's scale; null = missing, or decisions without
-        /// scores
-        score: Option<f64>,
-        /// counterfactual score, of a graph-uncertain set its mean over all graphs; null as score
-        score_cf: Option<f64>,
-        /// what the row weighs, in whole units that are the same for all rows of the run; null =
-        /// nobody has a weight. Version 1 had no such column
-        [since 2]
-        weight: Option<i64>,
-        /// the row id of the source as text, or the row number; null where the job does not name
-        /// `run.keep_rows`. Versions 1 and 2 had no such column
-        [since 3]
-        row_id: Option<SharedText>,
-        /// hash of whose row it is, the same in every run; null = each row is a person
-        [since 4]
-        person_key: Option<u64>,
-    }
-}

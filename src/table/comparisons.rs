@@ -1,0 +1,62 @@
+//! The table of comparisons of two models.
+
+use super::key_columns::{ARM, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
+
+table! {
+    /// `comparisons`: one row per value of two models on the same people.
+    ///
+    /// Version 3 added `flags`. In a file of version 2 nothing tells whether labels are missing for
+    /// some people more often than for others.
+    pub struct ComparisonRow in "comparisons", version 3, key 10,
+    one row per "two models or arms, key and metric", written by "measure", read by "report, diff" {
+        [meaning ARM]
+        arm: SharedText,
+        /// the first model
+        model: SharedText,
+        /// experiment and arm that the first is compared with; empty for the plain audit
+        against_arm: SharedText,
+        /// the second model; that of both where arms are compared
+        against: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// id of the metric, of the families performance, group, ccm and eccm
+        metric: SharedText,
+        /// family of the metric
+        family: SharedText,
+        /// value of the first model or arm minus value of the second; null = undefined, see
+        /// `undefined`
+        difference: Option<f64>,
+        /// why the difference is null; empty if it is not
+        undefined: SharedText,
+        /// value of the first model; null = undefined
+        model_value: Option<f64>,
+        /// value of the second model; null = undefined
+        against_value: Option<f64>,
+        /// lower end of the interval of the difference; null = none
+        lo: Option<f64>,
+        /// upper end of the interval of the difference; null = none
+        hi: Option<f64>,
+        /// level of the interval; null = none
+        level: Option<f64>,
+        /// method of the interval: block-bootstrap, drawn once for both models; newcombe where one
+        /// of two rates is 0 or 1, as if of other people; empty = none
+        interval: SharedText,
+        /// the method in full, or why there is no interval
+        ci_method: SharedText,
+        /// people behind the value, the fewer of both models
+        n_rows: i64,
+        /// selective_labels, as in metrics, where it holds of either; empty = none; null = version
+        /// 2 or older
+        [since 3]
+        flags: Option<SharedText>,
+    }
+}

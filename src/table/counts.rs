@@ -1,0 +1,149 @@
+//! The tables that values are computed from: counts, histograms of scores and transitions.
+
+use super::key_columns::{
+    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
+};
+use crate::table::row_macro::{SharedText, table};
+
+table! {
+    /// `counts`: one row per key and cell.
+    ///
+    /// Version 3 names the classes of a label of several; of these only cells that hold somebody
+    /// have a row. In a file of version 2 every label has two sides.
+    ///
+    /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
+    pub struct CountRow in "counts", version 3, key 11,
+    one row per "key and cell", written by "measure", read by "report, diff" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// of rows as they are group or total, of counterfactuals direction or total: what the
+        /// groups mean
+        scope: SharedText,
+        /// the group itself; of a direction the factual group; empty = all
+        from_group: SharedText,
+        /// of a direction the counterfactual group; empty = all, and of rows as they are
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+        /// 1 = positive, 0 = negative, empty = no label, where anybody has none; of several classes
+        /// the name of the class
+        label: SharedText,
+        /// factual prediction: 1 or 0, or the name of the class
+        predicted: SharedText,
+        /// counterfactual prediction: 1, 0 or the name of the class; empty where no counterfactual
+        /// is involved
+        predicted_cf: SharedText,
+        /// factual rows or counterfactuals in the cell, counted without weights; of a
+        /// graph-uncertain set by the mean score of each person over all graphs
+        n: i64,
+        /// what the people of the cell weigh, once per counterfactual; null = no weights in the job
+        [since 2]
+        weight: Option<f64>,
+        /// sum of squared score changes in units of 2^-52, each pair once regardless of its weight;
+        /// null where no counterfactual is involved, and of several classes
+        shift_sq: Option<i128>,
+    }
+}
+
+table! {
+    /// `score_shift`: one row per key, side and bin.
+    ///
+    /// Version 3 added `class`. In a file of version 2 every label has two sides.
+    ///
+    /// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
+    pub struct ScoreShiftRow in "score_shift", version 3, key 11,
+    one row per "key, side and bin", written by "measure", read by "report" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+        [meaning CLASS]
+        [since 3]
+        class: SharedText,
+        /// original, counterfactual, or change (counterfactual minus original)
+        side: SharedText,
+        /// left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]
+        bin_lo: f64,
+        /// right edge of the bin, part of it only in the last bin
+        bin_hi: f64,
+        /// counterfactuals in the bin, counted without weights; of a graph-uncertain set mean
+        /// scores over all graphs
+        n: i64,
+        /// what their people weigh, once per counterfactual; null = no weights in the job
+        [since 2]
+        weight: Option<f64>,
+    }
+}
+
+table! {
+    /// `transitions`: one row per key and two classes: how often predictions of one turn into the
+    /// other. Only where the label has several classes.
+    pub struct TransitionRow in "transitions", version 1, key 10,
+    one row per "key, class before and class after (another one)",
+    written by "measure", read by "report" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+        /// the factual prediction
+        from_class: SharedText,
+        /// the counterfactual prediction
+        to_class: SharedText,
+        /// share of the counterfactuals of people predicted from_class; null = undefined, see
+        /// `undefined`
+        value: Option<f64>,
+        /// why the value is null; empty if it is not
+        undefined: SharedText,
+        /// counterfactuals predicted to_class, counted without weights
+        numerator: i64,
+        /// counterfactuals of people predicted from_class, counted without weights
+        denominator: i64,
+        /// what those on top weigh: over weight_denominator it is the value; null = no weights in
+        /// the job
+        weight_numerator: Option<f64>,
+        /// what those below weigh; null as weight_numerator
+        weight_denominator: Option<f64>,
+        /// lower end of the interval; null = none
+        lo: Option<f64>,
+        /// upper end of the interval; null = none
+        hi: Option<f64>,
+        /// level of the interval; null = none
+        level: Option<f64>,
+        /// method of the interval: wilson, bootstrap, block-bootstrap; empty = none
+        interval: SharedText,
+        /// the method in full, or why there is no interval
+        ci_method: SharedText,
+        /// small_group, small_denominator, selective_labels; joined by `,`; empty = none
+        flags: SharedText,
+    }
+}

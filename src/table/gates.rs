@@ -1,0 +1,100 @@
+//! The table of gates.
+
+use super::key_columns::{FROM_GROUP, SENSITIVE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
+
+table! {
+    /// `gates`: one row per gate and direction judged.
+    ///
+    /// Version 2 added `class` and gates against a baseline, whose value is a change. In a file of
+    /// version 1 every label has two sides, and every value is one of `metrics`.
+    ///
+    /// Version 4 added how many people would decide. In a file of version 3 nothing tells it.
+    pub struct GateRow in "gates", version 4, key 4,
+    one row per "gate and direction judged", written by "gate", read by "report, diff, exports" {
+        /// name of the gate in the job
+        gate: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// what the groups mean, as in `metrics`: total, group, pair, one_vs_rest, worst_case,
+        /// direction, difference
+        scope: SharedText,
+        /// pass, fail, inconclusive, skipped
+        verdict: SharedText,
+        /// fail = counts for the exit status, warn = shown only
+        level: SharedText,
+        /// the metric judged; a gate on harm has a row for each of its two, against each other
+        /// group
+        metric: SharedText,
+        /// experiment and arm judged; empty for the plain audit
+        arm: SharedText,
+        /// the model judged
+        model: SharedText,
+        /// the set judged; empty where none is involved
+        counterfactual: SharedText,
+        /// of several classes the one judged against all others; empty = all, and a label of two
+        /// sides
+        [since 2]
+        class: SharedText,
+        /// the value as the gate asks it, of `between` from_group minus to_group or over it
+        /// (`metrics` has one order); of a gate against the baseline the change from it; null =
+        /// undefined
+        value: Option<f64>,
+        /// lower end of its interval, with holm at the level that judged it; null = none
+        lo: Option<f64>,
+        /// upper end of its interval; null = none
+        hi: Option<f64>,
+        /// the limit
+        limit: f64,
+        /// at_most or at_least, against the baseline rise_at_most or fall_at_most, with what
+        /// decides: interval, `interval, holm` (a family of comparisons), estimate or worlds
+        rule: SharedText,
+        /// cases on top of the rate; null where the metric is not a rate of counts, where graphs
+        /// differ, and of a change
+        [since 3]
+        numerator: Option<i64>,
+        /// cases below the rate; null where the metric is not a rate
+        denominator: Option<i64>,
+        /// cases asked for before the gate decides
+        enough: i64,
+        /// value of the baseline, to which `value` is to be added; null = none involved, or
+        /// undefined there
+        [since 2]
+        baseline_value: Option<f64>,
+        /// why, in words
+        reason: SharedText,
+        /// line of the gate in the job file; 0 = not known
+        job_line: i64,
+        /// 1 for the row that decides the gate, 0 for others
+        decides: i64,
+        /// people below the value (of a gap in both groups, shared out as today) from which on the
+        /// row is decided with probability 0.8, if the true value is this one; never below
+        /// `enough`; null = see needed_how
+        [since 4]
+        n_needed_80: Option<i64>,
+        /// the same with probability 0.95; null as n_needed_80, or above 10^9
+        [since 4]
+        n_needed_95: Option<i64>,
+        /// audited people who bring n_needed_80, where the same part of them counts as today; null
+        /// as n_needed_80
+        [since 4]
+        people_needed_80: Option<i64>,
+        /// audited people who bring n_needed_95; null as n_needed_95
+        [since 4]
+        people_needed_95: Option<i64>,
+        /// the smallest true excess over the limit that today's people show with probability 0.8;
+        /// null = none, or not known
+        [since 4]
+        detectable: Option<f64>,
+        /// how the numbers were found (exact, normal or interval, which is approximate) or why
+        /// there are none: decided, on_the_limit, more_than_cap (10^9), boundary (a ratio of 0),
+        /// undefined, no_interval, by_estimate, by_worlds, skipped, other_reason (more people would
+        /// not help); null = version 3 or older
+        [since 4]
+        needed_how: Option<SharedText>,
+    }
+}

@@ -1,0 +1,184 @@
+//! The table `metrics`: one value with its interval.
+
+use super::key_columns::{
+    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
+};
+use crate::table::row_macro::{SharedText, table};
+
+table! {
+    /// `metrics`: one row per key and metric.
+    ///
+    /// Version 7 added `world_level` and `between_lo` to `mixed_var`. In a file of version 6
+    /// nothing tells other graphs from refits of their coefficients.
+    ///
+    /// Files of version 6 that program 0.1 wrote name an impaired group for any value away from the
+    /// ideal, and lack `denied_by_group` and `favoured_by_group`; no column changed, so that they
+    /// stay readable.
+    ///
+    /// Version 6 filled the columns of causal graphs and added `world_var`, `world_even`,
+    /// `n_worlds`, `n_worlds_undefined` and the family graph. In a file of version 5 no set has
+    /// graphs.
+    ///
+    /// Version 5 added `class`. In a file of version 4 every label has two sides.
+    ///
+    /// Version 4 added the family clarify, the scopes `one_vs_rest` and `worst_case`, and who holds
+    /// the values of the latter. In a file of version 3 groups are compared in pairs only.
+    ///
+    /// Version 3 added the weights of rates, and intervals from blocks of people for every metric
+    /// of a job with weights. In a file of version 2 weights were not used in any value.
+    ///
+    /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
+    /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
+    /// interval of that family means that none was made.
+    pub struct MetricRow in "metrics", version 8, key 10,
+    one row per "key and metric", written by "measure", read by "gate, report, diff" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+        [meaning CLASS]
+        [since 5]
+        class: SharedText,
+        /// id of the metric; `cfaudit explain ID` tells its formula
+        metric: SharedText,
+        /// family of the metric: performance, group, ccm, eccm, shift, clarify, amounts,
+        /// graph
+        family: SharedText,
+        /// the metric, of a graph-uncertain set its mean over the graphs in which it is defined;
+        /// null = undefined, see `undefined`
+        value: Option<f64>,
+        /// why the value is null; empty if it is not
+        undefined: SharedText,
+        /// cases on top of a rate, counted without weights; null where the metric is not a rate of
+        /// counts, and where graphs differ
+        numerator: Option<i64>,
+        /// cases below a rate, counted without weights; null where the metric is not a rate of
+        /// counts
+        denominator: Option<i64>,
+        /// what the cases on top of a rate weigh: over weight_denominator it is the value; null =
+        /// no weights in the job, or no rate of counts
+        [since 3]
+        weight_numerator: Option<f64>,
+        /// what the cases below a rate weigh; null as weight_numerator
+        [since 3]
+        weight_denominator: Option<f64>,
+        /// people whom the metric counts: those with the scores that it needs, and with a label
+        /// where it needs one; of jobs with `data.person` their rows
+        n_rows: i64,
+        /// persons whose rows n_rows are; null = no `data.person` in the job
+        [since 8]
+        n_persons: Option<i64>,
+        /// persons with a row below a rate; null as n_persons, and where the metric is not a rate
+        [since 8]
+        denominator_persons: Option<i64>,
+        /// effective number of cases of Wilson's interval: denominator over the design effect of
+        /// persons; null as denominator_persons, and where the interval is drawn
+        [since 8]
+        n_eff: Option<f64>,
+        /// lower end of the interval; null = none
+        lo: Option<f64>,
+        /// upper end of the interval; null = none
+        hi: Option<f64>,
+        /// level of the interval; null = none
+        level: Option<f64>,
+        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, katz, bootstrap,
+        /// poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff, newcombe-deff and
+        /// katz-deff, whose unit is the person; empty = none
+        interval: SharedText,
+        /// the method in full, or why there is no interval
+        ci_method: SharedText,
+        /// lower percentile of the values of all causal graphs, each with the coefficients of its
+        /// own bootstrap, at the level of `metrics.worlds`; null = no graphs, or fewer than two
+        /// with a value
+        world_lo: Option<f64>,
+        /// upper percentile of the values of all causal graphs; null as world_lo
+        world_hi: Option<f64>,
+        /// variance of the values of all causal graphs, divisor M - 1; the sum of between_var,
+        /// within_var and mixed_var where these are known; null as world_lo
+        [since 6]
+        world_var: Option<f64>,
+        /// level of the percentiles over graphs; null as world_lo
+        [since 7]
+        world_level: Option<f64>,
+        /// lower percentile of the values of the same graphs with equations fitted on all training
+        /// rows: what other graphs give, their coefficients apart; null as world_lo, or a graph has
+        /// no value then
+        [since 7]
+        between_lo: Option<f64>,
+        /// upper percentile of these values; null as between_lo
+        [since 7]
+        between_hi: Option<f64>,
+        /// variance of these values; null as between_lo
+        [since 7]
+        between_var: Option<f64>,
+        /// lower percentile of what a bootstrap's own coefficients change in the value of its
+        /// graph, around the mean of the values behind between_lo: what refits of the coefficients
+        /// give; of a rate it may lie below 0; null as between_lo, and of a single bootstrap, which
+        /// refits nothing
+        [since 7]
+        within_lo: Option<f64>,
+        /// upper percentile of that; of a rate it may lie above 1; null as within_lo
+        [since 7]
+        within_hi: Option<f64>,
+        /// variance of that; null as within_lo
+        [since 7]
+        within_var: Option<f64>,
+        /// twice the covariance of both, which may be negative; null as within_lo
+        [since 7]
+        mixed_var: Option<f64>,
+        /// mean over graphs in which every bootstrap weighs the same, regardless of the size of its
+        /// class; null = no graphs, or undefined in all
+        [since 6]
+        world_even: Option<f64>,
+        /// causal graphs in which the metric has a value; null = no graphs
+        [since 6]
+        n_worlds: Option<i64>,
+        /// causal graphs in which it has none, and which are left out; null = no graphs
+        [since 6]
+        n_worlds_undefined: Option<i64>,
+        /// lower end of what sampling noise gives: 2.5 % quantile of the repeats, below 40
+        /// repeats the smallest; null = no placebo, or undefined in every repeat
+        [since 2]
+        placebo_lo: Option<f64>,
+        /// upper end of what sampling noise gives: 97.5 % quantile or largest; null as
+        /// placebo_lo
+        [since 2]
+        placebo_hi: Option<f64>,
+        /// repeats of the placebo; null = none asked for
+        [since 2]
+        placebo_repeats: Option<i64>,
+        /// the value without any disparity; null = none is stated
+        ideal: Option<f64>,
+        /// small_group, small_denominator, sampled, selective_labels, attribute_follows (in graphs
+        /// of the set, from another variable: no group is named at a disadvantage); joined by `,`;
+        /// empty = none
+        flags: SharedText,
+        /// the group put at a disadvantage: only where the interval (of graphs also theirs) leaves
+        /// out the ideal and, of switches, where `min_denominator` people switch and the interval
+        /// lies beyond the placebo; empty = not clear, not stated, or all others
+        impaired_group: SharedText,
+        /// of worst_case the group with the highest value, or the one furthest from all; empty =
+        /// another scope, or no value
+        [since 4]
+        highest_group: SharedText,
+        /// of worst_case the group with the lowest value; empty as highest_group, and for a
+        /// distance to all
+        [since 4]
+        lowest_group: SharedText,
+        /// of worst_case the groups without a value, which are left out; null = another scope
+        [since 4]
+        groups_undefined: Option<i64>,
+    }
+}
