@@ -179,7 +179,7 @@ fn component(audit: &ExportedAudit<'_>, model: &ModelWords, data: &[Value]) -> V
         "description": described,
         "modelCard": {
             "modelParameters": {
-                "task": "classification",
+                "task": if model.amount.is_some() { "regression" } else { "classification" },
                 "modelArchitecture": model.kind,
                 "datasets": data,
             },
@@ -207,10 +207,11 @@ fn of_model<'a>(
 
 /// Whether a value stands among the metrics of performance; the others are in the tables.
 fn is_listed(row: &MetricRow) -> bool {
-    let places = [
-        (MetricFamily::Performance, ["total", "group"]),
-        (MetricFamily::Group, ["pair", "pair"]),
-        (MetricFamily::Ccm, ["direction", "direction"]),
+    let places: [(MetricFamily, &[&str]); 4] = [
+        (MetricFamily::Performance, &["total", "group"]),
+        (MetricFamily::Group, &["pair"]),
+        (MetricFamily::Ccm, &["direction"]),
+        (MetricFamily::Amounts, &["total", "group", "pair", "direction"]),
     ];
     places.iter().any(|(family, scopes)| {
         row.family == family.as_str() && scopes.contains(&row.scope.as_str())
@@ -284,7 +285,10 @@ fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
             }
             if harms.is_empty() {
                 harms.push(
-                    if manifest.favourable_is_positive().is_none() || has_classes {
+                    if has_classes
+                        || manifest.favourable_is_positive().is_none()
+                            && manifest.amounts().is_none()
+                    {
                         "Not assessed: the job does not say which decision people want, or has \
                          several classes. The metrics of performance hold the rates."
                     } else {
@@ -349,7 +353,7 @@ fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String 
 mod tests {
     use super::{model_card, uuid};
     use crate::folder::manifest::{
-        AttributeWords, DecisionNames, InputFile, LabelWords, Manifest, ModelWords, RunSummary,
+        AmountWords, AttributeWords, DecisionNames, InputFile, LabelWords, Manifest, ModelWords, RunSummary,
         SetWords,
     };
     use crate::report::export::ExportedAudit;
@@ -490,6 +494,29 @@ mod tests {
         assert!(limit.starts_with("limit no-harm: fail: "), "{limit}");
         assert_eq!(card["modelParameters"]["datasets"][0]["ref"], made["components"][1]["bom-ref"]);
         assert_eq!(made["components"][1]["hashes"][0]["content"], "ab".repeat(32));
+    }
+
+    /// All people of a group may get another amount, whatever the one that they have.
+    #[test]
+    fn amounts_have_no_decision_to_begin_with() {
+        let mut manifest = manifest();
+        manifest.label = None;
+        manifest.models[0].amount =
+            Some(AmountWords { better_is_lower: true, matters_from: words("5%") });
+        let denied = MetricRow {
+            counterfactual: "flip".into(),
+            value: Some(0.25),
+            numerator: Some(50),
+            denominator: Some(200),
+            ..row("direction", "Female", "Male", "denied_by_group")
+        };
+        let made = card(&manifest, &[denied], &[]);
+        let model = &made["components"][0]["modelCard"];
+        assert_eq!(model["modelParameters"]["task"], "regression");
+        let assessed = &model["considerations"]["fairnessAssessments"];
+        let harms = assessed[1]["harms"].as_str().unwrap();
+        assert!(harms.contains("of 200 women 50 (25.00 %; no interval) would "), "{harms}");
+        assert!(assessed[0]["harms"].as_str().unwrap().contains("no counterfactual decision"));
     }
 
     #[test]
