@@ -130,7 +130,7 @@ fn pages_of_shipped_jobs_are_short_and_their_numbers_are_those_of_the_tables() {
     work.run(0, "jobs/demo.yaml", "");
     let mut numbers = check_page(&work, "jobs/demo.yaml", 8);
     for (job, flags, most) in pages_of_jobs(&work) {
-        work.run(0, job, &format!("--gates report {flags}"));
+        work.run(0, job, &format!("--gates report --replace {flags}"));
         numbers += check_page(&work, job, most);
     }
     if shared("data/german/german.data").is_some() && cfg!(feature = "lightgbm") {
