@@ -105,7 +105,10 @@ report: {{cases: 3}}
         "cfaudit: 1
 name: sliced
 include: [jobs/demo.yaml]
-metrics: {by: [education, sex], bootstrap: {samples: 50}}
+data:
+  rows: {synthetic: {columns: {region: {levels: {north: 0.5, south: 0.5}}}}}
+  features: {nominal: [education, region]}
+metrics: {by: [education, region], bootstrap: {samples: 50}}
 ",
     );
     let mut jobs = vec![("many.yaml", String::new(), 12), ("sliced.yaml", FEW.to_owned(), 12)];
