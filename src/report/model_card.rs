@@ -353,8 +353,8 @@ fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String 
 mod tests {
     use super::{model_card, uuid};
     use crate::folder::manifest::{
-        AmountWords, AttributeWords, DecisionNames, InputFile, LabelWords, Manifest, ModelWords, RunSummary,
-        SetWords,
+        AmountWords, AttributeWords, DecisionNames, InputFile, LabelWords, Manifest, ModelWords,
+        RunSummary, SetWords,
     };
     use crate::report::export::ExportedAudit;
     use crate::table::{GateRow, MetricRow};

@@ -355,7 +355,7 @@ mod tests {
     use crate::stage::score::join::RecheckResult;
 
     fn compared(row: u64) -> RecheckResult {
-        let differ = u64::from(row % 3 == 0);
+        let differ = u64::from(row.is_multiple_of(3));
         RecheckResult { rows: 1, differ, largest: row as f64 / 64.0, switches: None }
     }
 
@@ -378,7 +378,7 @@ mod tests {
         }
 
         fn add_sample(&mut self, row: u64) {
-            self.merge(answers(row, row % 2 == 0));
+            self.merge(answers(row, row.is_multiple_of(2)));
         }
     }
 

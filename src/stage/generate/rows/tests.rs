@@ -142,7 +142,7 @@ impl SampleState for GenerationSums {
     fn add_sample(&mut self, row: u64) {
         let mut written = WrittenCounts::sample(0);
         written.add_sample(row);
-        let by_group = |n: u64| vec![u64::from(row % n == 0), u64::from(row % n == 1)];
+        let by_group = |n: u64| vec![u64::from(row.is_multiple_of(n)), u64::from(row % n == 1)];
         let (unreached, outside) = (by_group(3), by_group(5));
         self.merge(GenerationSums {
             n_rows: 1 + row % 2,
