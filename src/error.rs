@@ -434,8 +434,6 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unreachable-data", "a public data set is not in the data folder and cannot be downloaded"),
     ("unreadable-file", "a file is truncated, damaged or of another format"),
     ("unreadable-value", "a value cannot be read as the type of its column"),
-    ("unsorted-scores", "a score file in shards does not hold the keys in the order of the rows"),
-    ("unsorted-row-ids", "row ids do not rise from shard to shard, so one may occur twice"),
     ("unseen-class", "rows have a class that no reference row has"),
     ("unsorted-row-ids", "row ids do not rise from shard to shard, so one may occur twice"),
     ("unsorted-scores", "a score file in shards does not hold the keys in the order of the rows"),

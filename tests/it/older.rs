@@ -28,6 +28,7 @@ const BEFORE: &[(&str, u32, &[&str])] = &[
     ("counts", 2, &[]),
     ("score_shift", 2, &["class"]),
     ("groups", 2, &["n_missing_stratum"]),
+    ("nodes", 1, &["by_cells", "by_levels", "by_equation"]),
     ("cf_distributions", 1, &["share"]),
     ("cf_examples", 1, &["model", "score", "score_cf", "decision", "decision_cf"]),
     ("comparisons", 2, &["flags"]),

@@ -117,7 +117,7 @@ fn the_example_of_the_guide() {
     let gates = frame(&work, "gates");
     let gate = gates.records().next().unwrap();
     assert_eq!(gate.text("verdict"), "inconclusive");
-    assert!(gate.text("reason").ends_with("persons below the rate, 100 are asked for"));
+    assert!(gate.text("reason").ends_with("persons below the rate, 100 are required"));
     // The page says rows where it says how many, and how many persons they belong to.
     for page in ["report.html", "annex.html"] {
         let page = fs::read_to_string(work.path("out").join(page)).unwrap();
