@@ -10,8 +10,8 @@
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]
 #![expect(clippy::disallowed_methods, reason = "every call says in its expectation what it needs")]
 
+use cfaudit::causal::bootstrap_draws::BootstrapDraws;
 use cfaudit::causal::boss::boss;
-use cfaudit::causal::draw::BootstrapDraws;
 use cfaudit::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
 use cfaudit::causal::graph::Dag;
 use cfaudit::causal::knowledge::Knowledge;

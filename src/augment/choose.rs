@@ -98,9 +98,9 @@ impl RuleMatches {
 
     /// Adds a candidate to the matches of each rule that it satisfies.
     pub(crate) fn add(&mut self, candidate: &CounterfactualCandidate) {
-        for (rule, tickets) in self.rules.iter().zip(&mut self.keys) {
+        for (rule, keys) in self.rules.iter().zip(&mut self.keys) {
             if rule.matches(candidate) {
-                tickets.push(selection_key(self.seed, candidate));
+                keys.push(selection_key(self.seed, candidate));
             }
         }
     }
@@ -108,16 +108,16 @@ impl RuleMatches {
     /// Number of matches of each rule.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> Vec<u64> {
-        self.keys.iter().map(|tickets| tickets.len() as u64).collect()
+        self.keys.iter().map(|keys| keys.len() as u64).collect()
     }
 
     /// Draws this fraction of each rule's matches.
     pub(crate) fn draw(mut self, fraction: f64) -> DrawnMatches {
-        let last = |tickets: &mut Vec<SelectionKey>| {
+        let last = |keys: &mut Vec<SelectionKey>| {
             // Numbers of matches are far below 2^53, so they are exact as floats.
-            let wanted = (fraction * tickets.len() as f64 + 0.5 + 1e-9).floor() as usize;
-            let wanted = wanted.min(tickets.len()).checked_sub(1)?;
-            Some(*tickets.select_nth_unstable(wanted).1)
+            let wanted = (fraction * keys.len() as f64 + 0.5 + 1e-9).floor() as usize;
+            let wanted = wanted.min(keys.len()).checked_sub(1)?;
+            Some(*keys.select_nth_unstable(wanted).1)
         };
         let last = self.keys.iter_mut().map(last).collect();
         DrawnMatches { rules: self.rules, seed: self.seed, last_keys: last }

@@ -16,7 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::draw::uniform_below;
+use crate::causal::bootstrap_draws::uniform_below;
 use crate::causal::graph::Dag;
 use crate::causal::grow_shrink::GrowShrinkForest;
 use crate::causal::knowledge::Knowledge;

@@ -29,9 +29,9 @@
 
 pub(crate) mod bag;
 pub(crate) mod bes;
+pub mod bootstrap_draws;
 pub mod boss;
 pub(crate) mod class;
-pub mod draw;
 pub mod encoding;
 pub(crate) mod entropy;
 pub(crate) mod export;

@@ -6,7 +6,7 @@
 //! Cost: for a row with p variables p^2 / 2 additions per replicate that holds it; memory
 //! (columns^2 / 2) x 16 bytes per replicate and thread. Indicators that are 0 cost nothing.
 
-use crate::causal::draw::BootstrapDraws;
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, TrainingBlocks};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::Result;

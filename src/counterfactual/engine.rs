@@ -11,9 +11,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::counterfactual::Generator;
-use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::transport::matching::TransportTallies;

@@ -13,11 +13,11 @@
 //! many that their moments exceed the memory.
 
 use crate::counterfactual::SampleBatch;
-use crate::counterfactual::check::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumCounts};
 use crate::counterfactual::counting::{CountedReference, ReferenceCounter};
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::domain_checks::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::MovableFeatures;
 use crate::counterfactual::generate::{

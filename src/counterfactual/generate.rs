@@ -13,12 +13,12 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::DomainChecks;
 use crate::counterfactual::combinations::CombinationIndex;
 use crate::counterfactual::conditional::{
     Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumChoice, StratumClass,
     small_key,
 };
+use crate::counterfactual::domain_checks::DomainChecks;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
 use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};

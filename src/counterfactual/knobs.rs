@@ -9,9 +9,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
 use crate::counterfactual::flip::{

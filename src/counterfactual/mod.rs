@@ -19,19 +19,19 @@
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
-//! group the values of real rows of another. [`plausibility_filter`] and [`check`] decide which
+//! group the values of real rows of another. [`plausibility_filter`] and [`domain_checks`] decide which
 //! counterfactuals are valid; [`quality`] measures them.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]
 //! updates them for every strategy.
 
-pub(crate) mod check;
 mod combinations;
 pub(crate) mod conditional;
 pub(crate) mod counting;
 pub(crate) mod decorrelate;
 pub(crate) mod decorrelate_knobs;
+pub(crate) mod domain_checks;
 pub(crate) mod engine;
 pub(crate) mod fit;
 pub(crate) mod flip;

@@ -1,4 +1,4 @@
-//! Staleness of stages: the table of everything that is hashed, and why a stage runs again.
+//! The key of a stage: the table of everything that is hashed, and what differs from the last run.
 //!
 //! The key of a stage is the SHA-256 of the parts below, each with its length. Equal keys mean
 //! equal results, on any machine.

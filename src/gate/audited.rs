@@ -1,24 +1,19 @@
 //! What the audited model does, said in the line of a gate on an arm, so that nobody reads the
 //! verdict on the arm as one on the model.
 
-use super::judge;
-use crate::gate::question::{
-    GateBaseline, GateObservation, GateQuantity, GateQuestion, GateTables,
-};
+use crate::gate::question::{GateObservation, GateQuantity, GateQuestion};
 use crate::table::GateRow;
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
 /// change without a baseline.
-pub(super) fn judged(
+pub(super) fn question_of_model(
     question: &GateQuestion,
-    tables: GateTables<'_>,
-    baseline: Option<&GateBaseline<'_>>,
-) -> Option<Vec<GateRow>> {
-    let is_asked = question.quantity == GateQuantity::Value || baseline.is_some();
-    let plain = GateQuestion { arm: String::new(), ..question.clone() };
+    has_baseline: bool,
+) -> Option<GateQuestion> {
+    let is_asked = question.quantity == GateQuantity::Value || has_baseline;
     (is_asked && !question.arm.is_empty())
-        .then(|| judge(std::slice::from_ref(&plain), tables, baseline, &[]).table)
+        .then(|| GateQuestion { arm: String::new(), ..question.clone() })
 }
 
 /// What the audited model does for the same metric and groups as one row of the gate. Its furthest

@@ -22,7 +22,7 @@
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
 //! - Anything else where people have weights of their own: percentile bootstrap of blocks of
-//!   people, see [`weights`](crate::metric::evidence::block_bootstrap).
+//!   people, see [`block_bootstrap`](crate::metric::evidence::block_bootstrap).
 //!
 //! Choice: groups keep their number of people; for a total all people are drawn together.
 //! Replicates without a value are left out; where they are more than 5 %, or where all replicates

@@ -8,7 +8,7 @@
 //! factual prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the
 //! extended matrix.
 //!
-//! [`evidence::counts`] and [`evidence::patterns`] gather evidence in one mergeable pass,
+//! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
 //! [`evidence::strata`] the same by stratum, [`evidence::block_bootstrap`] where people weigh
 //! differently;
 //! [`catalog::shift`] also needs the balance of all scores for its [`evidence::shift_pass`] and,
@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::person::{Confusion, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
-use evidence::patterns::AnySwitch;
+use evidence::outcome_patterns::AnySwitch;
 use evidence::strata::FacetStratum;
 
 use crate::metric::catalog::place::PagePlace;

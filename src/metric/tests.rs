@@ -23,7 +23,7 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
-use crate::metric::evidence::patterns::AnySwitch;
+use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::DivergenceSums;

@@ -22,8 +22,8 @@ use crate::num::hash::FastMap;
 use crate::num::itemsets::{ItemIndex, ItemRows, ItemSets, too_many};
 use crate::recourse::candidates::{CandidateTree, candidates};
 use crate::recourse::groups::{GroupPair, PairPopulation};
-use crate::recourse::itemsets::{RecourseItems, subgroups};
 use crate::recourse::steps::FeatureChanges;
+use crate::recourse::subgroups::{RecourseItems, subgroups};
 use crate::recourse::{ActionMatch, AuditedRows, SearchSettings};
 
 /// Number of subgroups whose actions are searched for at a time.

@@ -12,7 +12,7 @@ use crate::num::bits;
 use crate::num::hash::FastMap;
 use crate::num::itemsets::{ItemRows, ItemSets, LeastCounts, PrefixClass, too_many};
 use crate::recourse::groups::PairPopulation;
-use crate::recourse::itemsets::RecourseItems;
+use crate::recourse::subgroups::RecourseItems;
 
 /// Combinations of columns, as a tree: a path of ascending columns leads to a node.
 ///

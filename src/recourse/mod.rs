@@ -44,13 +44,13 @@ pub mod effect;
 pub(crate) mod exact;
 pub mod feature;
 pub mod groups;
-mod itemsets;
 pub(crate) mod knobs;
 pub mod overlap;
 pub mod overview;
 pub mod rank;
 pub mod sentence;
 pub(crate) mod steps;
+mod subgroups;
 
 #[cfg(test)]
 mod tests;

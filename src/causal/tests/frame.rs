@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::boss::BossSettings;
-use crate::causal::draw::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
 use crate::causal::knowledge::{Knowledge, StatedKnowledge};
 use crate::causal::moments::EncodedMoments;

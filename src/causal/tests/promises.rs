@@ -2,9 +2,9 @@
 //! nothing, and neither do threads or batches.
 
 use crate::causal::bag::{BagOfDags, MemberWeighting};
+use crate::causal::bootstrap_draws::{BootstrapDraws, uniform_below};
 use crate::causal::boss::BossSettings;
 use crate::causal::class::{DagSampling, ListedDags};
-use crate::causal::draw::{BootstrapDraws, uniform_below};
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::{Dag, Pdag};

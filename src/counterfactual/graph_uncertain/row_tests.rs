@@ -8,7 +8,7 @@ use super::rows::{
     NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, TrainingColumns, node_values,
 };
 use super::{ClipRule, moving_parents};
-use crate::causal::draw::BootstrapDraws;
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;

@@ -18,7 +18,7 @@ use super::coupling::{
     LevelChoice, NodeUniforms, ValueLattice, choose_level, clip_shares, has_moved, own_shares,
 };
 use super::{CausalWorlds, ClipRule, moving_parents};
-use crate::causal::draw::BootstrapDraws;
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, TrainingBlocks, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;

@@ -12,8 +12,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{
     FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect, StrategyKnobs,
     StrategyRecord,

@@ -5,9 +5,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{
     FittedKnobs, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
 };

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::SampleBatch;
-use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::counting::counts_of;
+use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{
     FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect, StrategyKnobs,
     StrategyRecord,

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::DomainChecks;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::domain_checks::DomainChecks;
 use crate::counterfactual::transport::cost::TransportPopulation;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::image::{TransportImages, images};

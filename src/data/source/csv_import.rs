@@ -246,7 +246,7 @@ struct CsvInput<'a> {
 }
 
 impl CsvInput<'_> {
-    /// Calls `for_each_row` with the needed fields of every row.
+    /// Calls `each` with the needed fields of every row.
     fn for_each_row(
         &self,
         mut each: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,

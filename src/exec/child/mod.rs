@@ -98,7 +98,7 @@ pub(crate) struct EnvVariable {
 
 impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Variable")
+        f.debug_struct("EnvVariable")
             .field("name", &self.name)
             .field("secret", &self.secret)
             .finish_non_exhaustive()

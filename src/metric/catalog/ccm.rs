@@ -8,7 +8,7 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::{At, TablesOnly};
-use crate::metric::evidence::patterns::AnySwitch;
+use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};

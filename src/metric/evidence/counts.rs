@@ -9,20 +9,22 @@
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
 //! Where people have weights, they are counted anyway, and what they weigh is summed separately
-//! in whole units ([`weights`](crate::metric::evidence::block_bootstrap)).
+//! in whole units ([`block_bootstrap`](crate::metric::evidence::block_bootstrap)).
 
 use serde::{Deserialize, Serialize};
 
-use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
-use super::persons::PersonCells;
 use super::shift_pass::ShiftPass;
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
+use crate::metric::evidence::outcome_patterns::{
+    AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
+};
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells,
     answer_state, cell_index, scored_pair,
 };
+use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;

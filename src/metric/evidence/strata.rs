@@ -17,7 +17,7 @@
 //!
 //! Bootstrap: people of a facet are drawn with replacement among its strata and predictions, each
 //! facet for itself; where people have weights, in the blocks of
-//! [`weights`](crate::metric::evidence::block_bootstrap).
+//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap).
 //! Replicates are made for one comparison at a time. Memory: 16 bytes a stratum and group; with
 //! weights at most 28 bytes a stratum, group and block.
 

@@ -38,7 +38,7 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_o
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::ask::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;

@@ -9,8 +9,8 @@ use crate::metric::evidence::strata::{self, FacetStratum, Strata};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::ask::{CellBootstrap, is_clear};
 use crate::metric::value::gaps::first_is_impaired;
+use crate::metric::value::interval_choice::{CellBootstrap, is_clear};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, stream_name,
 };

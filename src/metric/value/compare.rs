@@ -6,7 +6,7 @@
 //!
 //! Choice: what one person gets from two models goes together, so intervals of the two values say
 //! little about their difference. People fall into the blocks of
-//! [`weights`](crate::metric::evidence::block_bootstrap), the same for both models, and in every
+//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap), the same for both models, and in every
 //! replicate a block counts equally often for both: the paired bootstrap. Replicates without a
 //! value of one model are left out, as everywhere. A person that one of the models does not score
 //! counts for the other, so the people are not the same, which the blocks tell: then there is no
@@ -27,7 +27,6 @@
 
 use rayon::prelude::*;
 
-use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::block_bootstrap::by_weight;
@@ -39,6 +38,7 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 

@@ -3,13 +3,13 @@
 //! A is first. Clarify's metrics are about favourable labels and predictions: where the
 //! negative prediction is the favourable one they see both classes under each other's names.
 
-use super::ask::{IntervalBasis, is_clear};
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::interval::{katz, newcombe, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
+use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };

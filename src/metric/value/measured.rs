@@ -16,7 +16,6 @@
 
 use rayon::prelude::*;
 
-use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
@@ -26,6 +25,7 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_o
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads};

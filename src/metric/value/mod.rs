@@ -1,11 +1,11 @@
 //! From evidence to values: measured, compared, the groups furthest apart.
 
 pub(crate) mod amounts;
-pub(crate) mod ask;
 pub(crate) mod clarify;
 pub(crate) mod classes;
 pub(crate) mod compare;
 pub(crate) mod gaps;
+pub(crate) mod interval_choice;
 pub(crate) mod measured;
 pub(crate) mod paired_scores;
 pub(crate) mod self_switch;

@@ -12,13 +12,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::ask::{CellBootstrap, IntervalBasis, MeasureContext, is_clear};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -28,6 +27,9 @@ use crate::metric::interval::{
 use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::value::interval_choice::{
+    CellBootstrap, IntervalBasis, MeasureContext, is_clear,
+};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{

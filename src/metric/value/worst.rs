@@ -12,12 +12,12 @@
 //! groups that hold the value may be others in every replicate, so its ends lie high where groups
 //! are small.
 
-use super::ask::IntervalBasis;
 use super::gaps::{favourable_rate, first_is_lower};
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
+use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };

@@ -37,9 +37,9 @@ pub(crate) struct OnnxParams {
     pub omit: Vec<String>,
 }
 
-pub(crate) mod external;
 #[cfg(feature = "onnx")]
 pub(crate) mod library;
+pub(crate) mod weight_files;
 
 #[cfg(feature = "onnx")]
 mod columns;

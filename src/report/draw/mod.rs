@@ -1,11 +1,11 @@
 //! Drawings of the page as inline SVG, and its colours.
 
-pub(crate) mod case;
 pub(crate) mod chart;
 pub(crate) mod palette;
 pub(crate) mod panel;
 pub(crate) mod plot;
 pub(crate) mod reach;
+pub(crate) mod score_track;
 pub(crate) mod shapes;
 pub(crate) mod trend;
 pub(crate) mod world;

@@ -19,7 +19,7 @@ use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
-use crate::metric::evidence::persons;
+use crate::metric::evidence::person_sums;
 use crate::param::Name;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SHIFT_EVIDENCE, SLICE_EVIDENCE,
@@ -256,7 +256,7 @@ impl StagePlan<'_> {
         // Slices count the rows of a person once more each.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
-        let needed = persons::memory(person.persons, rows, per_row, threads);
+        let needed = person_sums::memory(person.persons, rows, per_row, threads);
         let allowed = memory::allowed(self.settings);
         if needed <= allowed {
             return Ok(());

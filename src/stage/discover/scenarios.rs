@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::causal::bag::BagOfDags;
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::class::LargeClassRule;
-use crate::causal::draw::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, GraphVariable};
 use crate::causal::graph::Dag;
 use crate::causal::knowledge::Knowledge;

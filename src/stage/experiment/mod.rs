@@ -3,12 +3,13 @@
 //!
 //! Everything of an arm and a fold is a separate stage, so a run that was stopped goes on at the
 //! arm and fold where it stopped. Models are trained, asked, counted and measured by the stages of
-//! the plain audit; here stands what experiments add: their folds, what an arm takes, and the
+//! the plain audit; this room has what experiments add: their folds, what an arm takes, and the
 //! tables of all.
 
+pub(crate) mod added_rows;
+pub(crate) mod arm_selection;
 pub(crate) mod fold_roles;
 pub(crate) mod plan;
-pub(crate) mod selection_inputs;
 
 use std::path::Path;
 
@@ -19,8 +20,8 @@ use crate::exec::misfit;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
+use crate::stage::experiment::arm_selection::SelectionInputs;
 use crate::stage::experiment::fold_roles::FoldRoles;
-use crate::stage::experiment::selection_inputs::SelectionInputs;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
@@ -110,7 +111,7 @@ impl Stage for SelectedStage {
             if !always && n_rows >= KEEP_ROWS_BELOW {
                 return Ok(());
             }
-            let mut writer = fold_roles::create_selected(ctx.out())?;
+            let mut writer = added_rows::create_selected(ctx.out())?;
             for (name, fold, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
                     let block = selection.experiment_plan.block;

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::draw::BootstrapDraws;
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, MissingRows};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
@@ -40,7 +40,7 @@ use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::graph_scoring::missing_variable;
+use crate::stage::score::worlds::missing_variable;
 use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::memory_in_words;
 

@@ -36,7 +36,7 @@ use crate::job::{self, CatalogRows, CommandBlock, Job, ParquetRows, RowSource};
 use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
-use crate::model::onnx::external;
+use crate::model::onnx::weight_files;
 use crate::param::ColumnName;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::input::digest::InputDigests;
@@ -601,7 +601,7 @@ fn locate_onnx(
 ) -> Result<()> {
     search.add(&model_what("onnx", name), model, place)?;
     let fault = |what: String| Fault::new("bad-model", what).in_file(model);
-    let found = external::locations(model).map_err(|cause| {
+    let found = weight_files::locations(model).map_err(|cause| {
         let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
         fault(what).hint("the file must be an ONNX model; export it again")
     })?;

@@ -11,7 +11,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
-use crate::stage::score::graph_scoring::GraphScoreResult;
+use crate::stage::score::worlds::GraphScoreResult;
 use crate::table::file::write_rows;
 use crate::table::{MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 

@@ -8,11 +8,11 @@ pub(crate) mod expect;
 #[cfg(test)]
 mod extension_tests;
 pub(crate) mod fit_threshold;
-pub(crate) mod graph_scoring;
 pub(crate) mod join;
 pub(crate) mod recheck;
 pub(crate) mod rows;
 pub(crate) mod worlds;
+pub(crate) mod worlds_inputs;
 
 use std::path::{Path, PathBuf};
 

@@ -1,118 +1,588 @@
-//! The stage `worlds`: what a model says in every world of a graph-uncertain set.
+//! The stage `worlds` of a graph-uncertain set: what a model says of every audited person in every
+//! world, and what the worlds say together.
+//!
+//! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn or nearest
+//! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
+//! model, and here every world takes the score of its row. Kept are, for each world, counts and
+//! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
+//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set rest on.
+//! Memory: the worlds, and one row group per thread.
 
-use crate::causal::encoding::MissingRows;
-use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, WorldRowReader};
-use crate::error::{Error, Fault, Result};
-use crate::exec::StageContext;
-use crate::exec::misfit;
-use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
-use crate::stage::row_context::RowContext;
-use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
-use crate::stage::score::graph_scoring::{
-    GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::encoding::{GraphEncoding, VariableForm};
+use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
+use crate::data::Attribute;
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader, create_scores,
 };
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::error::{Error, Fault, Result};
+use crate::exec::accumulator::Accumulator;
+use crate::exec::files;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
+use crate::model::TrainedModel;
+use crate::model::encode::FeatureEncoder;
+use crate::num::summary::{SampleSpread, WeightedValue};
+use crate::param::Seed;
+use crate::stage::count::evidence::{label, ranks};
+use crate::stage::row_context::{DecisionRule, RowContext};
 
-impl StageInput<WorldsStage> {
-    /// What a model said in every world.
-    pub(crate) fn graph_scores(&self, ctx: &StageContext<'_>) -> Result<GraphScoreResult> {
-        self.read(ctx, WORLD_COUNTS_FILE)
-    }
+/// File of the stage next to the mean scores.
+pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
-    /// For each key the mean of the scores over all graphs.
-    pub(crate) fn scores(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
-    }
+/// The most people whose variances are held to be sorted; of more their spread is not told.
+const PEOPLE_AT_MOST: u64 = 1_000_000;
+
+/// Graphs are asked of one model, so its only fold.
+const ONLY_FOLD: Option<u8> = Some(0);
+
+/// What a stage finds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GraphScoreResult {
+    /// Everybody in every world.
+    pub counts: WorldCounts,
+    /// For each direction, by positions in reference-first order, how far the scores of a person
+    /// vary over graphs.
+    pub people: Vec<((usize, usize), ScoreVariance)>,
+    /// Audited rows of a declared group without a counterfactual, because a variable is missing.
+    pub n_dropped: u64,
 }
 
-/// Where the scores of the counterfactuals come from.
-enum ScoredWorlds {
-    /// A model trained here, asked on encoded columns.
-    Encoded(StageInput<TrainStage>),
-    /// Rows, and the scores that any model gave them.
-    Rows(StageInput<GenerateStage>, StageInput<ScoreStage>),
+/// The variances over graphs of the scores of the people of one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScoreVariance {
+    /// People.
+    pub n: u64,
+    /// Mean of their variances; none where there is one graph, or nobody, or too many to sort.
+    pub mean: Option<f64>,
+    /// 2.5 % quantile.
+    pub lo: Option<f64>,
+    /// 97.5 % quantile.
+    pub hi: Option<f64>,
 }
 
-impl Stage for WorldsStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Worlds;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
+/// How a model is asked in a world.
+pub(crate) enum WorldAnswers<'a> {
+    /// On encoded columns.
+    Encoded {
+        /// The model.
+        model: &'a dyn TrainedModel,
+        /// What is done to values that no row could have.
+        clip: ClipRule,
+        /// Whether rows without a value are left out; else they end the run.
+        drops_incomplete: bool,
+    },
+    /// On rows that were written and scored.
+    Rows {
+        /// The rows.
+        made: &'a CounterfactualReader,
+        /// Which of them each world has.
+        reached: &'a WorldRowReader,
+        /// Their scores.
+        scores: &'a ScoreReader,
+    },
+}
 
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
-        let Some(graphs) = applied.graphs() else {
-            return Err(misfit(format!("the set `{}` rests on no graphs", unit.set)));
+/// What is to be scored.
+pub(crate) struct GraphScoring<'a> {
+    /// The graphs.
+    pub worlds: &'a CausalWorlds,
+    /// How the model is asked.
+    pub answers: WorldAnswers<'a>,
+    /// How its scores become decisions.
+    pub rule: &'a DecisionRule,
+    /// Position of the attribute.
+    pub position: usize,
+    /// Every audited row of a declared group in every other group.
+    pub keys: &'a CounterfactualReader,
+    /// The scores of the rows as they are.
+    pub scores: &'a ScoreReader,
+    /// Whether score metrics are asked for.
+    pub wants_shift: bool,
+    /// The seed of the job.
+    pub seed: Seed,
+}
+
+/// One row in every world, then in every graph fitted on all training rows.
+struct PersonInWorlds<'r> {
+    key: u64,
+    person: &'r ScoredPerson,
+    /// World by world those of all target groups.
+    counterfactuals: &'r [ScoredCounterfactual],
+    /// World by world their scores as the model gave them; NaN where there is none.
+    scores: &'r [f64],
+    /// The target groups, by position in reference-first order.
+    targets: &'r [usize],
+}
+
+/// What is the same for all rows.
+struct WorldFrame {
+    /// For each declared group its position in reference-first order.
+    ranks: Vec<usize>,
+    /// For each world and graph, then declared group, whether it saw a row of the group.
+    saw: Vec<Vec<bool>>,
+    /// For each pair of declared groups, at from * groups + to, how each world moves encoded
+    /// columns; empty where rows were written.
+    movements: Vec<Vec<WorldShift>>,
+    /// Where the columns of the graphs stand in the model; none where rows were written.
+    reach: Option<ColumnReach>,
+}
+
+/// What one row group gives.
+struct WorldPart {
+    counts: WorldCounts,
+    /// By direction, at from * groups + to.
+    variances: Vec<Vec<f64>>,
+    means: Vec<f64>,
+    n_dropped: u64,
+}
+
+impl GraphScoring<'_> {
+    fn frame(&self, attribute: &Attribute) -> WorldFrame {
+        let (worlds, codes) = (self.worlds, &attribute.level_of_group);
+        let saw: Vec<Vec<bool>> = codes.iter().map(|&code| worlds.saw(code).collect()).collect();
+        let saw = (0..worlds.shifts().count())
+            .map(|w| saw.iter().map(|of_group| of_group[w]).collect())
+            .collect();
+        let (mut movements, mut reach) = (Vec::new(), None);
+        if let WorldAnswers::Encoded { model, .. } = &self.answers {
+            let positions: Vec<Option<usize>> = codes
+                .iter()
+                .map(|&code| worlds.attribute().and_then(|of| of.position_of(code)))
+                .collect();
+            let between = |from: &Option<usize>, to: &Option<usize>| -> Vec<WorldShift> {
+                let Some((from, to)) = from.zip(*to) else { return Vec::new() };
+                worlds.shifts().map(|of| CausalWorlds::movement(of, from, to)).collect()
+            };
+            let all = positions.iter().flat_map(|from| positions.iter().map(move |to| (from, to)));
+            movements = all.map(|(from, to)| between(from, to)).collect();
+            reach = Some(ColumnReach::new(&worlds.encoding, model.encoder()));
+        }
+        WorldFrame { ranks: ranks(attribute), saw, movements, reach }
+    }
+
+    /// Scores all rows and writes mean scores and counts.
+    ///
+    /// # Errors
+    /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
+    pub(crate) fn write(&self, row_context: RowContext<'_>, out: &Path) -> Result<()> {
+        let attribute = &row_context.rows.layout().attributes[self.position];
+        let frame = self.frame(attribute);
+        let groups = attribute.groups.len();
+        let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
+        let kinds = kinds
+            .map(|(w, &all_rows)| GraphWorld {
+                bootstrap: w.replicate,
+                copies: w.members.len() as u64,
+                all_rows,
+            })
+            .collect();
+        let replicates = &self.worlds.bag.replicates;
+        let sampled = replicates.iter().any(|r| r.drawn != crate::causal::class::DagSampling::All);
+        let absent = |saw: &Vec<bool>| {
+            (0..groups).filter(|&group| !saw[group]).map(|group| frame.ranks[group]).collect()
         };
-        let rows = RowInputs::of_job(b)?;
-        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
-        let scored = if graphs.makes_rows() {
-            ScoredWorlds::Rows(
-                b.need::<GenerateStage>(&applied.unit())?,
-                b.need::<ScoreStage>(unit)?,
-            )
-        } else {
-            b.value("clip", graphs.clip_rule());
-            ScoredWorlds::Encoded(b.need::<TrainStage>(unit)?)
-        };
-        let rule = RuleInputs::need(b, name, model)?;
-        let (position, (set, scenario)) = (applied.position, applied.scenario());
-        b.texts([("scenario".to_owned(), scenario.to_owned())]);
-        let wants_shift = b.value("score metrics", plan.wants_shift());
-        let seed = b.seed();
-        work(move |ctx| {
-            rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
-                let found = found.open(ctx, scenario)?;
-                let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
-                let keys =
-                    CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
-                let write = |answers: WorldAnswers<'_>| {
-                    let (worlds, keys) = (&found.worlds, &keys);
-                    let scoring = GraphScoring {
-                        worlds,
-                        answers,
-                        rule: &rule,
-                        position,
-                        keys,
-                        scores: &scores,
-                        wants_shift,
-                        seed,
-                    };
-                    scoring.write(row_context, ctx.out()).map_err(|e| {
-                        let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
-                        plan.with_model_place(e, &keys)
-                    })
+        let absent = frame.saw.iter().map(absent).collect();
+        let nobody = WorldCounts::new(kinds, groups, absent, sampled, self.seed);
+        let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
+        let (encoder, mut writer) = create_scores(out)?;
+        let mut counts = nobody.clone();
+        let (mut variances, mut n_dropped) = (vec![Vec::new(); groups * groups], 0);
+        row_context.row_groups().in_order(
+            |g| {
+                let mut part = WorldPart {
+                    counts: nobody.clone(),
+                    variances: vec![Vec::new(); groups * groups],
+                    means: Vec::new(),
+                    n_dropped: 0,
                 };
-                match &scored {
-                    ScoredWorlds::Rows(made, scored) => write(WorldAnswers::Rows {
-                        made: &made.open(ctx, row_context)?,
-                        reached: &WorldRowReader::open(made.folder(ctx))?,
-                        scores: &scored.open(ctx, row_context)?,
-                    }),
-                    ScoredWorlds::Encoded(trained) => {
-                        let trained = trained.models(ctx, model, plan.n_folds())?;
-                        let [trained] = trained.as_slice() else {
-                            return Err(Error::from(Fault::new(
-                                "too-many-folds",
-                                "graphs are asked of one model, and folds make several",
-                            )));
-                        };
-                        write(WorldAnswers::Encoded {
-                            model: trained.as_ref(),
-                            clip: graphs.clip_rule(),
-                            drops_incomplete: graphs.missing == MissingRows::Drop,
-                        })
+                let (rows, dropped) = self.each_row(row_context, &frame, g, |row| {
+                    part.counts.add(row.key, row.person, row.counterfactuals);
+                    for (t, &to) in row.targets.iter().enumerate() {
+                        let scores = row.scores.iter().skip(t).step_by(row.targets.len());
+                        let (mean, variance) = self.score_moments(scores.copied());
+                        part.means.push(mean);
+                        let of_direction = &mut part.variances[row.person.group * groups + to];
+                        of_direction.extend(variance.filter(|_| keeps));
+                    }
+                })?;
+                part.n_dropped = dropped;
+                Ok((rows, (encoder.encode(&part.means)?, part)))
+            },
+            |_, (encoded, part)| {
+                counts.merge(part.counts);
+                variances.iter_mut().zip(part.variances).for_each(|(all, part)| all.extend(part));
+                n_dropped += part.n_dropped;
+                writer.append(encoded)
+            },
+        )?;
+        writer.finish()?;
+        if self.wants_shift {
+            let start = counts.second_pass();
+            let second = row_context.row_groups().fold(
+                || start.clone(),
+                |part: &mut Vec<ShiftPass>, g| {
+                    let (rows, _) = self.each_row(row_context, &frame, g, |row| {
+                        add_second(part, row.person, row.counterfactuals)
+                    })?;
+                    Ok(rows)
+                },
+                |all, part| all.iter_mut().zip(&part).for_each(|(all, part)| all.merge(part)),
+            )?;
+            counts.set_second_pass(second);
+        }
+        let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        let people = directions
+            .zip(&variances)
+            .filter(|((from, to), _)| from != to)
+            .map(|(direction, variances)| (direction, variance_summary(variances)))
+            .collect();
+        files::write_compact(
+            &out.join(WORLD_COUNTS_FILE),
+            &GraphScoreResult { counts, people, n_dropped },
+        )
+    }
+
+    /// Passes on every row of a row group that has a counterfactual, in order; gives back the
+    /// number of rows, and how many lack a variable.
+    fn each_row(
+        &self,
+        row_context: RowContext<'_>,
+        frame: &WorldFrame,
+        g: usize,
+        mut each: impl FnMut(&PersonInWorlds<'_>),
+    ) -> Result<(u64, u64)> {
+        let layout = row_context.rows.layout();
+        let (batch, keys, scores) =
+            (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
+        let mut source = match &self.answers {
+            WorldAnswers::Encoded { model, clip, drops_incomplete } => AnswerSource::Encoded(
+                EncodedPeople::new(self.worlds, *model, (*clip, *drops_incomplete), frame),
+            ),
+            WorldAnswers::Rows { made, reached, scores } => AnswerSource::Rows(WrittenPeople {
+                starts: row_starts(&keys, &made.keys(g)?),
+                reached: reached.read(g)?,
+                scores: scores.read(g)?,
+            }),
+        };
+        let n_worlds = frame.saw.len();
+        let (mut dropped, mut at) = (0, 0);
+        let (mut counterfactuals, mut found) = (Vec::new(), Vec::new());
+        while let Some(&parent) = keys.parent.get(at) {
+            let n = keys.parent[at..].iter().take_while(|&&other| other == parent).count();
+            let i = parent as usize;
+            let own = usize::from(batch.groups[self.position][i]);
+            let targets: Vec<usize> =
+                keys.to_group[at..at + n].iter().map(|&to| usize::from(to)).collect();
+            found.clear();
+            found.resize(n * n_worlds, f64::NAN);
+            let known = match &mut source {
+                AnswerSource::Encoded(people) => {
+                    people.answer(&batch, i, own, &targets, &mut found)?
+                }
+                AnswerSource::Rows(people) => people.answer(at, n, &mut found),
+            };
+            dropped += u64::from(!known);
+            counterfactuals.clear();
+            let ranked: Vec<usize> = targets.iter().map(|&to| frame.ranks[to]).collect();
+            for (w, scores) in found.chunks_exact_mut(n).enumerate() {
+                for ((score, &to), &declared) in scores.iter_mut().zip(&ranked).zip(&targets) {
+                    if !frame.saw[w][own] || !frame.saw[w][declared] {
+                        *score = f64::NAN;
+                    }
+                    counterfactuals.push(ScoredCounterfactual {
+                        to,
+                        predicted: self.rule.decide(&batch, ONLY_FOLD, i, *score),
+                        score: self.rule.share(*score),
+                    });
+                }
+            }
+            let score = scores[i];
+            let person = ScoredPerson {
+                group: frame.ranks[own],
+                label: label(layout, &batch, i),
+                predicted: self.rule.decide(&batch, ONLY_FOLD, i, score),
+                score: self.rule.share(score),
+                weight: 1,
+            };
+            each(&PersonInWorlds {
+                key: batch.row_key[i],
+                person: &person,
+                counterfactuals: &counterfactuals,
+                scores: &found,
+                targets: &ranked,
+            });
+            at += n;
+        }
+        Ok((batch.row.len() as u64, dropped))
+    }
+
+    /// Mean over all graphs of the scores of a row, NaN where there are none, and their variance,
+    /// none of a single graph. `scores` has one for each world, then others.
+    fn score_moments(&self, scores: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
+        let sample = || {
+            let copies = self.worlds.worlds.iter().map(|world| world.members.len() as f64);
+            copies.zip(scores.clone()).filter(|(_, score)| !score.is_nan())
+        };
+        let n: f64 = sample().map(|(copies, _)| copies).sum();
+        if n == 0.0 {
+            return (f64::NAN, None);
+        }
+        // From the first score on: the mean of equal scores is that score to the last bit, as a
+        // threshold may be.
+        let first = sample().map(|(_, score)| score).next().unwrap_or(0.0);
+        let apart = sample().map(|(copies, score)| copies * (score - first)).sum::<f64>() / n;
+        let ends = sample().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (_, score)| {
+            (lo.min(score), hi.max(score))
+        });
+        let mean = (first + apart).clamp(ends.0, ends.1);
+        let squares: f64 =
+            sample().map(|(copies, score)| copies * (score - mean) * (score - mean)).sum();
+        (mean, (n > 1.0).then(|| squares / (n - 1.0)))
+    }
+}
+
+/// Where the scores of a row group come from.
+enum AnswerSource<'a> {
+    Encoded(EncodedPeople<'a>),
+    Rows(WrittenPeople),
+}
+
+/// People whose encoded columns move.
+struct EncodedPeople<'a> {
+    worlds: &'a CausalWorlds,
+    model: &'a dyn TrainedModel,
+    clip: ClipRule,
+    drops_incomplete: bool,
+    frame: &'a WorldFrame,
+    entries: Vec<(usize, f64)>,
+    row: Vec<f64>,
+    base: Vec<f64>,
+}
+
+impl<'a> EncodedPeople<'a> {
+    fn new(
+        worlds: &'a CausalWorlds,
+        model: &'a dyn TrainedModel,
+        (clip, drops_incomplete): (ClipRule, bool),
+        frame: &'a WorldFrame,
+    ) -> Self {
+        let (row, base) = (vec![0.0; worlds.encoding.width()], vec![0.0; model.encoder().width()]);
+        let entries = Vec::new();
+        EncodedPeople { worlds, model, clip, drops_incomplete, frame, entries, row, base }
+    }
+
+    /// The scores of row `i` in every world, for each target group; false where a variable is
+    /// missing.
+    fn answer(
+        &mut self,
+        batch: &PreparedBatch,
+        i: usize,
+        own: usize,
+        targets: &[usize],
+        found: &mut [f64],
+    ) -> Result<bool> {
+        let encoding = &self.worlds.encoding;
+        if !encoding.is_complete(&batch.rows, i) {
+            let missing = || missing_variable(batch, i);
+            return self.drops_incomplete.then_some(false).ok_or_else(missing);
+        }
+        encoding.encode(&batch.rows, i, &mut self.entries);
+        self.row.fill(0.0);
+        self.entries.iter().for_each(|&(column, x)| self.row[column] = x);
+        self.model.encoder().encode(&batch.rows, i, &mut self.entries);
+        self.base.fill(0.0);
+        self.entries.iter().for_each(|&(column, x)| self.base[column] = x);
+        let (mut moved, mut encoded) = (self.row.clone(), self.base.clone());
+        let Some(reach) = &self.frame.reach else { return Ok(true) };
+        let groups = self.frame.ranks.len();
+        for (t, &to) in targets.iter().enumerate() {
+            for (w, movement) in self.frame.movements[own * groups + to].iter().enumerate() {
+                moved.copy_from_slice(&self.row);
+                self.worlds.apply(movement, self.clip, &mut moved);
+                encoded.copy_from_slice(&self.base);
+                for &(column, _) in movement {
+                    for &(at, unit) in &reach.columns[column] {
+                        encoded[at] += (moved[column] - self.row[column]) * unit;
                     }
                 }
-            })
-        })
+                found[w * targets.len() + t] = self.model.score_encoded(&encoded);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// People whose rows were written.
+struct WrittenPeople {
+    /// For each key of the keys the position of its first row.
+    starts: Vec<usize>,
+    /// For each key the number of its row in each world.
+    reached: Vec<u16>,
+    scores: Vec<f64>,
+}
+
+impl WrittenPeople {
+    /// The scores of the keys from `at` on; false where they have no row in any world.
+    fn answer(&self, at: usize, n: usize, found: &mut [f64]) -> bool {
+        let n_worlds = found.len() / n.max(1);
+        let mut any = false;
+        for t in 0..n {
+            let of_key = &self.reached[(at + t) * n_worlds..(at + t + 1) * n_worlds];
+            for (w, &row) in of_key.iter().enumerate().filter(|(_, row)| **row != NO_ROW) {
+                let score = self.scores.get(self.starts[at + t] + usize::from(row));
+                found[w * n + t] = score.copied().unwrap_or(f64::NAN);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// For each key the position of its first row: both lists are in the order of parents and groups.
+fn row_starts(keys: &CounterfactualKeys, rows: &CounterfactualKeys) -> Vec<usize> {
+    let mut next = 0;
+    let start = |k: usize| {
+        let start = next;
+        let key = (keys.parent[k], keys.to_group[k]);
+        while next < rows.parent.len() && (rows.parent[next], rows.to_group[next]) == key {
+            next += 1;
+        }
+        start
+    };
+    (0..keys.parent.len()).map(start).collect()
+}
+
+/// Mean and quantiles of variances.
+fn variance_summary(variances: &[f64]) -> ScoreVariance {
+    let sample: Vec<WeightedValue> =
+        variances.iter().map(|&value| WeightedValue { value, copies: 1, weight: 1.0 }).collect();
+    let spread = SampleSpread::new(&sample, 0.95);
+    let around = spread.and_then(|spread| spread.spread);
+    ScoreVariance {
+        n: variances.len() as u64,
+        mean: spread.map(|s| s.mean),
+        lo: around.map(|a| a.lo),
+        hi: around.map(|a| a.hi),
+    }
+}
+
+/// For each column of the graphs the columns of a model that it moves, with what a movement of 1 is
+/// there.
+struct ColumnReach {
+    columns: Vec<Vec<(usize, f64)>>,
+}
+
+impl ColumnReach {
+    fn new(encoding: &GraphEncoding, encoder: &FeatureEncoder) -> Self {
+        let mut columns = vec![Vec::new(); encoding.width()];
+        for variable in &encoding.variables {
+            let level = |code: u32, unit: f64| {
+                encoder.level_column(variable.feature, code).map(|at| (at, unit))
+            };
+            match &variable.form {
+                VariableForm::Number { sd, .. } => {
+                    let at = encoder.number_column(variable.feature);
+                    columns[variable.columns.start].extend(at.map(|(at, unit)| (at, sd * unit)));
+                }
+                // One indicator of the second level: the first is what is left, and a model may
+                // have a column for it.
+                VariableForm::Levels { seen, .. } if variable.columns.len() == 1 => {
+                    columns[variable.columns.start].extend(level(seen[1], 1.0));
+                    columns[variable.columns.start].extend(level(seen[0], -1.0));
+                }
+                VariableForm::Levels { seen, .. } => {
+                    for (column, &code) in variable.columns.clone().zip(seen) {
+                        columns[column].extend(level(code, 1.0));
+                    }
+                }
+            }
+        }
+        ColumnReach { columns }
+    }
+}
+
+pub(crate) fn missing_variable(batch: &PreparedBatch, i: usize) -> Error {
+    Fault::new("missing-value", "an audited row lacks a value that the graph needs")
+        .at_row(format!("row {}", batch.row[i]))
+        .hint(
+            "write `missing: drop` in the set, drop such rows by `data.missing`, or leave the \
+             column out of the graph",
+        )
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ColumnReach, variance_summary};
+    use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
+    use crate::data::rows::training::TrainingRows;
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
+    use crate::model::encode::FeatureEncoder;
+
+    /// A model knows a third level of the attribute and of the job, which no complete row of the
+    /// graph has.
+    #[test]
+    fn graphs_and_models_may_know_different_levels() {
+        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
+        };
+        let features = [
+            feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
+            feature("age", FeatureKind::Continuous { integer: false }, &[]),
+            feature("job", FeatureKind::Nominal, &["a", "b", "c"]),
+            feature("unseen", FeatureKind::Continuous { integer: false }, &[]),
+        ];
+        let columns = vec![
+            FeatureColumn::Code(vec![0, 1, 2, 0, 1]),
+            FeatureColumn::Number(vec![10.0, 30.0, 50.0, 20.0, 40.0]),
+            FeatureColumn::Code(vec![0, 1, 2, 1, 0]),
+            FeatureColumn::Number(vec![1.0, 2.0, 4.0, 3.0, 5.0]),
+        ];
+        let rows = TrainingRows::in_memory(
+            FeatureRows { n: 5, columns },
+            vec![true, false, true, false, true],
+        );
+        let encoder = FeatureEncoder::fit(&features, &["unseen".to_owned()], &rows).unwrap();
+        assert_eq!(encoder.columns, ["sex=f", "sex=m", "sex=x", "age", "job=a", "job=b", "job=c"]);
+        let variable = |name: &str, feature: usize, levels: Option<&[u32]>| GraphVariable {
+            name: name.to_owned(),
+            feature,
+            levels: levels.map(<[u32]>::to_vec),
+        };
+        let variables = [
+            variable("sex", 0, Some(&[0, 1])),
+            variable("age", 1, None),
+            variable("job", 2, Some(&[0, 1, 2])),
+            variable("unseen", 3, None),
+        ];
+        let (encoding, blocks) =
+            GraphEncoding::fit(&variables, &rows, MissingRows::Drop, None).unwrap();
+        assert_eq!((blocks.dropped, encoding.width()), (1, 4));
+        let reach = ColumnReach::new(&encoding, &encoder);
+        assert_eq!(reach.columns[0], [(1, 1.0), (0, -1.0)]);
+        assert_eq!(reach.columns[2], [(5, 1.0), (4, -1.0)]);
+        assert_eq!(reach.columns[3], []);
+        // Deviations are those of four rows here and of five there: 10, 20, 30, 40 and 50 too.
+        let &[(at, unit)] = reach.columns[1].as_slice() else { panic!("one column") };
+        assert!(at == 3 && (unit - (125.0_f64 / 200.0).sqrt()).abs() < 1e-12, "{unit}");
+    }
+
+    #[test]
+    fn variances_of_nobody_are_no_number() {
+        let nobody = variance_summary(&[]);
+        assert_eq!((nobody.n, nobody.mean, nobody.lo, nobody.hi), (0, None, None, None));
+        let one = variance_summary(&[0.25]);
+        assert_eq!((one.n, one.mean, one.lo), (1, Some(0.25), None));
     }
 }

@@ -27,14 +27,14 @@ use crate::metric::evidence::block_bootstrap::{
 };
 use crate::metric::evidence::class_counts::{FilledCells, sum_over_blocks};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::patterns::{CellProfiles, ScopeCellProfiles};
+use crate::metric::evidence::outcome_patterns::{CellProfiles, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::ask::{IntervalBasis, MeasureContext};
+use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};

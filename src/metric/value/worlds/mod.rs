@@ -16,7 +16,7 @@
 //!
 //! Choice: people fall into [`WORLD_BLOCKS`] blocks by the hash of their key, and in every
 //! replicate a block counts Poisson(1) times, as in
-//! [`weights`](crate::metric::evidence::block_bootstrap):
+//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap):
 //! a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
 //! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
 //! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
@@ -29,7 +29,6 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::ask::{IntervalBasis, MeasureContext, is_clear};
 use super::switches::{impaired, measure_counterfactual, unmoved, value_of_cells};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
@@ -43,6 +42,7 @@ use crate::metric::interval::{
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};

@@ -9,7 +9,7 @@ use crate::exec::StageContext;
 use crate::job::blocks::experiments::{self, LabelSide};
 use crate::param::Word;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::experiment::fold_roles::{self, ArmSelection, CandidatePool, CandidateScores};
+use crate::stage::experiment::added_rows::{self, ArmSelection, CandidatePool, CandidateScores};
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::plan::StagePlan;
@@ -115,7 +115,7 @@ impl<'a> SelectionInputs<'a> {
                         })
                         .collect();
                     CounterfactualSelection::Drawn(
-                        fold_roles::rule_matches(row_context, &pools, &rules, seed)?
+                        added_rows::rule_matches(row_context, &pools, &rules, seed)?
                             .draw(directed.fraction.get()),
                     )
                 }

@@ -1,0 +1,589 @@
+//! The verdict of each gate: the comparisons that a question asks for, judged one by one or jointly,
+//! and the worst of them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::decide_by::GateDecideBy;
+use super::decision::{decide, fits_once, small_flags};
+use super::power::NeededPeople;
+use super::unseen::{UNTESTED, unseen, untested};
+use super::{audited, holm, power, recourse};
+use crate::folder::manifest::{GateTally, WorstGate};
+use crate::gate::question::{
+    GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
+    GateStatus, GateSubject, GateTables,
+};
+use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
+use crate::metric::swap_effect::{RatioOrder, SwapEffect};
+use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
+use crate::metric::{MetricFamily, Reads};
+use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, whole};
+
+/// Judges every gate: those on metrics by their table, those against a baseline by the table of
+/// changes, those on recourse and on patterns by what was `counted` for them.
+pub(crate) fn judge(
+    questions: &[GateQuestion],
+    tables: GateTables<'_>,
+    baseline: Option<&GateBaseline<'_>>,
+    counted: &[recourse::CountedGate],
+) -> GateResults {
+    let GateTables { metrics, groups, .. } = tables;
+    let mut table: Vec<GateRow> = Vec::new();
+    let mut tally = GateTally::default();
+    let mut verdict: Option<GateStatus> = None;
+    let mut worst: Option<((bool, bool), GateStatus, f64, WorstGate)> = None;
+    let looked_up = |question: &GateQuestion| match (question.quantity, baseline) {
+        (GateQuantity::Value, _) => observations(question, metrics),
+        (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
+        (GateQuantity::Change, None) => Vec::new(),
+    };
+    let of_metrics = questions.iter().map(|question| (question, looked_up(question), ""));
+    let of_counts = counted
+        .iter()
+        .map(|counted| (&counted.question, counted.observations.clone(), counted.about.as_str()));
+    for (question, mut seen, about) in of_metrics.chain(of_counts) {
+        seen.iter_mut().for_each(|seen| {
+            if let Some(what) = untested(question, seen, metrics) {
+                seen.refused = format!("no row that was scored shows {what}: {UNTESTED}");
+            }
+        });
+        if !question.refused.is_empty() {
+            seen.iter_mut().for_each(|seen| seen.refused.clone_from(&question.refused));
+        }
+        let mut rulings: Vec<GateRuling> = if question.holm {
+            holm::decide_jointly(question, seen)
+        } else {
+            seen.into_iter().map(|s| decide(question, s)).collect()
+        };
+        if question.quantity == GateQuantity::Value
+            && question.scope == GateSubject::WorstCase
+            && question.decide_by == GateDecideBy::Interval
+        {
+            rulings.iter_mut().for_each(|ruling| judge_by_pairs(question, ruling, metrics));
+        }
+        for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
+            if let Some(unseen) = unseen(question, &ruling.observation, (metrics, groups)) {
+                ruling.verdict = GateStatus::Inconclusive;
+                ruling.reason = format!("{}, but {unseen}", ruling.reason);
+            }
+        }
+        if rulings.is_empty() {
+            rulings.push(missing_row(question, baseline));
+        }
+        let follows =
+            |seen: &GateObservation| seen.flags.split(',').any(|flag| flag == ATTRIBUTE_FOLLOWS);
+        for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
+            ruling.reason.push_str(AGAINST_KNOWLEDGE);
+        }
+        if let Some(plain) = audited::question_of_model(question, baseline.is_some()) {
+            let own = judge(std::slice::from_ref(&plain), tables, baseline, &[]).table;
+            rulings.iter_mut().for_each(|ruling| {
+                ruling.reason = format!(
+                    "{}; {}",
+                    ruling.reason,
+                    audited::in_words(question, &ruling.observation, &own)
+                );
+            });
+        }
+        if !about.is_empty() {
+            rulings
+                .iter_mut()
+                .for_each(|ruling| ruling.reason = format!("{about}: {}", ruling.reason));
+        }
+        // The first of the worst decides; rows come in the order of the table of metrics.
+        let mut decider = 0;
+        for (i, ruling) in rulings.iter().enumerate().skip(1) {
+            if compare_severity(question, ruling, &rulings[decider]) == Ordering::Greater {
+                decider = i;
+            }
+        }
+        let decided = rulings[decider].verdict;
+        match (question.warn_only, decided) {
+            (_, GateStatus::Skipped) => tally.skipped += 1,
+            (_, GateStatus::Pass) => tally.pass += 1,
+            (true, _) => tally.warn += 1,
+            (false, GateStatus::Fail) => tally.fail += 1,
+            (false, GateStatus::Inconclusive) => tally.inconclusive += 1,
+        }
+        if !question.warn_only && decided != GateStatus::Skipped {
+            verdict = Some(verdict.map_or(decided, |v| v.max(decided)));
+        }
+        let ruling = &rulings[decider];
+        let excess =
+            ruling.observation.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
+        // A gate that only warns and does not pass is worse than one that passes.
+        let rank = ((decided != GateStatus::Pass, !question.warn_only), decided, excess);
+        if decided != GateStatus::Skipped
+            && worst.as_ref().is_none_or(|w| {
+                (rank.0, rank.1).cmp(&(w.0, w.1)).then(rank.2.total_cmp(&w.2)).is_gt()
+            })
+        {
+            worst = Some((rank.0, rank.1, rank.2, worst_gate(question, ruling)));
+        }
+        for (i, ruling) in rulings.iter().enumerate() {
+            let needed = power::of_row(question, ruling, tables);
+            table.push(row(question, ruling, needed, i == decider));
+        }
+    }
+    table.sort_by(|a, b| a.order(b));
+    GateResults { table, verdict, tally, worst: worst.map(|w| w.3) }
+}
+
+fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> Ordering {
+    let excess = |r: &GateRuling| {
+        r.observation.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v))
+    };
+    a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
+}
+
+/// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
+const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute is an effect of \
+    other variables, which may contradict domain knowledge";
+
+const NOT_MEASURED: &str = "not measured";
+
+/// The rows of the table of metrics that the question is about, turned to its orientation.
+fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
+    let mut rows: Vec<&MetricRow> = metrics.iter().filter(|row| matches(question, *row)).collect();
+    // A pair that is in both orders is one comparison, and needs no turning.
+    let is_direct = |row: &&MetricRow| {
+        matches!(&question.scope,
+        GateSubject::Pair(a, b) if row.from_group.as_str() == a && row.to_group.as_str() == b)
+    };
+    if rows.iter().any(is_direct) {
+        rows.retain(is_direct);
+    }
+    with_both_harm_parts(question, rows.iter().map(|row| oriented(question, row)).collect())
+}
+
+/// Of a gate on harm also the part that no row tells, where one of the two of a group is missing:
+/// it cannot be judged, so neither can the gate.
+fn with_both_harm_parts(
+    question: &GateQuestion,
+    mut seen: Vec<GateObservation>,
+) -> Vec<GateObservation> {
+    let GateSubject::HarmTo(group) = &question.scope else { return seen };
+    let is_part = |seen: &GateObservation, (metric, from, to): (&str, &str, &str)| {
+        (seen.metric.as_str(), seen.from.as_str(), seen.to.as_str()) == (metric, from, to)
+    };
+    let others: BTreeSet<(String, String)> = seen
+        .iter()
+        .map(|s| {
+            (s.sensitive.clone(), if s.from == *group { s.to.clone() } else { s.from.clone() })
+        })
+        .collect();
+    for (sensitive, other) in others {
+        for (metric, from, to) in [(HARM[0], group, &other), (HARM[1], &other, group)] {
+            if !seen.iter().any(|s| s.sensitive == sensitive && is_part(s, (metric, from, to))) {
+                let missing = GateObservation {
+                    metric: metric.to_owned(),
+                    sensitive: sensitive.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                    ..GateObservation::default()
+                };
+                seen.push(GateObservation {
+                    scope: "direction".to_owned(),
+                    undefined: NOT_MEASURED.to_owned(),
+                    ..missing
+                });
+            }
+        }
+    }
+    seen
+}
+
+/// The rows of the table of changes that the question is about, turned to its orientation.
+fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObservation> {
+    let rows = baseline.changes.iter().filter(|row| matches(question, *row));
+    let seen = rows.map(|row| {
+        let refused = match row.status.as_str() {
+            "only_new" => "the baseline has no such value".to_owned(),
+            "only_old" => "the baseline has such a value, the run does not".to_owned(),
+            // The words of a change that is not judged say why, and what helps.
+            "refitted" => row.ci_method.trim_start_matches("none: ").to_owned(),
+            "not_comparable" => format!(
+                "not comparable with the baseline: another {}",
+                baseline.differing_definitions
+            ),
+            _ => String::new(),
+        };
+        let change = GateObservation {
+            metric: row.metric.to_string(),
+            sensitive: row.sensitive.to_string(),
+            from: row.from_group.to_string(),
+            to: row.to_group.to_string(),
+            value: row.difference,
+            lo: row.lo,
+            hi: row.hi,
+            level: row.level,
+            interval: row.interval.to_string(),
+            denominator: row
+                .old_denominator
+                .zip(row.new_denominator)
+                .map(|(old, new)| old.min(new)),
+            scope: row.scope.to_string(),
+            n_rows: row.old_rows.min(row.new_rows),
+            denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
+            persons: fewer(row.old_persons, row.new_persons),
+            flags: row.flags.to_string(),
+            undefined: row.undefined.to_string(),
+            why_no_interval: row.ci_method.to_string(),
+            is_change: true,
+            baseline: row.old_value,
+            refused,
+            ..GateObservation::default()
+        };
+        in_question_order(question, (&row.from_group, &row.scope), change)
+    });
+    with_both_harm_parts(question, seen.collect())
+}
+
+/// The fewer persons of two runs; none where in one of them each row is a person.
+fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
+    old.zip(new).map(|(old, new)| old.min(new))
+}
+
+/// What a row of `metrics` or `changes` is of.
+struct RowSubject<'a> {
+    arm: &'a str,
+    model: &'a str,
+    counterfactual: &'a str,
+    sensitive: &'a str,
+    scope: &'a str,
+    from_group: &'a str,
+    to_group: &'a str,
+    slice: &'a str,
+    class: &'a str,
+    metric: &'a str,
+    family: &'a str,
+}
+
+macro_rules! subjects {
+    ($($row:ident)+) => {
+        $(
+            impl<'a> From<&'a $row> for RowSubject<'a> {
+                fn from(row: &'a $row) -> Self {
+                    RowSubject {
+                        arm: &row.arm,
+                        model: &row.model,
+                        counterfactual: &row.counterfactual,
+                        sensitive: &row.sensitive,
+                        scope: &row.scope,
+                        from_group: &row.from_group,
+                        to_group: &row.to_group,
+                        slice: &row.slice,
+                        class: &row.class,
+                        metric: &row.metric,
+                        family: &row.family,
+                    }
+                }
+            }
+        )+
+    };
+}
+
+subjects!(MetricRow ChangeRow);
+
+fn matches<'a>(question: &GateQuestion, row: impl Into<RowSubject<'a>>) -> bool {
+    let row = row.into();
+    let same = row.model == question.model
+        && row.counterfactual == question.counterfactual
+        && row.class == question.class
+        && row.arm == question.arm
+        && row.slice.is_empty()
+        && question.attributes.iter().any(|a| a == row.sensitive);
+    let (scope, from, to) = (row.scope, row.from_group, row.to_group);
+    let metric = row.metric;
+    let is_metric = match &question.scope {
+        GateSubject::HarmTo(group) => {
+            [(HARM[0], from), (HARM[1], to)].contains(&(metric, group.as_str()))
+        }
+        _ => metric == question.metric,
+    };
+    same && is_metric
+        && match &question.scope {
+            GateSubject::Total => scope == "total",
+            GateSubject::Group(group) => scope == "group" && from == group,
+            GateSubject::Direction(a, b) => scope == "direction" && from == a && to == b,
+            GateSubject::AnyDirection | GateSubject::HarmTo(_) => scope == "direction",
+            GateSubject::Pair(a, b) => {
+                let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
+                // Facets do not change places: other neighbours vote, other strata have no share.
+                let may_turn = row.family != MetricFamily::Clarify.as_str();
+                compared && ((from == a && to == b) || (may_turn && from == b && to == a))
+            }
+            GateSubject::WorstCase => scope == "worst_case",
+        }
+}
+
+fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
+    let worlds = question.decide_by == GateDecideBy::Worlds;
+    let (lo, hi, level) = if worlds {
+        (row.world_lo, row.world_hi, row.world_level)
+    } else {
+        (row.lo, row.hi, row.level)
+    };
+    // Of graphs that were fitted once there is no interval over refits.
+    let end = |end: Option<f64>| end.filter(|_| !(worlds && fits_once(question)));
+    let seen = GateObservation {
+        metric: row.metric.to_string(),
+        sensitive: row.sensitive.to_string(),
+        from: row.from_group.to_string(),
+        to: row.to_group.to_string(),
+        value: row.value,
+        lo: end(lo),
+        hi: end(hi),
+        level: end(level),
+        interval: row.interval.to_string(),
+        numerator: row.numerator,
+        denominator: row.denominator,
+        scope: row.scope.to_string(),
+        n_rows: row.n_rows,
+        denominator_persons: row.denominator_persons,
+        persons: row.n_persons,
+        effective: row.n_eff,
+        flags: row.flags.to_string(),
+        undefined: row.undefined.to_string(),
+        why_no_interval: if worlds {
+            "fewer than two graphs give a value".to_owned()
+        } else {
+            row.ci_method.to_string()
+        },
+        ..GateObservation::default()
+    };
+    in_question_order(question, (&row.from_group, &row.scope), seen)
+}
+
+/// The same with the groups in the order of the question.
+fn in_question_order(
+    question: &GateQuestion,
+    (from_group, scope): (&str, &str),
+    mut seen: GateObservation,
+) -> GateObservation {
+    let GateSubject::Pair(first, second) = &question.scope else { return seen };
+    let scope_difference = scope == "difference";
+    // The difference between two directions changes its sign for every metric.
+    let turn = match find(question.metric.as_str()) {
+        Some(metric) if !scope_difference => SwapEffect::of(metric),
+        _ => SwapEffect::Negated,
+    };
+    let is_second_first = turn == SwapEffect::Reciprocal(RatioOrder::SecondOverFirst);
+    let listed_first = if is_second_first { seen.to.clone() } else { from_group.to_owned() };
+    if listed_first != *first {
+        if seen.is_change && turn.ratio_order().is_some() && seen.refused.is_empty() {
+            // The change of a reciprocal does not follow from the change of a ratio.
+            let name =
+                |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
+            let (first, second) = (name(first), name(second));
+            seen.refused = format!(
+                "the change of a ratio is judged in the order in which it is measured: write \
+                 `between` with {second} before {first}"
+            );
+            (seen.value, seen.lo, seen.hi) = (None, None, None);
+        }
+        let value = seen.value;
+        seen.value = value.and_then(|v| turn.apply(v));
+        seen.baseline = seen.baseline.and_then(|v| turn.apply(v));
+        if value.is_some() && seen.value.is_none() {
+            "zero_reference_rate".clone_into(&mut seen.undefined);
+        }
+        let (lo, hi) = (seen.lo.and_then(|v| turn.apply(v)), seen.hi.and_then(|v| turn.apply(v)));
+        (seen.lo, seen.hi) = if turn == SwapEffect::Same { (lo, hi) } else { (hi, lo) };
+    }
+    seen.from.clone_from(first);
+    seen.to.clone_from(second);
+    seen
+}
+
+/// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a
+/// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
+/// Where it does, that a small group lies further still is not an excuse, unless Holm's method has
+/// more than these pairs to judge. That the gap keeps the limit is safe to say.
+fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[MetricRow]) {
+    let too_few = ruling.verdict == GateStatus::Inconclusive
+        && ruling.observation.refused.is_empty()
+        && small_flags(&ruling.observation).is_some()
+        && !question.holm;
+    let Some(metric) =
+        find(&question.metric).filter(|_| ruling.verdict == GateStatus::Fail || too_few)
+    else {
+        return;
+    };
+    if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
+        judge_distance_to_all(ruling, metrics);
+        return;
+    }
+    let asked = |a: &str, b: &str| GateQuestion {
+        attributes: vec![ruling.observation.sensitive.clone()],
+        scope: GateSubject::Pair(a.to_owned(), b.to_owned()),
+        ..question.clone()
+    };
+    let is_pair = |row: &&MetricRow| {
+        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+        row.scope == "pair"
+            && matches(&asked(a, b), *row)
+            && metric.family.as_str() == row.family.as_str()
+    };
+    // As the worst case is reported: a difference is not below 0, a ratio not above 1.
+    let as_worst = |row: &MetricRow| {
+        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+        let one = oriented(&asked(a, b), row);
+        let is_told_so = match SwapEffect::of(metric) {
+            SwapEffect::Negated => one.value.is_none_or(|value| value >= 0.0),
+            SwapEffect::Reciprocal(_) => one.value.is_none_or(|value| value <= 1.0),
+            SwapEffect::Same => true,
+        };
+        if is_told_so { one } else { oriented(&asked(b, a), row) }
+    };
+    let pairs: Vec<GateObservation> = metrics.iter().filter(is_pair).map(as_worst).collect();
+    let broken = holm::decide_jointly(question, pairs)
+        .into_iter()
+        .filter(|pair| pair.verdict == GateStatus::Fail);
+    // Of equals the first.
+    let clear = broken
+        .reduce(|a, b| if compare_severity(question, &b, &a) == Ordering::Greater { b } else { a });
+    match clear {
+        Some(pair) if too_few => {
+            ruling.verdict = GateStatus::Fail;
+            ruling.reason = format!(
+                "the furthest group is too small for a conclusion, but the interval of {} and {} \
+                 breaks the limit: {}",
+                pair.observation.from, pair.observation.to, pair.reason
+            );
+        }
+        None if too_few => {}
+        Some(pair) => {
+            ruling.reason = format!(
+                "{}; so does the interval of {} and {}: {}",
+                ruling.reason, pair.observation.from, pair.observation.to, pair.reason
+            )
+        }
+        None => {
+            ruling.verdict = GateStatus::Inconclusive;
+            "the whole interval breaks the limit, but no pair of groups does after correction for \
+             all pairs (Holm): among several groups some differ by chance"
+                .clone_into(&mut ruling.reason);
+        }
+    }
+}
+
+/// A distance to all has no pairs that could bear it out: of more than two groups the furthest is
+/// far by chance too, of two it is not chosen.
+fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
+    let of_group =
+        |row: &&MetricRow| row.scope == "group" && row.sensitive == ruling.observation.sensitive;
+    let groups: BTreeSet<&str> =
+        metrics.iter().filter(of_group).map(|row| row.from_group.as_str()).collect();
+    if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
+        ruling.verdict = GateStatus::Inconclusive;
+        "the whole interval breaks the limit, but the furthest of several groups can be far by \
+         chance, and a distance to all has no pairs to confirm it: compare a group with all others \
+         by `between`"
+            .clone_into(&mut ruling.reason);
+    }
+}
+
+fn missing_row(question: &GateQuestion, baseline: Option<&GateBaseline<'_>>) -> GateRuling {
+    let (from, to) = match &question.scope {
+        GateSubject::Group(group) | GateSubject::HarmTo(group) => (group.clone(), String::new()),
+        GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => (a.clone(), b.clone()),
+        GateSubject::Total | GateSubject::AnyDirection | GateSubject::WorstCase => {
+            (String::new(), String::new())
+        }
+    };
+    let seen = GateObservation {
+        metric: question.metric.clone(),
+        sensitive: question.attributes.first().cloned().unwrap_or_default(),
+        from,
+        to,
+        undefined: NOT_MEASURED.to_owned(),
+        is_change: question.quantity == GateQuantity::Change,
+        ..GateObservation::default()
+    };
+    let of_any =
+        find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
+    let (verdict, reason) = match (question.quantity, baseline) {
+        (GateQuantity::Value, _) if of_any => (
+            GateStatus::Inconclusive,
+            "it measures whether a change to any other group switches a prediction, which needs \
+             three groups or more",
+        ),
+        (GateQuantity::Value, _) => {
+            (GateStatus::Inconclusive, "the table of metrics has no such row")
+        }
+        (GateQuantity::Change, Some(_)) => {
+            (GateStatus::Inconclusive, "neither this run nor the baseline has such a row")
+        }
+        (GateQuantity::Change, None) => (GateStatus::Skipped, "no baseline was given"),
+    };
+    GateRuling { observation: seen, verdict, reason: reason.to_owned() }
+}
+
+fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
+    WorstGate {
+        gate: question.name.clone(),
+        metric: ruling.observation.metric.clone(),
+        value: ruling.observation.value,
+        lo: ruling.observation.lo,
+        hi: ruling.observation.hi,
+        n: ruling.observation.denominator,
+        limit: question.stated_limit(),
+        verdict: ruling.verdict.word().to_owned(),
+    }
+}
+
+fn row(
+    question: &GateQuestion,
+    ruling: &GateRuling,
+    needed: NeededPeople,
+    decides: bool,
+) -> GateRow {
+    let seen = &ruling.observation;
+    let rule = match (question.quantity, question.limit) {
+        (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
+        (GateQuantity::Value, GateLimit::AtLeast(_)) => "at_least",
+        (GateQuantity::Change, GateLimit::AtMost(_)) => "rise_at_most",
+        (GateQuantity::Change, GateLimit::AtLeast(_)) => "fall_at_most",
+    };
+    let by = match question.decide_by {
+        GateDecideBy::Interval if question.holm => "interval, holm",
+        GateDecideBy::Interval => "interval",
+        GateDecideBy::Worlds => "worlds",
+        GateDecideBy::Estimate => "estimate",
+    };
+    GateRow {
+        gate: question.name.as_str().into(),
+        sensitive: seen.sensitive.as_str().into(),
+        from_group: seen.from.as_str().into(),
+        to_group: seen.to.as_str().into(),
+        scope: seen.scope.as_str().into(),
+        verdict: ruling.verdict.word().into(),
+        level: (if question.warn_only { "warn" } else { "fail" }).into(),
+        metric: seen.metric.as_str().into(),
+        arm: question.arm.as_str().into(),
+        model: question.model.as_str().into(),
+        counterfactual: question.counterfactual.as_str().into(),
+        class: question.class.as_str().into(),
+        value: seen.value.and_then(finite),
+        lo: seen.lo.and_then(finite),
+        hi: seen.hi.and_then(finite),
+        limit: question.stated_limit(),
+        rule: format!("{rule}, {by}").into(),
+        numerator: seen.numerator,
+        denominator: seen.denominator,
+        enough: whole(question.min_cases),
+        baseline_value: seen.baseline.and_then(finite),
+        reason: ruling.reason.as_str().into(),
+        job_line: whole(question.line),
+        decides: decides.into(),
+        n_needed_80: needed.n[0].map(whole),
+        n_needed_95: needed.n[1].map(whole),
+        people_needed_80: needed.people[0].map(whole),
+        people_needed_95: needed.people[1].map(whole),
+        detectable: needed.detectable.and_then(finite),
+        needed_how: Some(needed.how.into()),
+    }
+}

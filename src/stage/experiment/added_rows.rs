@@ -1,0 +1,361 @@
+//! The rows that an arm adds to the training rows of a fold: its candidates, which of them it takes,
+//! and what was added.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
+use crate::augment::choose::{
+    CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
+};
+use crate::counterfactual::variable::{VariableOptions, variables};
+use crate::counterfactual::write_back::{WriteBack, WriteBackRow, features_set_with};
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::training::{AddedTraining, TrainingBatch, TrainingRows};
+use crate::data::{FeatureRows, Layout};
+use crate::error::{Error, Result};
+use crate::exec::accumulator::Accumulator;
+use crate::num::neighbours::PointMatrix;
+use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::table::file::RowWriter;
+use crate::table::{ArmRow, SelectedRow, SharedText, whole};
+
+/// File of the stage that trains an arm: what was added.
+pub(crate) const ADDED: &str = "added.json";
+
+/// The counterfactuals of the training rows of a fold in one attribute, with what the base model
+/// makes of both.
+#[derive(Debug)]
+pub(crate) struct CandidatePool {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The counterfactuals.
+    pub counterfactuals: CounterfactualReader,
+    /// What the base model makes of rows and counterfactuals; none where no choice asks for it.
+    pub base: Option<CandidateScores>,
+}
+
+/// Scores of the training rows for a fold and of their counterfactuals, and what they decide.
+#[derive(Debug)]
+pub(crate) struct CandidateScores {
+    /// Scores of the rows.
+    pub scores: ScoreReader,
+    /// Scores of their counterfactuals.
+    pub scores_cf: ScoreReader,
+    /// How the scores of the fold become decisions.
+    pub rule: DecisionRule,
+}
+
+impl CandidatePool {
+    /// For each counterfactual of a row group what a choice has to know; none for one of a row
+    /// without a label, which cannot be learnt from.
+    fn candidates(
+        &self,
+        g: usize,
+        batch: &PreparedBatch,
+        keys: &CounterfactualKeys,
+    ) -> Result<Vec<Option<CounterfactualCandidate>>> {
+        let read = |base: &CandidateScores| {
+            Ok::<_, Error>((base.scores.read(g)?, base.scores_cf.read(g)?))
+        };
+        let (scores, scores_cf) = self.base.as_ref().map(read).transpose()?.unwrap_or_default();
+        let candidate = |k: usize| {
+            let parent = keys.parent[k] as usize;
+            // The context is that of one fold.
+            let decide = |score: Option<&f64>| {
+                self.base.as_ref()?.rule.decide(batch, Some(0), parent, *score?)
+            };
+            Some(CounterfactualCandidate {
+                row_key: batch.row_key[parent],
+                attribute: self.attribute,
+                from: batch.groups[self.attribute][parent],
+                to: keys.to_group[k],
+                cf_index: keys.cf_index[k],
+                label: batch.label.get(parent).copied().flatten()?,
+                predicted: decide(scores.get(parent)),
+                predicted_cf: decide(scores_cf.get(k)),
+            })
+        };
+        Ok((0..keys.parent.len()).map(candidate).collect())
+    }
+}
+
+/// The matches of rules among the counterfactuals of all attributes.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn rule_matches(
+    row_context: RowContext<'_>,
+    pools: &[CandidatePool],
+    rules: &[SelectionRule],
+    seed: u64,
+) -> Result<RuleMatches> {
+    let mut all = RuleMatches::new(rules, seed);
+    for pool in pools {
+        let look = |part: &mut RuleMatches, g: usize| {
+            let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+            pool.candidates(g, &batch, &keys)?
+                .iter()
+                .flatten()
+                .for_each(|candidate| part.add(candidate));
+            Ok(0)
+        };
+        all.merge(row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
+    }
+    Ok(all)
+}
+
+/// The rows that an arm adds.
+pub(crate) struct ArmSelection {
+    /// The counterfactuals that there are; none where the arm adds none.
+    pub pools: Vec<CandidatePool>,
+    /// Which of them are taken.
+    pub choice: CounterfactualSelection,
+    /// What makes synthetic rows of all these.
+    pub adasyn: Option<AdasynSettings>,
+}
+
+/// What an arm added to the training rows of a fold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AddedRows {
+    /// Training rows with a label.
+    pub n_rows: u64,
+    /// Those that are positive.
+    pub n_positive: u64,
+    /// Their valid counterfactuals.
+    pub n_candidates: u64,
+    /// Counterfactuals that were added.
+    pub n_counterfactuals: u64,
+    /// Synthetic rows that were added.
+    pub n_synthetic: u64,
+    /// Added rows that are positive.
+    pub n_added_positive: u64,
+}
+
+impl AddedRows {
+    /// All rows that the model learns from.
+    pub(crate) fn n_training(&self) -> u64 {
+        self.n_rows + self.n_counterfactuals + self.n_synthetic
+    }
+
+    /// The row of the table `arms` for an arm, model, set and fold.
+    pub(crate) fn row(&self, (arm, model, set, fold): (&str, &str, &str, usize)) -> ArmRow {
+        ArmRow {
+            arm: arm.into(),
+            model: model.into(),
+            counterfactual: set.into(),
+            fold: whole(fold as u64),
+            n_rows: whole(self.n_rows),
+            n_positive: whole(self.n_positive),
+            n_candidates: whole(self.n_candidates),
+            n_counterfactuals: whole(self.n_counterfactuals),
+            n_synthetic: whole(self.n_synthetic),
+            n_added_positive: whole(self.n_added_positive),
+        }
+    }
+}
+
+impl ArmSelection {
+    /// Hands the training rows of the audited rows, and what is added to them, to `work`, with
+    /// their numbers.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the run is to stop; what `work` errs with.
+    pub(crate) fn with_training_rows<T>(
+        &self,
+        row_context: RowContext<'_>,
+        extras: &VariableOptions,
+        work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
+    ) -> Result<T> {
+        let mut numbers = self.count(row_context)?;
+        let rows = |added| {
+            TrainingRows::with_added(
+                row_context.rows,
+                row_context.roles,
+                0,
+                row_context.workers,
+                row_context.watch,
+                added,
+            )
+        };
+        (numbers.n_positive, numbers.n_rows) = rows(Vec::new()).count()?;
+        let Some(adasyn) = &self.adasyn else {
+            return work(&rows(self.added_parts(row_context)), numbers);
+        };
+        let made = synthetic_batch(
+            adasyn,
+            row_context,
+            &collect_training_rows(&rows(self.added_parts(row_context)))?,
+            extras,
+        );
+        numbers.n_synthetic = made.rows.n as u64;
+        numbers.n_added_positive += made.labels.iter().filter(|&&label| label).count() as u64;
+        let mut added = self.added_parts(row_context);
+        added.push(AddedTraining { n_groups: 1, read: Box::new(move |_| Ok(made.clone())) });
+        work(&rows(added), numbers)
+    }
+
+    fn count(&self, row_context: RowContext<'_>) -> Result<AddedRows> {
+        let mut numbers = AddedRows::default();
+        for pool in &self.pools {
+            let look = |g: usize| {
+                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(g, &batch, &keys)?;
+                let taken = || {
+                    candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
+                };
+                let positive = taken().filter(|candidate| candidate.label).count() as u64;
+                let all = candidates.iter().flatten().count() as u64;
+                Ok((0, (all, taken().count() as u64, positive)))
+            };
+            row_context.row_groups().in_order(look, |_, (all, taken, positive)| {
+                numbers.n_candidates += all;
+                numbers.n_counterfactuals += taken;
+                numbers.n_added_positive += positive;
+                Ok(())
+            })?;
+        }
+        Ok(numbers)
+    }
+
+    /// The counterfactuals that are added, one part per attribute.
+    fn added_parts<'a>(&'a self, row_context: RowContext<'a>) -> Vec<AddedTraining<'a>> {
+        let part = |pool: &'a CandidatePool| AddedTraining {
+            n_groups: row_context.rows.n_groups(),
+            read: Box::new(move |g| {
+                let batch = row_context.rows.read_keys(g)?;
+                let (keys, rows) = pool.counterfactuals.rows(g, row_context.rows.layout())?;
+                let candidates = pool.candidates(g, &batch, &keys)?;
+                let takes = |k: &usize| {
+                    candidates[*k].is_some_and(|candidate| self.choice.contains(&candidate))
+                };
+                let taken: Vec<usize> = (0..candidates.len()).filter(takes).collect();
+                let origin: Vec<usize> = taken.iter().map(|&k| keys.parent[k] as usize).collect();
+                let labels =
+                    origin.iter().map(|&i| batch.label.get(i) == Some(&Some(true))).collect();
+                // The weight of the row is that of its counterfactual.
+                let weights = if batch.weight.is_empty() {
+                    Vec::new()
+                } else {
+                    origin.iter().map(|&i| batch.weight[i]).collect()
+                };
+                Ok(TrainingBatch::from_origin(rows.take(&taken), labels, weights, &origin))
+            }),
+        };
+        self.pools.iter().map(part).collect()
+    }
+
+    /// Appends the counterfactuals that were added to the table `selected`.
+    ///
+    /// # Errors
+    /// A file cannot be read, the disk refuses, or the run is to stop.
+    pub(crate) fn write_selected(
+        &self,
+        row_context: RowContext<'_>,
+        arm: &str,
+        (model, set, fold): (&str, &str, usize),
+        writer: &mut RowWriter<SelectedRow>,
+    ) -> Result<()> {
+        let layout = row_context.rows.layout();
+        for pool in &self.pools {
+            let attribute = &layout.attributes[pool.attribute];
+            let [arm, model, set, sensitive] =
+                [arm, model, set, &attribute.name].map(SharedText::from);
+            let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
+            let look = |g: usize| {
+                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(g, &batch, &keys)?.into_iter().flatten();
+                let taken = candidates.filter(|candidate| self.choice.contains(candidate));
+                Ok((0, taken.collect::<Vec<_>>()))
+            };
+            row_context.row_groups().in_order(look, |_, taken| {
+                let row = |taken: CounterfactualCandidate| SelectedRow {
+                    arm: arm.clone(),
+                    model: model.clone(),
+                    counterfactual: set.clone(),
+                    fold: whole(fold as u64),
+                    sensitive: sensitive.clone(),
+                    row_key: taken.row_key,
+                    to_group: groups[usize::from(taken.to)].clone(),
+                    cf_index: taken.cf_index.into(),
+                    from_group: groups[usize::from(taken.from)].clone(),
+                    label: taken.label,
+                    predicted: taken.predicted,
+                    predicted_cf: taken.predicted_cf,
+                };
+                writer.push(&taken.into_iter().map(row).collect::<Vec<_>>())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates the table of selected rows in a folder.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn create_selected(folder: &Path) -> Result<RowWriter<SelectedRow>> {
+    RowWriter::create(folder)
+}
+
+/// All training rows in memory, in order.
+fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
+    let mut parts = Vec::new();
+    rows.fold(Clone::clone, |group: TrainingBatch| parts.push(group))?;
+    let order = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, group)| (0..group.rows.n).map(move |i| (part, i)));
+    let all =
+        FeatureRows::gather(&parts.iter().map(|group| &group.rows).collect::<Vec<_>>(), order);
+    let labels = parts.iter().flat_map(|group| group.labels.iter().copied()).collect();
+    let weights = parts.iter().flat_map(|group| group.weights.iter().copied()).collect();
+    Ok(TrainingBatch::in_memory(all, labels, weights))
+}
+
+/// The synthetic rows of ADASYN: what is derived follows from the numbers that lie between those of
+/// their parents.
+fn synthetic_batch(
+    adasyn: &AdasynSettings,
+    row_context: RowContext<'_>,
+    of: &TrainingBatch,
+    extras: &VariableOptions,
+) -> TrainingBatch {
+    let layout = row_context.rows.layout();
+    let variables =
+        variables(&layout.features, &layout.attributes[0], &without_sensitive(layout, extras));
+    let (coordinates, width) = vectors(&variables, &of.rows);
+    let plan = row_context
+        .workers
+        .within(|| adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &of.labels));
+    let mut made = synthetic_rows(&variables, &of.rows, &plan.synthetic);
+    let back = WriteBack::derived_only(layout);
+    if !back.is_empty() {
+        let change = |(row, between): (usize, &SyntheticRow)| WriteBackRow {
+            row,
+            parent: between.nearer() as usize,
+            from: 0,
+            to: 0,
+        };
+        let changes: Vec<WriteBackRow> = plan.synthetic.iter().enumerate().map(change).collect();
+        back.apply(&mut made, &changes, &of.rows, &[]);
+    }
+    let base = |of: &[f64]| {
+        plan.synthetic.iter().filter_map(|between| of.get(between.base as usize).copied()).collect()
+    };
+    TrainingBatch::in_memory(made, vec![plan.class; plan.synthetic.len()], base(&of.weights))
+}
+
+/// Sensitive columns, what is set with them, and what is derived have no place in distances.
+fn without_sensitive(layout: &Layout, extras: &VariableOptions) -> VariableOptions {
+    let mut extras = extras.clone();
+    extras.excluded.extend(
+        (0..layout.attributes.len()).flat_map(|attribute| features_set_with(layout, attribute)),
+    );
+    extras
+        .excluded
+        .extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+    extras
+}

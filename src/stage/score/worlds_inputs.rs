@@ -1,0 +1,117 @@
+//! The stage `worlds`: what a model says in every world of a graph-uncertain set.
+
+use crate::causal::encoding::MissingRows;
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, WorldRowReader};
+use crate::error::{Error, Fault, Result};
+use crate::exec::{StageContext, misfit};
+use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule::RuleInputs;
+use crate::stage::score::worlds::{
+    GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
+};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+impl StageInput<WorldsStage> {
+    /// What a model said in every world.
+    pub(crate) fn graph_scores(&self, ctx: &StageContext<'_>) -> Result<GraphScoreResult> {
+        self.read(ctx, WORLD_COUNTS_FILE)
+    }
+
+    /// For each key the mean of the scores over all graphs.
+    pub(crate) fn scores(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    }
+}
+
+/// Where the scores of the counterfactuals come from.
+enum ScoredWorlds {
+    /// A model trained here, asked on encoded columns.
+    Encoded(StageInput<TrainStage>),
+    /// Rows, and the scores that any model gave them.
+    Rows(StageInput<GenerateStage>, StageInput<ScoreStage>),
+}
+
+impl Stage for WorldsStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Worlds;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+        let Some(graphs) = applied.graphs() else {
+            return Err(misfit(format!("the set `{}` rests on no graphs", unit.set)));
+        };
+        let rows = RowInputs::of_job(b)?;
+        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+        let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
+        let scored = if graphs.makes_rows() {
+            ScoredWorlds::Rows(
+                b.need::<GenerateStage>(&applied.unit())?,
+                b.need::<ScoreStage>(unit)?,
+            )
+        } else {
+            b.value("clip", graphs.clip_rule());
+            ScoredWorlds::Encoded(b.need::<TrainStage>(unit)?)
+        };
+        let rule = RuleInputs::need(b, name, model)?;
+        let (position, (set, scenario)) = (applied.position, applied.scenario());
+        b.texts([("scenario".to_owned(), scenario.to_owned())]);
+        let wants_shift = b.value("score metrics", plan.wants_shift());
+        let seed = b.seed();
+        work(move |ctx| {
+            rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
+                let found = found.open(ctx, scenario)?;
+                let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
+                let keys =
+                    CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
+                let write = |answers: WorldAnswers<'_>| {
+                    let (worlds, keys) = (&found.worlds, &keys);
+                    let scoring = GraphScoring {
+                        worlds,
+                        answers,
+                        rule: &rule,
+                        position,
+                        keys,
+                        scores: &scores,
+                        wants_shift,
+                        seed,
+                    };
+                    scoring.write(row_context, ctx.out()).map_err(|e| {
+                        let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
+                        plan.with_model_place(e, &keys)
+                    })
+                };
+                match &scored {
+                    ScoredWorlds::Rows(made, scored) => write(WorldAnswers::Rows {
+                        made: &made.open(ctx, row_context)?,
+                        reached: &WorldRowReader::open(made.folder(ctx))?,
+                        scores: &scored.open(ctx, row_context)?,
+                    }),
+                    ScoredWorlds::Encoded(trained) => {
+                        let trained = trained.models(ctx, model, plan.n_folds())?;
+                        let [trained] = trained.as_slice() else {
+                            return Err(Error::from(Fault::new(
+                                "too-many-folds",
+                                "graphs are asked of one model, and folds make several",
+                            )));
+                        };
+                        write(WorldAnswers::Encoded {
+                            model: trained.as_ref(),
+                            clip: graphs.clip_rule(),
+                            drops_incomplete: graphs.missing == MissingRows::Drop,
+                        })
+                    }
+                }
+            })
+        })
+    }
+}
