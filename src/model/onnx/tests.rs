@@ -174,7 +174,7 @@ fn what_does_not_fit_is_said() {
         &["no output `probability`", "`label`, `probabilities`"],
     );
     said(|p| p.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
-    said(|p| p.positive = Some("2".to_owned()), "linear", &["`2` is no position"]);
+    said(|p| p.positive = Some("2".to_owned()), "linear", &["`2` is not a position"]);
     said(|p| p.positive = None, "zipmap", &["the positive one", "`bad`, `good`"]);
     said(|p| p.positive = Some("fine".to_owned()), "zipmap", &["no class `fine`"]);
     said(|p| p.path.set_file_name("make.py"), "linear", &["does not accept the model", "make.py"]);
