@@ -9,7 +9,7 @@ KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas
 TEST = $(CARGO) test --locked $(FEATURES)
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
-PYTHON = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
+MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
@@ -48,7 +48,7 @@ dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched
 	$(ENV) $(DVC) $(TEST) --test it -- --include-ignored --nocapture dvc
 
 python: $(TARGET)/python/ready .tools/env  ## models of Python under real scikit-learn and LightGBM, fetched into target/python
-	$(ENV) $(PYTHON) $(TEST) --test it -- --nocapture python
+	$(ENV) $(MODELS) $(TEST) --test it -- --nocapture python
 
 kills: .tools/env  ## kills runs of every shape at 200 random moments: the same bytes in the end
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(TEST) --test it -- --nocapture killed_at_any_moment
