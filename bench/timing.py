@@ -64,7 +64,9 @@ def line(*parts: object) -> None:
 def executable(command: str) -> str:
     """The program that `cargo bench ... --bench NAME` would start, built first: cargo itself is not timed."""
     built = subprocess.run([*shlex.split(command), "--no-run", "--message-format", "json"], stdout=subprocess.PIPE, text=True, check=True)
-    return [found for text in built.stdout.splitlines() if (found := json.loads(text).get("executable"))][-1]
+    # Cargo names the program of the package too, in any order.
+    made = [found for text in built.stdout.splitlines() if (found := json.loads(text)).get("executable")]
+    return next(found["executable"] for found in made if "bench" in found["target"]["kind"])
 
 
 def parser(about: str) -> argparse.ArgumentParser:
