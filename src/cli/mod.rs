@@ -130,29 +130,20 @@ fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
 }
 
 fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cache = match &flags.cache {
         Some(path) if path.as_os_str() == "off" => None,
         Some(path) => Some(path.clone()),
         None => Some(PathBuf::from("outputs/.cache")),
     };
+    let plain = RunSettings::plain(job.to_string_lossy().into_owned());
     RunSettings {
-        job_file: job.to_string_lossy().into_owned(),
-        out: None,
         cache,
         data_dir: flags.data_dir.clone(),
-        threads: flags.threads.map_or(cores, usize::from),
+        threads: flags.threads.map_or(plain.threads, usize::from),
         memory: flags.memory,
         batch_rows: flags.batch_rows,
-        until: None,
-        force: None,
-        from: None,
-        baseline: None,
-        history: Vec::new(),
-        gates_report_only: false,
-        replace: false,
         rehash: flags.rehash,
-        cache_limit: None,
+        ..plain
     }
 }
 

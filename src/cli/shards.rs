@@ -1,8 +1,6 @@
 //! The verbs of a job in shards: `plan --shards`, `worker` and `merge`. `worker` and `merge` print
 //! one line of JSON for the scheduler that started them.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 
 use crate::error::{Exit, Result};
@@ -70,25 +68,13 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let plan = OpenPlan::open(&args.plan)?;
     let checked = check::read(&plan.job_file(), &[], &catalog::catalog())?;
     record.identify(checked.job.name.as_str(), "");
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cache = args.cache.clone().filter(|path| path.as_os_str() != "off");
+    let plain = RunSettings::plain(plan.job_file().to_string_lossy().into_owned());
     let settings = RunSettings {
-        job_file: plan.job_file().to_string_lossy().into_owned(),
-        out: None,
         cache,
-        data_dir: PathBuf::new(),
-        threads: args.threads.map_or(cores, usize::from),
+        threads: args.threads.map_or(plain.threads, usize::from),
         memory: args.memory,
-        batch_rows: None,
-        until: None,
-        force: None,
-        from: None,
-        baseline: None,
-        history: Vec::new(),
-        gates_report_only: false,
-        replace: false,
-        rehash: false,
-        cache_limit: None,
+        ..plain
     };
     let (pass, shard) = (args.pass.0, args.shard);
     let done = work::work(&plan, &checked, &settings, (pass, shard), &cancel)?;

@@ -262,9 +262,7 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         };
         SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], scores }
     });
-    world.counts.add(person, counterfactuals);
-    world.counts.add_weight(unit, person, counterfactuals);
-    world.counts.add_paired(unit, person, counterfactuals);
+    world.counts.add_person(unit, person, counterfactuals);
     if let SetScores::People(pairs) = &mut world.scores {
         pairs.add(unit, person, counterfactuals);
     }

@@ -18,7 +18,7 @@
 //! settings, is the caller's concern.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -228,17 +228,8 @@ fn run_stage(
         .filter_map(|id| entries.get_key_value(id.as_str()))
         .map(|(id, entry)| (*id, entry))
         .collect();
-    let context = StageContext {
-        stage: &stage.id,
-        out: draft.path(),
-        needs: needs.iter().map(|(id, entry)| (*id, entry.folder.as_path())).collect(),
-        observer,
-        cancel,
-        started: Instant::now(),
-        rows: AtomicU64::new(0),
-        total: AtomicU64::new(0),
-        next_report: AtomicU64::new(0),
-    };
+    let folders = needs.iter().map(|(id, entry)| (*id, entry.folder.as_path())).collect();
+    let context = StageContext::new(&stage.id, draft.path(), folders, observer, cancel);
     (stage.run)(&context)?;
     cancel.check()?;
     let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);

@@ -71,30 +71,32 @@ pub struct ExecSettings<'a> {
 
 /// The interface of a running stage. All methods may be called from several threads.
 pub struct StageContext<'a> {
-    pub(super) stage: &'a str,
-    pub(super) out: &'a Path,
-    pub(super) needs: BTreeMap<&'a str, &'a Path>,
-    pub(super) observer: &'a dyn Observer,
-    pub(super) cancel: &'a CancelFlag,
+    stage: &'a str,
+    out: &'a Path,
+    needs: BTreeMap<&'a str, &'a Path>,
+    observer: &'a dyn Observer,
+    cancel: &'a CancelFlag,
     pub(super) started: Instant,
     pub(super) rows: AtomicU64,
     /// Number of rows to do; 0 while unknown.
-    pub(super) total: AtomicU64,
+    total: AtomicU64,
     /// Milliseconds after the start when the next progress event may be sent.
-    pub(super) next_report: AtomicU64,
+    next_report: AtomicU64,
 }
 
 impl<'a> StageContext<'a> {
-    /// The interface of work outside of a run, which writes nothing.
-    pub(crate) fn outside(
+    /// The interface of a stage that starts now, writes below `out` and reads the folders `needs`.
+    pub(super) fn new(
         stage: &'a str,
+        out: &'a Path,
+        needs: BTreeMap<&'a str, &'a Path>,
         observer: &'a dyn Observer,
         cancel: &'a CancelFlag,
     ) -> Self {
         StageContext {
             stage,
-            out: Path::new(""),
-            needs: BTreeMap::new(),
+            out,
+            needs,
             observer,
             cancel,
             started: Instant::now(),
@@ -102,6 +104,15 @@ impl<'a> StageContext<'a> {
             total: AtomicU64::new(0),
             next_report: AtomicU64::new(0),
         }
+    }
+
+    /// The interface of work outside of a run, which writes nothing.
+    pub(crate) fn outside(
+        stage: &'a str,
+        observer: &'a dyn Observer,
+        cancel: &'a CancelFlag,
+    ) -> Self {
+        StageContext::new(stage, Path::new(""), BTreeMap::new(), observer, cancel)
     }
 }
 

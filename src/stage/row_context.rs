@@ -2,6 +2,7 @@
 
 use crate::data::Layout;
 use crate::data::rows::split::RolesReader;
+use crate::data::rows::training::TrainingRows;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
@@ -32,6 +33,11 @@ impl<'a> RowContext<'a> {
     /// The loop over so many pieces that are not row groups of these rows.
     pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
+    }
+
+    /// The rows that train for a fold and have a label.
+    pub(crate) fn training(&self, fold: u8) -> TrainingRows<'a> {
+        TrainingRows::of_fold(self.rows, self.roles, fold, self.workers, self.watch)
     }
 }
 

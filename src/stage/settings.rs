@@ -60,6 +60,30 @@ pub struct RunSettings {
     pub cache_limit: Option<u64>,
 }
 
+impl RunSettings {
+    /// A whole run of a job on all threads, with a temporary cache and no limit.
+    pub fn plain(job_file: String) -> Self {
+        RunSettings {
+            job_file,
+            out: None,
+            cache: None,
+            data_dir: PathBuf::new(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: None,
+            batch_rows: None,
+            until: None,
+            force: None,
+            from: None,
+            baseline: None,
+            history: Vec::new(),
+            gates_report_only: false,
+            replace: false,
+            rehash: false,
+            cache_limit: None,
+        }
+    }
+}
+
 /// The output folder of a job that is given no other.
 pub fn default_folder(job: &Job) -> PathBuf {
     Path::new("outputs").join(job.name.as_str())

@@ -227,8 +227,8 @@ fn quartiles_and_halves_agree_with_the_oracle() {
     }
 }
 
-/// People of ten columns, of whom those with two traits, so many of 20,000, switch in 30 % and the
-/// others in 5 %.
+/// 20,000 people with ten columns. `planted` of them share two traits and switch in 30 % of cases,
+/// the others in 5 %.
 fn simulated(seed: u64, planted: usize) -> PatternPeople {
     const N: usize = 20_000;
     let mut stream = RandomStream::new(seed, "why/simulation");

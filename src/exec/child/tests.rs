@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process_group};
@@ -29,17 +28,7 @@ fn on_stage<T>(
     heard: &ChildEvents,
     work: impl FnOnce(&StageContext<'_>) -> T,
 ) -> T {
-    work(&StageContext {
-        stage: "score/live",
-        out: Path::new("."),
-        needs: BTreeMap::new(),
-        observer: heard,
-        cancel,
-        started: Instant::now(),
-        rows: AtomicU64::new(0),
-        total: AtomicU64::new(0),
-        next_report: AtomicU64::new(0),
-    })
+    work(&StageContext::new("score/live", Path::new("."), BTreeMap::new(), heard, cancel))
 }
 
 fn variable(name: &str, value: &str, secret: bool) -> EnvVariable {

@@ -4,13 +4,13 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock, ThresholdRule};
+use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
 use crate::model::kind::ModelKind;
-use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::{ColumnName, Name, Word};
 
 use super::clarify::REST;
 use super::known_names::KnownMetric;
+use super::models::score_keys_of;
 use super::{JobChecker, path};
 
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
@@ -244,20 +244,12 @@ impl JobChecker<'_> {
             );
             self.push_problem("not-offered", join(at, kind.key()), what, hint);
         }
-        for (key, there) in [
-            ("threshold", model.threshold != ThresholdBlock::default()),
-            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
-            ("scale", model.scale.is_some()),
-            ("better", model.better.is_some()),
-            ("expect", model.expect.is_some()),
-        ] {
-            if there {
-                let what = format!(
-                    "`{key}` has no effect if `data.label` has `classes`: the class with the \
-                     highest score is predicted"
-                );
-                self.push_problem("bad-value", join(at, key), what, "remove it");
-            }
+        for key in score_keys_of(model) {
+            let what = format!(
+                "`{key}` has no effect if `data.label` has `classes`: the class with the \
+                 highest score is predicted"
+            );
+            self.push_problem("bad-value", join(at, key), what, "remove it");
         }
     }
 

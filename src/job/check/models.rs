@@ -266,19 +266,10 @@ impl JobChecker<'_> {
 
     /// A model that gives only decisions: their words, and the keys that apply to scores.
     fn decision(&mut self, at: &str, name: &Name, model: &ModelBlock, knobs: &DecisionKnobs) {
-        for (key, there) in [
-            ("threshold", model.threshold != ThresholdBlock::default()),
-            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
-            ("scale", model.scale.is_some()),
-            ("better", model.better.is_some()),
-            ("expect", model.expect.is_some()),
-        ] {
-            if there {
-                let what = format!(
-                    "`{key}` applies to scores, and the model `{name}` gives only decisions"
-                );
-                self.push_problem("bad-value", join(at, key), what, "remove it");
-            }
+        for key in score_keys_of(model) {
+            let what =
+                format!("`{key}` applies to scores, and the model `{name}` gives only decisions");
+            self.push_problem("bad-value", join(at, key), what, "remove it");
         }
         let at = join(at, "decision");
         let column = match (&knobs.column, &knobs.amount) {
@@ -509,4 +500,16 @@ impl JobChecker<'_> {
         }
         true
     }
+}
+
+/// The keys of a model that apply to single scores of two classes, where the job gives them.
+pub(super) fn score_keys_of(model: &ModelBlock) -> impl Iterator<Item = &'static str> + use<> {
+    let keys = [
+        ("threshold", model.threshold != ThresholdBlock::default()),
+        ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
+        ("scale", model.scale.is_some()),
+        ("better", model.better.is_some()),
+        ("expect", model.expect.is_some()),
+    ];
+    keys.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key)
 }

@@ -416,6 +416,22 @@ impl CounterfactualCounts {
         }
     }
 
+    /// Adds a person in every way in which people are counted here: by itself, by weight, and for
+    /// the comparison of models. `key` is the person's own.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub(crate) fn add_person(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        self.add(person, counterfactuals);
+        self.add_weight(key, person, counterfactuals);
+        self.add_paired(key, person, counterfactuals);
+    }
+
     /// Adds what the person weighs, in addition to the person. `key` is the person's own.
     ///
     /// # Panics

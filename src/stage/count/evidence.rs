@@ -268,18 +268,6 @@ pub(crate) fn empty_counts(layout: &Layout, n_groups: usize, seed: Seed) -> Coun
     }
 }
 
-/// Counts a person with the counterfactuals.
-pub(crate) fn add_person(
-    part: &mut CounterfactualCounts,
-    key: u64,
-    person: &ScoredPerson,
-    cfs: &[ScoredCounterfactual],
-) {
-    part.add(person, cfs);
-    part.add_weight(key, person, cfs);
-    part.add_paired(key, person, cfs);
-}
-
 /// One row group with everything that belongs to it.
 pub(crate) struct ScoredGroup {
     pub(crate) batch: PreparedBatch,

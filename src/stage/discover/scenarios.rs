@@ -80,13 +80,7 @@ pub(crate) fn discover(
         .iter()
         .position(|v| v.feature == attribute.feature)
         .ok_or_else(|| missing_column(&attribute.name))?;
-    let rows = TrainingRows::of_fold(
-        row_context.rows,
-        row_context.roles,
-        0,
-        row_context.workers,
-        row_context.watch,
-    );
+    let rows = row_context.training(0);
     let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
     let (encoding, blocks) =
         match GraphEncoding::fit(&variables, &rows, asked.graphs.missing, strata) {
@@ -213,13 +207,7 @@ pub(crate) fn training_hash(
         layout.feature(name.as_str()).ok_or_else(|| missing_column(name.as_str()))
     };
     let columns = asked.variables.iter().map(column).collect::<Result<Vec<usize>>>()?;
-    let rows = TrainingRows::of_fold(
-        row_context.rows,
-        row_context.roles,
-        0,
-        row_context.workers,
-        row_context.watch,
-    );
+    let rows = row_context.training(0);
     let mut content = ContentHash::default();
     rows.fold(
         |group| ContentHash::of(&layout.features, &columns, &group.rows, |_| 0),

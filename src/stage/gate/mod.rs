@@ -111,10 +111,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 holm: gate.family_error == Some(job::FamilywiseError::Holm),
                 min_cases: gate.enough.get(),
                 warn_only: gate.level == GateLevel::Warn,
-                line: checked
-                    .places
-                    .at(&job::check::path(&["gates", name.as_str()]))
-                    .map_or(0, |p| p.line),
+                line: line_of(checked, name),
             }
         });
     questions.collect()
@@ -191,13 +188,15 @@ pub(crate) fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuesti
             min_affected: gate.smallest.map_or(1, |n| n.get()),
             at_most: gate.unfair_subgroups_at_most?,
             warn_only: gate.level == GateLevel::Warn,
-            line: checked
-                .places
-                .at(&job::check::path(&["gates", name.as_str()]))
-                .map_or(0, |p| p.line),
+            line: line_of(checked, name),
         })
     };
     checked.job.gates.iter().filter_map(question).collect()
+}
+
+/// The line of the job file on which a gate is declared; 0 where it is not known.
+fn line_of(checked: &CheckedJob, name: &Name) -> u64 {
+    checked.places.at(&job::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line)
 }
 
 /// The gates on patterns of a job as questions.
@@ -212,10 +211,7 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
             at_most: gate.patterns_at_most?,
             enough: gate.enough.get(),
             warn_only: gate.level == GateLevel::Warn,
-            line: checked
-                .places
-                .at(&job::check::path(&["gates", name.as_str()]))
-                .map_or(0, |p| p.line),
+            line: line_of(checked, name),
         })
     };
     checked.job.gates.iter().filter_map(question).collect()

@@ -27,7 +27,7 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::stage::count::evidence::{ScoredGroup, add_person, empty_counts};
+use crate::stage::count::evidence::{ScoredGroup, empty_counts};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
 use crate::stage::generate::rows::{groups_of_fold, in_file_order, write_back};
@@ -293,7 +293,7 @@ impl PlaceboInputs<'_> {
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
             rows.people(layout, attribute, &groups[g], &model.rule, |i, person, cfs| {
-                add_person(part, rows.batch.person_keys()[i], person, cfs)
+                part.add_person(rows.batch.person_keys()[i], person, cfs)
             });
             Ok(0)
         };

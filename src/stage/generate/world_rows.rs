@@ -25,7 +25,6 @@ use crate::counterfactual::graph_uncertain::rows::{
 use crate::data::rows::aligned::{
     CounterfactualKeys, NO_ROW, create_counterfactuals, create_world_rows,
 };
-use crate::data::rows::training::TrainingRows;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
@@ -235,13 +234,7 @@ impl WorldRowWriting<'_> {
         let (row_context, worlds) = (self.row_context, self.worlds);
         let layout = row_context.rows.layout();
         let sensitive = worlds.bag.sensitive;
-        let rows = TrainingRows::of_fold(
-            row_context.rows,
-            row_context.roles,
-            0,
-            row_context.workers,
-            row_context.watch,
-        );
+        let rows = row_context.training(0);
         let strata = (self.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
         let attribute = &layout.attributes[position];
         let variables = variables(layout, attribute, &worlds.bag.variables)?;

@@ -3,7 +3,6 @@
 
 pub(crate) mod trainer;
 
-use crate::data::rows::training::TrainingRows;
 use crate::error::Result;
 use crate::exec::files;
 use crate::stage::experiment::added_rows::ADDED;
@@ -52,13 +51,7 @@ impl Stage for TrainStage {
                 }
                 (0..models.n).try_for_each(|fold| {
                     let number = u8::try_from(fold).unwrap_or(u8::MAX);
-                    let training = TrainingRows::of_fold(
-                        rows.rows,
-                        rows.roles,
-                        number,
-                        rows.workers,
-                        rows.watch,
-                    );
+                    let training = rows.training(number);
                     models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)
                 })
             });

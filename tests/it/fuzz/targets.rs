@@ -60,22 +60,11 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
     let file = folder.join("job.yaml");
     fs::write(&file, job).unwrap();
     let settings = RunSettings {
-        job_file: "job.yaml".to_owned(),
         out: Some(folder.join("out")),
         cache: Some(folder.join("cache")),
         data_dir: folder.join("data"),
         threads: 2,
-        memory: None,
-        batch_rows: None,
-        until: None,
-        force: None,
-        from: None,
-        baseline: None,
-        history: Vec::new(),
-        gates_report_only: false,
-        replace: false,
-        rehash: false,
-        cache_limit: None,
+        ..RunSettings::plain("job.yaml".to_owned())
     };
     let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
         Ok(checked) => checked,
