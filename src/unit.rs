@@ -108,6 +108,8 @@ worded_enum! {
         ToScore = "to-score",
         /// Evidence of a set with shuffled group names.
         Placebo = "placebo",
+        /// Evidence of a set that is fitted again on rows drawn again.
+        Doubt = "doubt",
         /// Evidence of an audit; of an experiment that of an arm.
         Count = "count",
         /// The flip test.
@@ -155,6 +157,7 @@ impl UnitKind {
             | UnitKind::Expect
             | UnitKind::ToScore => StageKind::Score,
             UnitKind::Placebo
+            | UnitKind::Doubt
             | UnitKind::Count
             | UnitKind::Flips
             | UnitKind::Outcomes

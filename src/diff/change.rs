@@ -5,8 +5,9 @@ use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::interval::{IntervalProcedure, newcombe, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
+use crate::num::student::student_quantile;
 use crate::param::Level;
-use crate::table::{ChangeRow, MetricRow, REFITTED, finite};
+use crate::table::{ChangeRow, MetricRow, REFITTED, WITH_FITS, finite};
 
 /// Method of an interval from two others.
 const MOVER: &str = "mover";
@@ -30,8 +31,17 @@ pub(super) enum RefitReason {
     Reference,
     /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
     Trained,
-    /// It learns from the rows of each run.
-    Rows,
+    /// It learns from the rows of each run, and neither run says how much its fit depends on them.
+    Rows {
+        /// Whether the runs could say it of this value.
+        doubt_helps: bool,
+    },
+    /// The old run does not say how much its fit depends on its rows, the new one does.
+    OldUndoubted,
+    /// The new run does not say it.
+    NewUndoubted,
+    /// Both do, and too few of the repeats of one of them give the value.
+    FewRepeats,
 }
 
 impl RefitReason {
@@ -59,16 +69,35 @@ impl RefitReason {
                 "the set was not fitted on the same rows as in the baseline, and the effect of \
                  that on the set is unknown; keep the training rows the same"
             }
-            RefitReason::Rows => {
+            RefitReason::Rows { doubt_helps: false } => {
                 "the set was not fitted on the same rows as in the baseline, and the effect \
                  of that on the set is unknown; give the job a fixed `data.reference`"
+            }
+            RefitReason::Rows { doubt_helps: true } => {
+                "the set was not fitted on the same rows as in the baseline, and the effect \
+                 of that on the set is unknown; give the job a fixed `data.reference`, or let both \
+                 runs measure that effect with `doubt: {fit: 20}` in the set"
+            }
+            RefitReason::OldUndoubted => {
+                "the set was not fitted on the same rows as in the baseline, which lacks `doubt` \
+                 in the set, so the effect of that is known for the new run only; approve a folder \
+                 of a run with `doubt`"
+            }
+            RefitReason::NewUndoubted => {
+                "the set was not fitted on the same rows as in the baseline, and the new run lacks \
+                 `doubt` in the set, so the effect of that is known for the baseline only; ask for \
+                 `doubt` as in the baseline"
+            }
+            RefitReason::FewRepeats => {
+                "the set was not fitted on the same rows as in the baseline, and fewer than 95 % \
+                 of the repeats of its fit give the value; learn from more rows"
             }
         }
     }
 }
 
 /// What two values have to do with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Comparability {
     /// They mean the same.
     Same,
@@ -77,8 +106,27 @@ pub(super) enum Comparability {
     /// They mean the same, and depend on a set that was fitted on other rows, according to what is
     /// known.
     Refitted(RefitReason),
+    /// The same, and both runs say how much their fit depends on these rows.
+    OtherFits([FitVariance; 2]),
     /// They mean the same, and their intervals were made by two rules.
     OtherIntervalRule,
+}
+
+/// How much a value depends on the rows that its set was fitted on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FitVariance {
+    /// Variance over repeats of the fit.
+    variance: f64,
+    /// How many repeats, at least 2.
+    repeats: i64,
+}
+
+impl FitVariance {
+    /// That of a row of `metrics`; none where it does not say it.
+    pub(super) fn of(row: &MetricRow) -> Option<Self> {
+        let repeats = row.fit_repeats.filter(|repeats| *repeats > 1)?;
+        Some(FitVariance { variance: row.fit_var?, repeats })
+    }
 }
 
 /// The interval of a change.
@@ -114,7 +162,9 @@ impl<'a> ValueChange<'a> {
             (Some(_), None) => "only_old",
             (None, _) => "only_new",
             _ => match bond {
-                Comparability::Same | Comparability::OtherIntervalRule => "compared",
+                Comparability::Same
+                | Comparability::OtherFits(_)
+                | Comparability::OtherIntervalRule => "compared",
                 Comparability::Redefined => "not_comparable",
                 Comparability::Refitted(_) => "refitted",
             },
@@ -158,8 +208,38 @@ impl<'a> ValueChange<'a> {
             return change;
         };
         (change.interval, change.words) = interval([old, new], [before, after], level.get(), pair);
+        if let Comparability::OtherFits(fits) = bond {
+            change.include_fits(fits, level.get());
+        }
         change.level = change.interval.as_ref().map(|_| level.get());
         change
+    }
+
+    /// Widens the interval over people by the doubt about both fits. People, and the rows of the two
+    /// fits, count as independent of each other.
+    fn include_fits(&mut self, fits: [FitVariance; 2], level: f64) {
+        let (Some(people), Some(change)) = (&mut self.interval, self.difference) else { return };
+        let spread = (people.hi - people.lo) / 2.0 / z_of_level(level);
+        let of_fits: f64 = fits.iter().map(|fit| fit.variance).sum();
+        let told = format!("{} and {}", fits[0].repeats, fits[1].repeats);
+        if of_fits <= 0.0 {
+            self.words = format!(
+                "{}; all repeats of the two fits ({told}) give the same values, so that nothing is \
+                 added for them",
+                self.words
+            );
+            return;
+        }
+        let variance = spread * spread + of_fits;
+        let share = |fit: &FitVariance| fit.variance * fit.variance / (fit.repeats - 1) as f64;
+        let freedom = variance * variance / fits.iter().map(share).sum::<f64>();
+        let half = student_quantile(f64::midpoint(1.0, level), freedom) * variance.sqrt();
+        (people.lo, people.hi, people.method) = (change - half, change + half, WITH_FITS);
+        self.words = format!(
+            "{}; with the doubt about both fits ({told} repeats): Student's t with {freedom:.1} \
+             degrees of freedom (Satterthwaite)",
+            self.words
+        );
     }
 
     fn is_clear(&self) -> bool {

@@ -10,7 +10,7 @@
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
 //! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is derived from it |
 //! | `data.features`, `data.missing`, `data.columns` | sets that move features |
-//! | `counterfactuals.S`, but for its placebo and its attributes | everything that depends on S |
+//! | `counterfactuals.S`, but for its placebo, doubt and attributes | everything that depends on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that depends on S/C |
 //! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `models.M.scale`, `better` | decisions and scores of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
@@ -448,7 +448,7 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             DefinitionBreak::Derived { columns, attributes, strata, features }
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
-        ["counterfactuals", _, "placebo" | "sensitive", ..] => DefinitionBreak::Nothing,
+        ["counterfactuals", _, "placebo" | "doubt" | "sensitive", ..] => DefinitionBreak::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

@@ -10,7 +10,11 @@
 //!
 //! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is
 //!    about people and does not include the fit, and of ten nights without any drift a quarter of
-//!    such changes came out clear. They are reported and not judged, with `force` too.
+//!    such changes came out clear. They are reported and not judged, with `force` too. Where both
+//!    runs fitted the set again on rows drawn again (`doubt`), the interval is one of those below
+//!    with the fits added: with v_A and v_B the variances over the repeats of each run, s^2 =
+//!    (half-width / z)^2 + v_A + v_B, change +- t s, t with Satterthwaite's degrees of freedom
+//!    (people's part infinite, v_A and v_B with repeats - 1).
 //!    2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into
 //!    blocks, and in every replicate a block counts equally often in both runs: the paired
 //!    bootstrap of [`compare`](crate::metric::value::compare), with its stream; by weight where
@@ -42,7 +46,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::diff::change::{Comparability, RefitReason, ValueChange};
+use crate::diff::change::{Comparability, FitVariance, RefitReason, ValueChange};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
 use crate::error::Result;
@@ -77,14 +81,13 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         let refit = || row.and_then(|row| refit([old, new], row, &definitions));
         let bond = match row {
             Some(row) if !force && definitions.breaks_value(row) => Comparability::Redefined,
-            _ => match (refit(), old_row, new_row) {
-                (Some(why), ..) => Comparability::Refitted(why),
-                (None, Some(old), Some(new))
-                    if !force && definitions.breaks_interval([old, new]) =>
-                {
+            _ => match (refit().map(|why| fits(why, [old_row, new_row])), old_row, new_row) {
+                (Some(Err(why)), ..) => Comparability::Refitted(why),
+                (_, Some(old), Some(new)) if !force && definitions.breaks_interval([old, new]) => {
                     Comparability::OtherIntervalRule
                 }
-                _ => Comparability::Same,
+                (Some(Ok(fits)), ..) => Comparability::OtherFits(fits),
+                (None, ..) => Comparability::Same,
             },
         };
         let change = ValueChange::new(old_row, new_row, bond, new.level, pairs.of(&key));
@@ -138,8 +141,30 @@ fn refit(
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),
-        _ => Some(RefitReason::Rows),
+        _ => {
+            Some(RefitReason::Rows { doubt_helps: row.slice.is_empty() && row.class.is_empty() })
+        }
     }
+}
+
+/// How much a value depends on the rows of both fits, where both runs say it; else why its change is
+/// not judged.
+fn fits(
+    why: RefitReason,
+    [old, new]: [Option<&MetricRow>; 2],
+) -> std::result::Result<[FitVariance; 2], RefitReason> {
+    let (Some(old), Some(new), RefitReason::Rows { .. } | RefitReason::Reference) =
+        (old, new, why)
+    else {
+        return Err(why);
+    };
+    let found = FitVariance::of(old).zip(FitVariance::of(new));
+    found.map(|(old, new)| [old, new]).ok_or(match (old.fit_repeats, new.fit_repeats) {
+        (None, None) => why,
+        (None, Some(_)) => RefitReason::OldUndoubted,
+        (Some(_), None) => RefitReason::NewUndoubted,
+        (Some(_), Some(_)) => RefitReason::FewRepeats,
+    })
 }
 
 fn key(row: &MetricRow) -> [&str; 10] {

@@ -497,6 +497,63 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     );
 }
 
+/// Where both runs say how much their fits depend on their rows, the interval of the change includes
+/// it; where one does not, the change is not judged and the reason says which.
+#[test]
+fn the_doubt_about_both_fits_is_part_of_the_interval() {
+    let value = |part| -> ValueSample<'static> {
+        ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, 200)))
+    };
+    let run = |part: i64, hash: &str, fit: Option<(Option<f64>, i64)>| {
+        let mut frame = metrics(&[value(part)]);
+        if let Some((variance, repeats)) = fit {
+            (frame[0].fit_var, frame[0].fit_repeats) = (variance, Some(repeats));
+        }
+        let mut side = side(JOB, frame);
+        side.fitted_on.insert(["", "world", "sex"].map(str::to_owned), hash.to_owned());
+        side
+    };
+    let change = |old: ComparedRun, new: ComparedRun| {
+        compare(&old, &new, false).unwrap().changes.first().unwrap().clone()
+    };
+    let doubt = |variance: f64, repeats: i64| Some((Some(variance), repeats));
+    let plain = change(run(20, "a", None), run(60, "a", None));
+    let people = (plain.hi.unwrap() - plain.lo.unwrap()) / 2.0 / 1.959_963_984_540_054;
+    // The same fit adds nothing, whatever its doubt is.
+    let same = change(run(20, "a", doubt(0.01, 20)), run(60, "a", doubt(0.01, 20)));
+    assert_eq!((&same.status, same.lo, same.hi), (&plain.status, plain.lo, plain.hi));
+    let row = change(run(20, "a", doubt(4e-4, 20)), run(60, "b", doubt(9e-4, 11)));
+    assert_eq!([row.status.as_str(), row.interval.as_str()], ["compared", "satterthwaite"]);
+    let variance = people * people + 13e-4;
+    let freedom = variance * variance / (16e-8 / 19.0 + 81e-8 / 10.0);
+    let [lo, hi] = [row.lo.unwrap(), row.hi.unwrap()];
+    assert!(((lo + hi) / 2.0 - 0.2).abs() < 1e-12, "{lo} {hi}");
+    let half = (hi - lo) / 2.0;
+    // Of 88.204 degrees of freedom t is 1.9872.
+    assert!((freedom - 88.204).abs() < 1e-3, "{freedom}");
+    assert!((half - 1.987_225_692 * variance.sqrt()).abs() < 1e-6, "{half} {variance}");
+    let told = "with the doubt about both fits (20 and 11 repeats): Student's t with 88.2 degrees \
+                of freedom (Satterthwaite)";
+    assert!(row.ci_method.as_str().contains(told), "{}", row.ci_method.as_str());
+    assert!(row.clear == 1 && plain.clear == 1);
+    // A wide doubt takes the clearness away.
+    let row = change(run(20, "a", doubt(0.02, 20)), run(60, "b", doubt(0.02, 20)));
+    assert!(row.clear == 0 && row.reading.as_str().is_empty());
+    let row = change(run(20, "a", doubt(0.0, 20)), run(60, "b", doubt(0.0, 20)));
+    assert_eq!((row.lo, row.hi, row.interval.as_str()), (plain.lo, plain.hi, "newcombe"));
+    assert!(row.ci_method.as_str().contains("nothing is added"), "{}", row.ci_method.as_str());
+    for (old, new, why) in [
+        (None, None, "or let both runs measure that effect with `doubt: {fit: 20}` in the set"),
+        (None, doubt(1e-4, 20), "approve a folder of a run with `doubt`"),
+        (doubt(1e-4, 20), None, "ask for `doubt` as in the baseline"),
+        (doubt(1e-4, 20), Some((None, 3)), "fewer than 95 % of the repeats"),
+    ] {
+        let row = change(run(20, "a", old), run(60, "b", new));
+        assert_eq!((row.status.as_str(), row.lo, row.clear), ("refitted", None, 0), "{why}");
+        assert!(row.ci_method.as_str().contains(why), "{}", row.ci_method.as_str());
+    }
+}
+
 /// With `force` what means something else is compared anyway, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {

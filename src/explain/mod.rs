@@ -189,6 +189,18 @@ const BLOCKS: &[(&str, &str)] = &[
          a naive set uses no sample: its noise floor is zero",
     ),
     (
+        "doubt",
+        "key of a counterfactual set, `doubt: {fit: 20}`: the rows that the strategy learns from \
+         are drawn again with replacement, the strategy is fitted, and its counterfactuals are \
+         scored and counted, so many times\n\
+         `fit_lo` to `fit_hi` is the range of the values (below 40 repeats from the smallest to \
+         the largest), `fit_var` their variance; the people who are audited stay the same, so the \
+         interval `lo` to `hi` is about another doubt, and neither includes the other\n\
+         against a baseline the interval of a change includes both, where both runs ask for it\n\
+         only sets that are fitted (greedy, plausible, transport), scored by models that are \
+         trained in the run or are files of LightGBM or ONNX",
+    ),
+    (
         "cases",
         "`report.cases: N`: so many people who switch, on the page and in `cf_examples`: what \
          changed, score and decision before and after\n\
@@ -304,7 +316,8 @@ const WORDS: &[(&str, &str)] = &[
         "decide_by",
         "what decides a gate: `interval` (the whole interval must keep or break the limit; \
          otherwise the gate is inconclusive), `worlds` (the interval over causal graphs and refits \
-         of their coefficients) or `estimate` (only the value)",
+         of their coefficients), `fit` (the range over fits of a set with `doubt`), `all` (each of \
+         these that the set has) or `estimate` (only the value)",
     ),
     (
         "on_inconclusive",
@@ -510,7 +523,8 @@ const GATE: &str = "one question about one metric, or about harm to a group (`ha
     of it is above, else inconclusive\n\
     at_least L mirrors it; decide_by estimate uses only the value\n\
     decide_by worlds uses the interval over causal graphs and refits of their coefficients \
-    instead; metrics of graphs, such as h_ga, need no model and have no interval\n\
+    instead, decide_by fit the range over fits of a set with `doubt`, decide_by all each of these \
+    that the set has; metrics of graphs, such as h_ga, need no model and have no interval\n\
     fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a \
     pass\n\
     level warn is only shown; with level fail, a fail (and, with on_inconclusive: fail, an \
@@ -723,6 +737,7 @@ mod tests {
         }
         for word in [
             "placebo",
+            "doubt",
             "recheck",
             "waiting",
             "to-score",

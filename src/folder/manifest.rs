@@ -277,6 +277,9 @@ pub(crate) struct SetWords {
     /// Repeats of its placebo; absent where the job requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placebo: Option<u64>,
+    /// How often it was fitted again on rows drawn again; absent where the job does not ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<u64>,
     /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
     /// classes that the fit read are equal in value. Empty for sets that are not fitted, and in
     /// folders of version 0.1.

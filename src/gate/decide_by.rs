@@ -14,6 +14,12 @@ pub enum GateDecideBy {
     /// The same with the interval over the graphs of a graph-uncertain set and refits of their
     /// coefficients; what other people would give does not take part in it.
     Worlds,
+    /// The same with the range over fits of a set on rows drawn again (`doubt` of the set); what
+    /// other people would give does not take part in it.
+    Fit,
+    /// Every doubt that the set has, each by its own interval: pass where all of all of them keeps
+    /// the limit, fail where all of all of them breaks it, else inconclusive.
+    All,
     /// Only the value: pass or fail.
     Estimate,
 }

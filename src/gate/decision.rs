@@ -4,6 +4,7 @@
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus};
 use crate::metric::MetricFamily;
+use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
@@ -95,6 +96,7 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
         (_, _, Some((lo, hi))) => {
             let (interval, caution) = match question.decide_by {
                 GateDecideBy::Worlds => over_graphs(question, &seen),
+                GateDecideBy::Fit | GateDecideBy::All => over_doubts(question, &seen),
                 _ => ("interval".to_owned(), String::new()),
             };
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
@@ -134,6 +136,22 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
         ),
         _ => String::new(),
     }
+}
+
+/// The range over fits, or over every doubt, and what a reader must know of it: that it depends on
+/// few repeats.
+fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
+    let few_fits = seen.fits.filter(|fits| *fits < MIN_REPEATS_FOR_TAILS as i64);
+    let mut caution = few_fits.map_or_else(String::new, |fits| {
+        format!(
+            "; it is based on {fits} fits, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
+             change its ends"
+        )
+    });
+    if question.decide_by == GateDecideBy::All {
+        caution.push_str(&few_bootstraps(question, "its ends"));
+    }
+    (format!("range over {}", seen.over), caution)
 }
 
 /// The interval over graphs and refits with its level, and what a reader must know of it: that it

@@ -319,24 +319,90 @@ fn matches<'a>(question: &GateQuestion, row: impl Into<RowSubject<'a>>) -> bool 
         }
 }
 
+/// The interval of one doubt about a value.
+struct DoubtInterval {
+    ends: Option<(f64, f64)>,
+    level: Option<f64>,
+    /// What it is over.
+    over: String,
+    /// Why there are no ends.
+    why_none: String,
+}
+
+impl DoubtInterval {
+    fn of_people(row: &MetricRow) -> Self {
+        DoubtInterval {
+            ends: row.lo.zip(row.hi),
+            level: row.level,
+            over: "people".to_owned(),
+            why_none: row.ci_method.to_string(),
+        }
+    }
+
+    /// Of graphs that were fitted once there is no interval over refits.
+    fn of_graphs(question: &GateQuestion, row: &MetricRow) -> Self {
+        DoubtInterval {
+            ends: row.world_lo.zip(row.world_hi).filter(|_| !fits_once(question)),
+            level: row.world_level.filter(|_| !fits_once(question)),
+            over: "graphs and refits".to_owned(),
+            why_none: "fewer than two graphs give a value".to_owned(),
+        }
+    }
+
+    fn of_fits(row: &MetricRow) -> Self {
+        let why_none = match row.fit_repeats {
+            None => "the set was not fitted again: add `doubt: {fit: 20}` to it",
+            Some(_) => "fewer than 95 % of the repeats of the fit give a value",
+        };
+        DoubtInterval {
+            ends: row.fit_lo.zip(row.fit_hi),
+            level: None,
+            over: format!("{} fits", row.fit_repeats.unwrap_or(0)),
+            why_none: why_none.to_owned(),
+        }
+    }
+
+    /// From the lowest to the highest end of each doubt that the set has, so that a limit outside
+    /// is kept by all of them, or broken by all.
+    fn of_all(question: &GateQuestion, row: &MetricRow) -> Self {
+        let mut all = vec![DoubtInterval::of_people(row)];
+        all.extend(row.n_worlds.map(|_| DoubtInterval::of_graphs(question, row)));
+        all.extend(row.fit_repeats.map(|_| DoubtInterval::of_fits(row)));
+        let over: Vec<&str> = all.iter().map(|doubt| doubt.over.as_str()).collect();
+        let over = match over.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        };
+        let lacks = all.iter().find(|doubt| doubt.ends.is_none());
+        let why_none = lacks.map_or_else(String::new, |doubt| {
+            format!("none over {}: {}", doubt.over, doubt.why_none)
+        });
+        let ends = all.iter().map(|doubt| doubt.ends).reduce(|a, b| {
+            let (a, b) = a.zip(b)?;
+            Some((a.0.min(b.0), a.1.max(b.1)))
+        });
+        DoubtInterval { ends: ends.flatten(), level: None, over, why_none }
+    }
+}
+
 fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
-    let worlds = question.decide_by == GateDecideBy::Worlds;
-    let (lo, hi, level) = if worlds {
-        (row.world_lo, row.world_hi, row.world_level)
-    } else {
-        (row.lo, row.hi, row.level)
+    let doubt = match question.decide_by {
+        GateDecideBy::Interval | GateDecideBy::Estimate => DoubtInterval::of_people(row),
+        GateDecideBy::Worlds => DoubtInterval::of_graphs(question, row),
+        GateDecideBy::Fit => DoubtInterval::of_fits(row),
+        GateDecideBy::All => DoubtInterval::of_all(question, row),
     };
-    // Of graphs that were fitted once there is no interval over refits.
-    let end = |end: Option<f64>| end.filter(|_| !(worlds && fits_once(question)));
+    let is_of_fits = matches!(question.decide_by, GateDecideBy::Fit | GateDecideBy::All);
     let seen = GateObservation {
         metric: row.metric.to_string(),
         sensitive: row.sensitive.to_string(),
         from: row.from_group.to_string(),
         to: row.to_group.to_string(),
         value: row.value,
-        lo: end(lo),
-        hi: end(hi),
-        level: end(level),
+        lo: doubt.ends.map(|ends| ends.0),
+        hi: doubt.ends.map(|ends| ends.1),
+        level: doubt.level,
         interval: row.interval.to_string(),
         numerator: row.numerator,
         denominator: row.denominator,
@@ -347,11 +413,9 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         effective: row.n_eff,
         flags: row.flags.to_string(),
         undefined: row.undefined.to_string(),
-        why_no_interval: if worlds {
-            "fewer than two graphs give a value".to_owned()
-        } else {
-            row.ci_method.to_string()
-        },
+        why_no_interval: doubt.why_none,
+        over: doubt.over,
+        fits: row.fit_repeats.filter(|_| is_of_fits),
         ..GateObservation::default()
     };
     in_question_order(question, (&row.from_group, &row.scope), seen)
@@ -552,6 +616,8 @@ fn row(
         GateDecideBy::Interval if question.holm => "interval, holm",
         GateDecideBy::Interval => "interval",
         GateDecideBy::Worlds => "worlds",
+        GateDecideBy::Fit => "fit",
+        GateDecideBy::All => "all",
         GateDecideBy::Estimate => "estimate",
     };
     GateRow {

@@ -256,6 +256,10 @@ pub(crate) struct GateObservation {
     pub(crate) flags: String,
     pub(crate) undefined: String,
     pub(crate) why_no_interval: String,
+    /// What the interval is over, where it is not over people; empty otherwise.
+    pub(crate) over: String,
+    /// Repeats of the fit, where the interval is over these.
+    pub(crate) fits: Option<i64>,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,

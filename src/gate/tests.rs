@@ -579,6 +579,56 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     assert_eq!(reason(&frame, 100, GateDecideBy::Worlds), format!("{plain}{outside}"));
 }
 
+/// Fits decide where the gate asks them, and every doubt together only where each of them does.
+#[test]
+fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
+    let mut frame = metrics(&[NSR]);
+    let ruled = |frame: &[MetricRow], limit: f64, decide_by| {
+        let asked =
+            GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(limit)) };
+        let judged = judge(&[asked], frame, None);
+        let row = judged.table.first().expect("one row");
+        (judged.verdict.unwrap(), row.reason.to_string(), row.lo.zip(row.hi), row.clone())
+    };
+    let (verdict, reason, ..) = ruled(&frame, 0.15, GateDecideBy::Fit);
+    assert_eq!(verdict, GateStatus::Inconclusive);
+    assert!(reason.contains("add `doubt: {fit: 20}` to it"), "{reason}");
+    // People: 0.082 to 0.202.
+    (frame[0].fit_lo, frame[0].fit_hi, frame[0].fit_repeats) = (Some(0.12), Some(0.25), Some(20));
+    let few = "; it is based on 20 fits, fewer than 40, so another seed may change its ends";
+    let (verdict, reason, ends, row) = ruled(&frame, 0.1, GateDecideBy::Fit);
+    assert_eq!((verdict, ends), (GateStatus::Fail, Some((0.12, 0.25))));
+    assert_eq!(reason, format!("the whole range over 20 fits breaks the limit{few}"));
+    assert_eq!(row.rule.as_str(), "at_most, fit");
+    assert_eq!(row.needed_how.as_ref().unwrap().as_str(), "by_fit");
+    let of_all = |limit| ruled(&frame, limit, GateDecideBy::All);
+    let (verdict, reason, ends, row) = of_all(0.1);
+    assert_eq!((verdict, ends), (GateStatus::Inconclusive, Some((0.082, 0.25))));
+    let inside = "the limit lies inside the range over people and 20 fits";
+    assert_eq!(reason, format!("{inside}{few}"));
+    assert_eq!((row.rule.as_str(), row.level.as_str()), ("at_most, all", "fail"));
+    assert_eq!(row.needed_how.as_ref().unwrap().as_str(), "by_all");
+    assert_eq!([0.22, 0.25, 0.08].map(|limit| of_all(limit).0), [
+        GateStatus::Inconclusive,
+        GateStatus::Pass,
+        GateStatus::Fail
+    ]);
+    // Many fits need no caution; a doubt without ends decides nothing.
+    frame[0].fit_repeats = Some(40);
+    let plain = "the whole range over people and 40 fits keeps the limit";
+    assert_eq!(ruled(&frame, 0.25, GateDecideBy::All).1, plain);
+    frame[0].fit_lo = None;
+    let (verdict, reason, ..) = ruled(&frame, 0.25, GateDecideBy::All);
+    assert_eq!(verdict, GateStatus::Inconclusive);
+    assert!(reason.contains("none over 40 fits: fewer than 95 % of the repeats"), "{reason}");
+    // Graphs are a doubt of the set, too.
+    frame[0].fit_repeats = None;
+    (frame[0].n_worlds, frame[0].world_lo, frame[0].world_hi) = (Some(9), Some(0.1), Some(0.3));
+    let (verdict, reason, ends, _) = ruled(&frame, 0.3, GateDecideBy::All);
+    assert_eq!((verdict, ends), (GateStatus::Pass, Some((0.082, 0.3))));
+    assert!(reason.starts_with("the whole range over people and graphs and refits"), "{reason}");
+}
+
 /// An interval over graphs in which nothing was refitted passes nothing, and breaks nothing.
 #[test]
 fn graphs_that_were_fitted_once_decide_nothing() {

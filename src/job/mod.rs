@@ -29,7 +29,7 @@ use crate::param::{ColumnName, Count, Name, Seed, Word};
 use crate::recourse::knobs::RecourseBlock;
 use crate::why::knobs::WhyBlock;
 
-pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
+pub use crate::counterfactual::strategy::{CounterfactualSet, FitDoubtBlock, PlaceboBlock};
 pub use crate::model::kind::command::{CommandBlock, StreamFormat};
 pub use crate::model::kind::scores::{
     CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock,

@@ -16,7 +16,8 @@ use std::collections::BTreeSet;
 use super::scope::MetricScope;
 use super::{ImpairedGroupRule, MetricFamily, Reads};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
+use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
 use crate::metric::catalog::{catalog, find, nearest};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -646,9 +647,10 @@ fn a_fitted_set_has_the_band_of_its_repeats() {
         of.iter().map(|people| gather(people, groups, true, 1, &few)).collect();
     let seconds: Vec<ShiftEvidence> =
         of.iter().zip(&gathered).map(|(people, g)| second(people, &g.counts, 1, &few)).collect();
-    let repeats = [1, 2].map(|r| PlaceboRepeat {
+    let repeats = [1, 2].map(|r| SetRepeat {
         counts: gathered[r].counts.clone(),
         second: Some(seconds[r].second.clone()),
+        untaught: Vec::new(),
     });
     let measured = measure_counterfactual(
         &gathered[0].counts,
@@ -876,7 +878,11 @@ fn a_group_is_named_only_by_clear_numbers() {
         (Some(1), None, Some(1))
     );
     // Noise of as much.
-    let repeat = |moves| PlaceboRepeat { counts: counted(moves, 1000), second: None };
+    let repeat = |moves| SetRepeat {
+        counts: counted(moves, 1000),
+        second: None,
+        untaught: Vec::new(),
+    };
     let noise = PlaceboEvidence::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
     assert_eq!(
         named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"),

@@ -98,7 +98,12 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
     };
     let interval = match ends {
         Some((lo, hi)) => {
-            let across = if row.rule.ends_with("worlds") { "graphs and refits " } else { "" };
+            let across = match row.rule.rsplit(' ').next() {
+                Some("worlds") => "graphs and refits ",
+                Some("fit") => "fits ",
+                Some("all") => "all doubts ",
+                _ => "",
+            };
             format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }
         None => String::new(),

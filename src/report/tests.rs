@@ -668,6 +668,7 @@ impl FolderSample {
             },
             attributes: vec!["group of people".to_owned()],
             placebo: Some(20),
+            doubt: None,
         };
         Manifest {
             baseline: None,

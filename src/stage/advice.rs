@@ -69,10 +69,11 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
                 "the rows of each run",
                 "keep the training rows the same, with a column in `data.split`",
             ),
-            None if block.knobs().is_none() => continue,
-            None if job.data.reference.is_none() => {
-                ("the rows of each run", "give the job a fixed `data.reference`")
-            }
+            None if block.knobs().is_none() || block.doubt.is_some() => continue,
+            None if job.data.reference.is_none() => (
+                "the rows of each run",
+                "give the job a fixed `data.reference`, or ask for `doubt: {fit: 20}` in the set",
+            ),
             None if moves_along => (
                 "the rows of `data.reference`, which a variable names",
                 "after a new model version approve a folder of that version, or keep the reference \

@@ -58,6 +58,9 @@ pub(crate) struct ToScoreStage;
 /// Evidence of a set with shuffled group names.
 pub(crate) struct PlaceboStage;
 
+/// Evidence of a set that is fitted again on rows drawn again.
+pub(crate) struct DoubtStage;
+
 /// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
 /// that of an arm.
 pub(crate) struct CountStage;

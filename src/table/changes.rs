@@ -9,6 +9,10 @@ use crate::table::row_macro::{SharedText, table};
 /// again; then comes why.
 pub const REFITTED: &str = "none: refitted: ";
 
+/// Method of an interval that includes the fits of both runs: Student's t with the degrees of
+/// freedom of Satterthwaite 1946, "An approximate distribution of estimates of variance components".
+pub const WITH_FITS: &str = "satterthwaite";
+
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
@@ -38,7 +42,7 @@ table! {
         /// family of the metric
         family: SharedText,
         /// compared; refitted (the set was fitted on other rows than in the baseline, or nobody
-        /// knows on which: no interval); not_comparable (a definition differs); only_old or
+        /// knows on which, and not both runs ask for `doubt` in the set: no interval); not_comparable (a definition differs); only_old or
         /// only_new (the other run has no such row): then only values stand here
         status: SharedText,
         /// value of the baseline; null = undefined, or no such row
@@ -57,7 +61,8 @@ table! {
         level: Option<f64>,
         /// method of the interval: block-bootstrap, of score metrics also poisson-bootstrap (the
         /// same people, drawn once for both), identical (no outcome behind the value differs),
-        /// newcombe, newcombe-deff, mover (from two independent intervals); empty = none
+        /// newcombe, newcombe-deff, mover (from two independent intervals), satterthwaite (one of
+        /// these with the doubt about the fits of both runs); empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -8,6 +8,8 @@ use crate::table::row_macro::{SharedText, table};
 table! {
     /// `metrics`: one row per key and metric.
     ///
+    /// Version 9 added `fit_lo` to `fit_repeats`. In a file of version 8 no set was fitted again.
+    ///
     /// Version 7 added `world_level` and `between_lo` to `mixed_var`. In a file of version 6
     /// nothing tells other graphs from refits of their coefficients.
     ///
@@ -30,7 +32,7 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    pub struct MetricRow in "metrics", version 8, key 10,
+    pub struct MetricRow in "metrics", version 9, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         [meaning ARM]
         arm: SharedText,
@@ -159,6 +161,20 @@ table! {
         /// repeats of the placebo; null = none asked for
         [since 2]
         placebo_repeats: Option<i64>,
+        /// lower end of the values that other rows to learn from give (`doubt` of the set): quantile
+        /// at the level of `metrics.interval`, below 40 repeats the smallest; null = not asked for,
+        /// no value, or fewer than 95 % of the repeats give one
+        [since 9]
+        fit_lo: Option<f64>,
+        /// upper end of these values: quantile or largest; null as fit_lo
+        [since 9]
+        fit_hi: Option<f64>,
+        /// variance of these values, divisor fit_repeats - 1; null as fit_lo
+        [since 9]
+        fit_var: Option<f64>,
+        /// repeats in which the metric has a value; null = no `doubt` in the set
+        [since 9]
+        fit_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
         /// small_group, small_denominator, sampled, selective_labels, attribute_follows (in graphs

@@ -30,7 +30,7 @@ pub(crate) mod row_macro;
 pub(crate) mod why;
 
 pub use amounts::AmountRow;
-pub use changes::{ChangeRow, HistoryRow, REFITTED};
+pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};

@@ -24,6 +24,7 @@ mod determinism;
 mod diff;
 mod docs;
 mod doors;
+mod doubts;
 mod expect;
 mod external;
 mod faults;

@@ -188,6 +188,126 @@ fn nights_without_drift() {
     );
 }
 
+/// A model of pay and years as a file of LightGBM: a logistic score whose slopes are so many times
+/// those of [`score`], in steps of one tree each.
+#[cfg(feature = "lightgbm")]
+fn model(slope: f64) -> String {
+    let mut trees = String::new();
+    let steps = |feature: u8, from: i32, to: i32, height: f64| {
+        (from..to).map(move |at| (feature, f64::from(at) + 0.5, slope * height / 2.0))
+    };
+    // At a pay of 30 and 8 years the chance is 1/2.
+    let all = steps(0, 0, 60, 0.12).chain(steps(1, -8, 24, 0.1));
+    for (number, (feature, threshold, half)) in all.enumerate() {
+        trees += &format!(
+            "Tree={number}\nnum_leaves=2\nnum_cat=0\nsplit_feature={feature}\nsplit_gain=1\n\
+             threshold={threshold}\ndecision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=-{half} \
+             {half}\nleaf_weight=1 1\nleaf_count=1 1\ninternal_value=0\ninternal_weight=0\n\
+             internal_count=2\nis_linear=0\nshrinkage=1\n\n\n"
+        );
+    }
+    format!(
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+         max_feature_idx=1\nobjective=binary sigmoid:1\nfeature_names=pay years\nfeature_infos=\
+         [0:60] [-8:24]\n\n{trees}end of trees\n\nfeature_importances:\n\nparameters:\nend of \
+         parameters\n\npandas_categorical:null\n"
+    )
+}
+
+/// How many values of two runs have changed clearly, were their intervals over people all (MOVER).
+#[cfg(feature = "lightgbm")]
+fn clear_by_people(work: &Work, old: &str, new: &str) -> usize {
+    let values = |out: &str| {
+        let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+        let key = ["scope", "from_group", "to_group", "metric"];
+        let rows = metrics.records().filter_map(|row| {
+            let key = key.map(|column| row.text(column).to_owned());
+            Some((key, [row.real("lo")?, row.real("value")?, row.real("hi")?]))
+        });
+        rows.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (old, new) = (values(old), values(new));
+    let is_clear = |(key, b): &(&[String; 4], &[f64; 3])| {
+        let Some(a) = old.get(*key) else { return false };
+        let change = b[1] - a[1];
+        let below = (b[1] - b[0]).hypot(a[2] - a[1]);
+        let above = (b[2] - b[1]).hypot(a[1] - a[0]);
+        change - below > 0.0 || change + above < 0.0
+    };
+    new.iter().filter(is_clear).count()
+}
+
+/// Ten nights without drift whose set measures the doubt about its fit: its changes are judged, at
+/// most 7 % of them are clear, and a change of the model that moves the rate by 3 points is found.
+#[test]
+#[cfg(feature = "lightgbm")]
+#[ignore = "slow, `make test-slow` runs it: eleven nights of 6,000 people, each fitted 21 times"]
+fn nights_whose_fits_are_doubted() {
+    const PEOPLE: u64 = 6000;
+    let work = Work::new();
+    let audit = |rows: &str, out: &str, slope: f64, doubt: &str, args: &str| {
+        work.write("model.txt", &model(slope));
+        let job = format!(
+            "cfaudit: 1\nname: nights\ndata:\n  rows: {{parquet: {rows}.parquet}}\n  row_id: id\n  \
+             label: {{column: paid, positive: [1], favourable: positive}}\n  sensitive: {{sex: \
+             {{groups: [Male, Female], reference: Male}}}}\n  features: {{continuous: [pay, \
+             years]}}\ncounterfactuals:\n  world: {{plausible: {{move: all, condition_on: \
+             label}}{doubt}}}\nmodels: {{live: {{lightgbm: {{file: model.txt}}}}}}\nmetrics: \
+             {{families: [ccm, eccm, shift], bootstrap: {{samples: 400}}}}\ngates:\n  drift: \
+             {{metric: sr, model: live, counterfactual: world, against: baseline, rise_at_most: \
+             0.015}}\non_inconclusive: warn\nrun: {{keep_rows: none}}\n"
+        );
+        work.write("job.yaml", &job);
+        let status = i32::from(args.contains("planted"));
+        work.cfaudit(status, &format!("run job.yaml --out {out} --cache cache {args}"));
+        work.cfaudit(0, "check job.yaml --no-data").stdout
+    };
+    let doubt = ", doubt: {fit: 20}";
+    let night = |n: u64| format!("n{n}");
+    for n in 0..NIGHTS {
+        people(&work, &night(n), 100 + n, PEOPLE);
+        let baseline = format!("--baseline {}", night(n.saturating_sub(1)));
+        let told = audit(&night(n), &night(n), 1.0, doubt, if n == 0 { "" } else { &baseline });
+        assert!(!told.contains("refitted-gate"), "{told}");
+        assert!(n == 0 || verdict(&work, &night(n), "drift")[0] != "fail");
+    }
+    let found: Vec<TableFrame> =
+        (1..NIGHTS).map(|n| changes(&work, &night(n - 1), &night(n))).collect();
+    let rows = || found.iter().flat_map(TableFrame::records);
+    assert!(rows().all(|row| row.text("status") == "compared"));
+    assert!(rows().filter(|row| row.text("interval") == "satterthwaite").count() > 300);
+    let (n, all) = clear(&found, |_| true);
+    eprintln!("{n} of {all} changes are clear: {:.1} %", 100.0 * n as f64 / all as f64);
+    assert!(all > 300 && n * 100 <= all * 7, "{n} of {all}");
+    // Without the fits the same changes would be called clear too often.
+    let alone: usize = (1..NIGHTS).map(|n| clear_by_people(&work, &night(n - 1), &night(n))).sum();
+    eprintln!("by people alone {alone}: {:.1} %", 100.0 * alone as f64 / all as f64);
+    assert!(alone * 100 > all * 12, "{alone} of {all}");
+    people(&work, "after", 200, PEOPLE);
+    audit("after", "planted", PLANTED, doubt, "--baseline n9 --model-version planted");
+    let drift = changes(&work, "n9", "planted");
+    let sr = drift
+        .records()
+        .find(|row| row.text("metric") == "sr" && row.text("scope") == "total")
+        .unwrap();
+    let change = sr.real("difference").unwrap();
+    eprintln!("planted: {change}, {:?} to {:?}", sr.real("lo"), sr.real("hi"));
+    assert!((0.025..0.035).contains(&change) && sr.int("clear") == Some(1), "{change}");
+    assert_eq!(verdict(&work, "planted", "drift")[0], "fail");
+    // A baseline without doubt says what helps.
+    audit("n9", "plain", 1.0, "", "");
+    audit("after", "again", 1.0, doubt, "--baseline plain");
+    let [told, reason] = verdict(&work, "again", "drift");
+    assert!(
+        told == "inconclusive" && reason.contains("approve a folder of a run with `doubt`"),
+        "{told}: {reason}"
+    );
+}
+
+/// How many times steeper the planted model is.
+#[cfg(feature = "lightgbm")]
+const PLANTED: f64 = 1.5;
+
 /// With a reference that stays the same the set is judged, also where the file was written again.
 #[test]
 fn nights_with_a_fixed_reference() {

@@ -44,6 +44,10 @@ macro_rules! strategies {
             /// gives, shown next to each value.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub placebo: Option<PlaceboBlock>,
+            /// Fits the strategy again on rows that are drawn with replacement from those that it
+            /// learns from: how far each value depends on the rows that happened to be there.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub doubt: Option<FitDoubtBlock>,
         }
 
         /// A strategy with the knobs that a set gives it.
@@ -122,6 +126,16 @@ pub struct PlaceboBlock {
     pub repeats: Count,
 }
 
+/// How sure the values of a set are, its people apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FitDoubtBlock {
+    /// How often the strategy is fitted on rows drawn again, 2 to 1000. From 40 on the interval
+    /// leaves out the tails.
+    #[serde(default = "twenty")]
+    pub fit: Count,
+}
+
 fn twenty() -> Count {
     Count::new(20).expect("20 is a count")
 }
@@ -175,10 +189,11 @@ impl CounterfactualSet {
     }
 
     /// What decides the counterfactuals of one attribute: other attributes have their own
-    /// stages, graphs too, and a placebo changes what is measured.
+    /// stages, graphs too, and repeats change what is measured.
     pub fn generating_part(&self) -> Self {
-        let (placebo, sensitive, models, graph_uncertain) = (None, None, None, None);
-        CounterfactualSet { placebo, sensitive, models, graph_uncertain, ..self.clone() }
+        let (placebo, doubt, sensitive, models) = (None, None, None, None);
+        let graph_uncertain = None;
+        CounterfactualSet { placebo, doubt, sensitive, models, graph_uncertain, ..self.clone() }
     }
 }
 

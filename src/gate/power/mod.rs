@@ -33,7 +33,7 @@ use crate::metric::interval::{IntervalProcedure, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
 use crate::num::summary::normal_quantile;
-use crate::table::CountRow;
+use crate::table::{CountRow, WITH_FITS};
 use pair::PairRule;
 
 /// The probabilities that numbers of people are reported for.
@@ -340,6 +340,8 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     match question.decide_by {
         GateDecideBy::Estimate => return Some("by_estimate"),
         GateDecideBy::Worlds => return Some("by_worlds"),
+        GateDecideBy::Fit => return Some("by_fit"),
+        GateDecideBy::All => return Some("by_all"),
         GateDecideBy::Interval => {}
     }
     if ruling.verdict == GateStatus::Skipped {
@@ -347,6 +349,10 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     }
     if seen.value.is_none() && seen.refused.is_empty() {
         return Some("undefined");
+    }
+    // How far more people narrow the fits is not known.
+    if seen.interval == WITH_FITS {
+        return Some("by_fit");
     }
     let selective = seen.flags.split(',').any(|flag| flag == SELECTIVE_LABELS);
     if !seen.refused.is_empty() || selective || small_flags(seen).is_some() {

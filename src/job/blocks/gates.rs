@@ -114,7 +114,9 @@ pub struct GateBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall_at_most: Option<Finite>,
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`:
-    /// the whole interval over causal graphs and refits of their coefficients must;
+    /// the whole interval over causal graphs and refits of their coefficients must; `fit`: the whole
+    /// range over fits on rows drawn again must (`doubt` of the set); `all`: each of these that the
+    /// set has must;
     /// `estimate`: only the value decides, as it does for metrics of graphs regardless of this
     /// value.
     #[serde(default)]

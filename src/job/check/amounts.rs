@@ -143,6 +143,9 @@ impl JobChecker<'_> {
             if set.placebo.is_some() {
                 problems.push((join(&at, "placebo"), decided("placebo")));
             }
+            if set.doubt.is_some() {
+                problems.push((join(&at, "doubt"), decided("doubt")));
+            }
             if set
                 .knobs()
                 .is_some_and(|knobs| matches!(knobs.condition_on(), ConditionOn::Prediction(_)))

@@ -160,6 +160,11 @@ impl JobChecker<'_> {
                             `classes`";
                 self.push_problem("not-offered", join(&at, "placebo"), what, "remove it");
             }
+            if set.doubt.is_some() {
+                let what = "the doubt about a fit is measured for a label of two sides, and \
+                            `data.label` has `classes`";
+                self.push_problem("not-offered", join(&at, "doubt"), what, "remove it");
+            }
             if let Some(ConditionOn::Prediction(model)) =
                 set.knobs().map(|knobs| knobs.condition_on())
             {

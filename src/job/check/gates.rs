@@ -123,7 +123,11 @@ impl JobChecker<'_> {
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
-        if gate.decide_by == GateDecideBy::Worlds && metric.family == MetricFamily::Graph {
+        let by_doubt = matches!(
+            gate.decide_by,
+            GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::All
+        );
+        if by_doubt && metric.family == MetricFamily::Graph {
             let what = format!(
                 "`{}` is a single number for all graphs, without an interval across them",
                 metric.id
@@ -134,11 +138,17 @@ impl JobChecker<'_> {
                 what,
                 "remove `decide_by`: its value decides",
             );
-        } else if gate.decide_by == GateDecideBy::Worlds && gate.against.is_some() {
-            let what = format!(
-                "the gate `{name}` judges a change, whose interval is over people, not \
-                 over graphs"
-            );
+        } else if by_doubt && gate.against.is_some() {
+            let what = match gate.decide_by {
+                GateDecideBy::Worlds => format!(
+                    "the gate `{name}` judges a change, whose interval is over people, not \
+                     over graphs"
+                ),
+                _ => format!(
+                    "the gate `{name}` judges a change, which has one interval: over people and, \
+                     where a set was fitted again, over fits"
+                ),
+            };
             self.push_problem(
                 "no-interval",
                 format!("{at}.decide_by"),
@@ -150,6 +160,11 @@ impl JobChecker<'_> {
             && self.are_names_sound("counterfactuals")
         {
             self.gate_worlds(at, name, gate);
+        } else if by_doubt
+            && self.is_sound(&["counterfactuals"])
+            && self.are_names_sound("counterfactuals")
+        {
+            self.gate_doubts(at, name, gate);
         }
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
         if metric.family == MetricFamily::Shift && model.is_some_and(|of| !of.gives_scores()) {
@@ -166,7 +181,7 @@ impl JobChecker<'_> {
             self.gate_scores(at, name, gate, metric);
         }
         if metric.family != MetricFamily::Graph
-            && gate.decide_by == GateDecideBy::Interval
+            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
             && !intervals
             && self.is_sound(&["metrics.interval"])
         {
@@ -276,14 +291,52 @@ impl JobChecker<'_> {
         }
     }
 
+    /// Complains about a gate that is decided by fits, or by every doubt, where there are none but
+    /// people.
+    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+        let sets = self.job.sets();
+        let of_gate = gate.counterfactual.as_ref();
+        let set = of_gate
+            .and_then(|of| sets.iter().find(|(name, _)| name == of.as_str()))
+            .map(|(_, set)| *set);
+        let has_fits = set.is_some_and(|set| set.doubt.is_some());
+        let has_graphs = set.is_some_and(|set| set.graphs().is_some());
+        let of_arm = gate.arm.is_some();
+        let by_all = gate.decide_by == GateDecideBy::All;
+        if !of_arm && (has_fits || by_all && has_graphs) {
+            return;
+        }
+        let what = match (of_arm, by_all) {
+            (true, _) => format!(
+                "the gate `{name}` is on an arm of an experiment, whose sets are not fitted again"
+            ),
+            (false, true) => {
+                format!(
+                    "the gate `{name}` is decided by every doubt, but its value has only the \
+                     interval over people"
+                )
+            }
+            (false, false) => {
+                format!("the gate `{name}` is decided by fits, but its set is not fitted again")
+            }
+        };
+        let hint = if of_arm || set.is_none_or(|set| set.knobs().is_none()) {
+            "write `decide_by: interval`"
+        } else {
+            "write `decide_by: interval`, or add `doubt: {fit: 20}` to the set"
+        };
+        self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+    }
+
     /// Complains about a family of one, and of values without intervals.
     fn family(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         let here = format!("{at}.family_error");
         if gate.decide_by != GateDecideBy::Interval {
-            let by = if gate.decide_by == GateDecideBy::Estimate {
-                "the estimate, which has"
-            } else {
-                "graphs, which have"
+            let by = match gate.decide_by {
+                GateDecideBy::Estimate => "the estimate, which has",
+                GateDecideBy::Fit => "fits, which have",
+                GateDecideBy::All => "every doubt, which together have",
+                GateDecideBy::Worlds | GateDecideBy::Interval => "graphs, which have",
             };
             let what = format!("the gate `{name}` is decided by {by} no error rate to control");
             self.push_problem(

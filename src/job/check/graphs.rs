@@ -464,7 +464,7 @@ impl JobChecker<'_> {
         metric: &KnownMetric,
     ) {
         if metric.family == MetricFamily::Shift
-            && gate.decide_by == GateDecideBy::Interval
+            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
             && self.asks_graphs(gate)
         {
             let what = format!(

@@ -20,7 +20,7 @@ use super::{JobChecker, path};
 /// The name of the rows as they are, where sets are called by their names.
 const FACTUAL: &str = "factual";
 
-/// The most repeats of a placebo: each is a counterfactual set of its own.
+/// The most repeats of a placebo or a fit: each is a counterfactual set of its own.
 const MOST_REPEATS: u64 = 1000;
 
 /// The most people on the page, which has to stay readable.
@@ -101,6 +101,7 @@ impl JobChecker<'_> {
             self.graphs(&at, name, set, graphs);
         }
         self.placebo(&at, set);
+        self.doubt(&at, set);
         self.asked_models(&at, set);
     }
 
@@ -191,6 +192,55 @@ impl JobChecker<'_> {
                 what,
                 "remove it: a placebo is supported only if all models are trained in the run",
             );
+        }
+    }
+
+    /// Complains where a set cannot be fitted again, or not be scored again.
+    fn doubt(&mut self, at: &str, set: &CounterfactualSet) {
+        let Some(doubt) = set.doubt else { return };
+        let here = format!("{at}.doubt");
+        if !(2..=MOST_REPEATS).contains(&doubt.fit.get()) {
+            let few = if doubt.fit.get() < 2 { "too few to differ" } else { "too many" };
+            let what = format!("`{}` repeats of the fit are {few}", doubt.fit.get());
+            let hint = format!("2 to {MOST_REPEATS}; 20 is usual");
+            self.push_problem("bad-value", format!("{here}.fit"), what, hint);
+        }
+        let refused = match set.knobs() {
+            _ if set.graphs().is_some() => Some((
+                "a set of graphs fits bootstraps of its own",
+                "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
+            )),
+            None => Some((
+                "`naive` is fitted on no rows, so its fit leaves no doubt",
+                "remove it",
+            )),
+            Some(knobs) if knobs.external_file().is_some() => Some((
+                "the set was made elsewhere, and cannot be fitted again here",
+                "remove it",
+            )),
+            Some(_) => None,
+        };
+        if let Some((what, hint)) = refused {
+            self.push_problem("not-offered", here, what, hint);
+            return;
+        }
+        if !self.is_sound(&["models"]) {
+            return;
+        }
+        let asked = |(name, model): &(&Name, &ModelBlock)| {
+            let scores = model.made_elsewhere();
+            set.asks(name) && scores.is_none_or(|scores| scores.counterfactual.is_some())
+        };
+        let mut models = self.job.models.iter().filter(asked);
+        if let Some((name, model)) = models.find(|(_, model)| !model.is_asked_in_process()) {
+            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+            let what = format!(
+                "a doubt about the fit scores new counterfactuals of every fit, but the model \
+                 `{name}` is {why}"
+            );
+            let hint = "remove it, or name in `models` of the set only models that are trained in \
+                        the run or are files of LightGBM or ONNX";
+            self.push_problem("not-offered", here, what, hint);
         }
     }
 

@@ -5,23 +5,15 @@
 //! reference and samples alike, and measures the same model. Whatever moves then moves by sampling
 //! noise. The band of a value is the range of the values of the repeats.
 //!
-//! Choice: with [`MIN_REPEATS_FOR_TAILS`] repeats or more the band runs from the 2.5 % to the 97.5
-//! % quantile (linear interpolation), with fewer from the smallest to the largest value. Repeats in
-//! which the metric is undefined are left out; where it is undefined in all of them there is no
+//! Choice: the band runs from the 2.5 % to the 97.5 % quantile, with few repeats from the smallest
+//! to the largest value ([`ends_of_repeats`]). Repeats in which the metric is undefined are left out; where it is undefined in all of them there is no
 //! band. A strategy that draws on no sample (naive) has no noise: with group names permuted its
 //! counterfactuals differ from the row in nothing that was estimated, so its band is the value of
 //! the metric where nothing moves, and none where that value is undefined.
 
-use serde::{Deserialize, Serialize};
-
-use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::bootstrap::repeats::{SetRepeat, ends_of_repeats};
 use crate::metric::rate::MetricValue;
-use crate::num::summary::quantile;
 use crate::param::Count;
-
-/// Repeats from which the tails are cut.
-const MIN_REPEATS_FOR_TAILS: usize = 40;
 
 /// What a set with permuted group names gave.
 #[derive(Debug, Clone)]
@@ -29,17 +21,7 @@ pub(crate) enum PlaceboEvidence {
     /// The strategy draws on no sample: in none of these repeats does anything move.
     Unmoved(Count),
     /// The evidence of every repeat.
-    Repeats(Vec<PlaceboRepeat>),
-}
-
-/// One repeat.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PlaceboRepeat {
-    /// The first pass.
-    pub counts: CounterfactualCounts,
-    /// The second pass; none where score metrics are not asked for.
-    pub second: Option<ShiftPass>,
+    Repeats(Vec<SetRepeat>),
 }
 
 /// The band of one value.
@@ -65,8 +47,7 @@ impl PlaceboBand {
             defined.extend(value.ok());
         }
         defined.sort_unstable_by(f64::total_cmp);
-        let tail = if defined.len() < MIN_REPEATS_FOR_TAILS { 0.0 } else { 0.025 };
-        PlaceboBand { ends: quantile(&defined, tail).zip(quantile(&defined, 1.0 - tail)), repeats }
+        PlaceboBand { ends: ends_of_repeats(&defined, 0.025), repeats }
     }
 }
 

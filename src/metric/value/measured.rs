@@ -17,6 +17,7 @@
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
+use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -68,6 +69,8 @@ pub(crate) struct MeasuredValue {
     pub switched: Option<u64>,
     /// What noise gives; none where no placebo was asked for.
     pub placebo: Option<PlaceboBand>,
+    /// What other rows to learn from give; none where no doubt about the fit was asked for.
+    pub fit: Option<RepeatSpread>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
 }
@@ -187,6 +190,7 @@ impl MeasuredValue {
             impaired: None,
             switched: None,
             placebo: None,
+            fit: None,
             furthest: None,
         }
     }

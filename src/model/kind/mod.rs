@@ -235,6 +235,12 @@ impl ModelBlock {
         self.trained_here().is_some()
     }
 
+    /// Whether its scores are computed in this process: by a model that the run trains, or by a file
+    /// that it loads.
+    pub fn is_asked_in_process(&self) -> bool {
+        self.is_trained_here() || self.onnx.is_some() || self.lightgbm.is_some()
+    }
+
     /// Whether it is derived from trees that the run grows.
     pub fn grows_trees(&self) -> bool {
         self.trained_here().is_some_and(|(_, knobs)| knobs.grows_trees())

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
-use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::harm::{HarmResult, ranked, second_words};
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, forest_row};
@@ -70,7 +70,7 @@ fn row(
     let value = value_text(kind, result.point.value, result.point.interval);
     let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
     let second = result.point.second.map_or_else(String::new, |ends| {
-        format!("; other graphs and refits {}", ends_text(kind, ends))
+        format!("; {} {}", result.second, ends_text(kind, ends))
     });
     let title = format!("{label}: {value}, interval {ends}{second}");
     PlotLine::Row(Box::new(PlotRow {
@@ -122,8 +122,9 @@ fn notes(
     if !level.is_empty() {
         keys = keys.key(KeyShape::Interval, level);
     }
-    if shown.iter().any(|result| result.point.second.is_some()) {
-        keys = keys.key(KeyShape::Second, "other graphs and refits");
+    let second = second_words(shown.iter().copied());
+    if !second.is_empty() {
+        keys = keys.key(KeyShape::Second, second);
     }
     if shown.iter().any(|result| result.placebo.is_some()) {
         keys = keys.key(KeyShape::Band, "with group names shuffled");

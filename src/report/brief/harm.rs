@@ -5,6 +5,8 @@
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
 //! as many. A group is called worse off only where the tables name it.
 
+use std::collections::BTreeSet;
+
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::panel::SwitchCounts;
@@ -23,6 +25,8 @@ pub(crate) struct HarmResult {
     pub(crate) side: SwitchSide,
     /// The share with its intervals.
     pub(crate) point: PlotPoint,
+    /// What its second interval is over; empty where it has none.
+    pub(crate) second: &'static str,
     /// Who would switch, of how many; none where graphs differ.
     pub(crate) counts: Option<(i64, i64)>,
     /// Of how many people.
@@ -89,8 +93,9 @@ fn result(
         point: PlotPoint {
             value,
             interval: measure.interval,
-            second: measure.across.as_ref().and_then(|across| across.ends),
+            second: measure.second().map(|second| second.0),
         },
+        second: measure.second().map_or("", |second| second.1),
         counts: measure.counts,
         whole,
         placebo,
@@ -117,6 +122,12 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
         result.number = i;
     }
     found
+}
+
+/// What the second intervals of results are over; empty where none has one.
+pub(crate) fn second_words<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> String {
+    let words: BTreeSet<&str> = results.into_iter().map(|result| result.second).collect();
+    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", or ")
 }
 
 /// Those that harm most people in front; of equals the higher share, then the order of the tables.

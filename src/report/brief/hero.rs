@@ -18,7 +18,7 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::ResultKey;
+use crate::report::read::panel::{OTHER_GRAPHS, ResultKey};
 use crate::report::read::words::people;
 
 /// Groups in the hero chart of several.
@@ -617,13 +617,19 @@ fn harmed(finding: &HeroFinding<'_>) -> f64 {
 /// Why a limit is undecided, as the beginning of a sentence.
 fn undecided(limit: &AuditLimit, result: &HarmResult) -> RichText {
     let straddles = |(lo, hi): (f64, f64)| lo <= limit.limit && limit.limit < hi;
-    if result.point.interval.is_some_and(straddles) && limit.decides != "worlds" {
-        return "Too few people to decide: ".into();
+    let people = result.point.interval.is_some_and(straddles);
+    let second = result.point.second.is_some_and(straddles);
+    match limit.decides.as_str() {
+        "worlds" | "all" if second && result.second == OTHER_GRAPHS => {
+            "Possible causal graphs disagree: ".into()
+        }
+        "fit" | "all" if second => {
+            "The answer depends on the rows that the set learns from: ".into()
+        }
+        "worlds" | "fit" => "The question cannot be decided: ".into(),
+        _ if people => "Too few people to decide: ".into(),
+        _ => "The question cannot be decided: ".into(),
     }
-    if limit.decides == "worlds" && result.point.second.is_some_and(straddles) {
-        return "Possible causal graphs disagree: ".into();
-    }
-    "The question cannot be decided: ".into()
 }
 
 fn limit_sentence(

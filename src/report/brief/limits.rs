@@ -394,6 +394,12 @@ impl AuditLimit {
             _ if self.decides == "worlds" => {
                 words = words.text("The interval over graphs and refits decides.");
             }
+            _ if self.decides == "fit" => {
+                words = words.text("The range over fits on rows drawn again decides.");
+            }
+            _ if self.decides == "all" => {
+                words = words.text("The intervals of all doubts decide together.");
+            }
             _ => {}
         }
         words
@@ -426,18 +432,18 @@ impl AuditLimit {
     }
 
     /// The value as it is drawn: of the plain audit with the interval of people, and that over
-    /// graphs where there is one.
+    /// graphs or fits where there is one.
     fn point(&self, part: &LimitPart, audit: &AuditFolder) -> Option<PlotPoint> {
         let value = part.value?;
         let measure = audit
             .measure(&part.key, &part.metric)
             .filter(|_| self.arm.is_empty() && self.class.is_empty() && !self.is_of_change())
-            .filter(|measure| measure.across.is_some());
+            .filter(|measure| measure.across.is_some() || measure.fit.is_some());
         Some(match measure {
             Some(measure) => PlotPoint {
                 value,
                 interval: measure.interval,
-                second: measure.across.as_ref().and_then(|across| across.ends),
+                second: measure.second().map(|second| second.0),
             },
             None => PlotPoint { value, interval: part.interval, second: None },
         })
@@ -461,7 +467,12 @@ impl AuditLimit {
                 value_text(kind, point.value, part.interval)
             };
             let ends = part.interval.map_or_else(String::new, |ends| {
-                let over = if self.decides == "worlds" { "graphs " } else { "" };
+                let over = match self.decides.as_str() {
+                    "worlds" => "graphs ",
+                    "fit" => "fits ",
+                    "all" => "all doubts ",
+                    _ => "",
+                };
                 format!("{over}{}", ends_text(kind, ends))
             });
             let people = match (part.before, part.whole) {

@@ -1,7 +1,7 @@
 //! How the answer depends on what one assumes: the same question under each counterfactual set.
 
 use crate::report::brief::digits::value_text;
-use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::harm::{HarmResult, ranked, second_words};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::panel::{LadderBlock, ladder};
 use crate::report::draw::plot::{AxisUnit, SwitchSide};
@@ -10,6 +10,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
+use crate::report::read::panel::OTHER_GRAPHS;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -123,12 +124,15 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             (false, false) => " The answer depends on what one assumes, and on the model.",
         };
     }
+    let second = match second_words(inputs.results) {
+        words if words.is_empty() => OTHER_GRAPHS.to_owned(),
+        words => words,
+    };
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
         BriefBlock::Panels("pair", panels).into(),
         PageBlock::Note(
-            "Thick line: interval for other people. Thin line with ends: other graphs and refits."
-                .into(),
+            format!("Thick line: interval for other people. Thin line with ends: {second}.").into(),
         ),
     ];
     Some(BriefSection {

@@ -183,6 +183,16 @@ pub(crate) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
     }
 }
 
+/// What the doubt about the fit of a set says.
+pub(crate) fn fit_doubt(repeats: u64) -> RichText {
+    let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
+    format!(
+        "Other fits: {repeats} fits of the set on rows drawn again with replacement. The interval \
+         next to a value is about other people and does not include them."
+    )
+    .into()
+}
+
 /// The band of a placebo next to a value: `1.1 to 4.2 %`; one number where it has no width.
 pub(crate) fn noise(kind: NumberFormat, value: f64, lo: f64, hi: f64) -> String {
     match kind {

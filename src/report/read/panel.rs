@@ -24,6 +24,12 @@ pub(crate) struct ResultKey {
     pub(crate) to: String,
 }
 
+/// What the interval next to that of people is over, in a graph-uncertain set.
+pub(crate) const OTHER_GRAPHS: &str = "other graphs and refits";
+
+/// The same in a set that was fitted again on rows drawn again.
+pub(crate) const OTHER_FITS: &str = "other rows to learn from";
+
 /// One value of `metrics`.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportedValue {
@@ -51,6 +57,8 @@ pub(crate) struct ReportedValue {
     pub(crate) placebo: Option<(f64, f64)>,
     /// What causal graphs say about it; none where there are none.
     pub(crate) across: Option<GraphSpread>,
+    /// What other rows to learn from give; none where the set was not fitted again.
+    pub(crate) fit: Option<(f64, f64)>,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(crate) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
@@ -284,6 +292,15 @@ pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
     row.is_of_arm("")
 }
 
+impl ReportedValue {
+    /// The interval of the doubt next to people, and what it is over; none where there is none.
+    pub(crate) fn second(&self) -> Option<((f64, f64), &'static str)> {
+        let graphs = self.across.as_ref().and_then(|across| across.ends);
+        let fits = self.fit.map(|ends| (ends, OTHER_FITS));
+        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(fits)
+    }
+}
+
 pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
     ReportedValue {
         family: row.family.to_string(),
@@ -306,6 +323,7 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
             n_undefined: row.n_worlds_undefined.unwrap_or(0),
             whole: row.denominator,
         }),
+        fit: row.fit_lo.zip(row.fit_hi),
         repeats: row.placebo_repeats,
         small: row.flags.split(',').any(|flag| flag.starts_with("small_")),
         impaired: row.impaired_group.to_string(),

@@ -15,7 +15,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::section::models::{clearness, place};
-use crate::table::{ChangeRow, REFITTED};
+use crate::table::{ChangeRow, REFITTED, WITH_FITS};
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -380,6 +380,11 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
             n(&["mover"]),
             "from the intervals of both values as if their people were independent (MOVER), which \
              is too wide if the people are the same",
+        ),
+        (
+            n(&[WITH_FITS]),
+            "from people and from the fits of both runs, each repeated on rows drawn again \
+             (Satterthwaite)",
         ),
     ];
     let parts: Vec<String> =

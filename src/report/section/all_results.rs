@@ -2,12 +2,13 @@
 //! intervals. The brief leads here row by row.
 
 use crate::report::brief::harm::{self, HarmResult, ranked};
-use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS};
 
 /// Rows on the page; the others are in the table `metrics`.
 const ROWS_AT_MOST: usize = 200;
@@ -23,11 +24,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let measures: Vec<_> =
         shown.iter().filter_map(|result| audit.measure(&result.key, result.metric)).collect();
-    let across = shown.iter().any(|result| result.point.second.is_some());
+    let second = harm::second_words(shown.iter().copied());
+    let has = |words: &str| shown.iter().any(|result| result.second == words);
     let placebo = shown.iter().any(|result| result.placebo.is_some());
     let mut head: Vec<RichText> =
         ["Who", "Model", "Set", "Metric", "Share"].map(RichText::from).to_vec();
-    head.push("Other graphs and refits".into());
+    let of_second = if second.is_empty() { OTHER_GRAPHS.to_owned() } else { second };
+    head.push(RichText::new().text(capital(&of_second)));
     head.push("Shuffled groups".into());
     head.push("Worse off".into());
     let rows = shown.iter().map(|result| row(audit, result, glossary)).collect();
@@ -47,7 +50,14 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     );
     let mut blocks =
         vec![PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false })];
-    if across {
+    if has(OTHER_FITS) {
+        blocks.push(PageBlock::Note(
+            "Other rows to learn from: the range of the values of the same people where the set is \
+             fitted on rows that are drawn again with replacement."
+                .into(),
+        ));
+    }
+    if has(OTHER_GRAPHS) {
         blocks.push(PageBlock::Note(
             "Other graphs and refits: the interval of the values of all causal graphs, each with \
              the coefficients of its own bootstrap."

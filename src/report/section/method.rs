@@ -243,6 +243,9 @@ fn sets(audit: &AuditFolder) -> Option<PageBlock> {
             if let Some(repeats) = set.placebo {
                 does = does.text(" ").and(terms::placebo(&set.strategy, all_written(set), repeats));
             }
+            if let Some(repeats) = set.doubt {
+                does = does.text(" ").and(terms::fit_doubt(repeats));
+            }
             let knobs = if set.knobs.is_empty() { "none".into() } else { joined(&set.knobs) };
             let cells = vec![
                 RichText::new().code(&set.strategy).into(),

@@ -146,6 +146,9 @@ fn panel_blocks(
             repeats,
         )));
     }
+    let sets = &audit.manifest.counterfactuals;
+    let doubt = sets.iter().find(|set| set.name == panel.set).and_then(|set| set.doubt);
+    blocks.extend(doubt.map(terms::fit_doubt).map(PageBlock::Note));
     blocks.extend(self_switches(audit, panel).map(PageBlock::Note));
     if panel.groups.len() > 2 {
         blocks.extend(overview(audit, panel, glossary));
@@ -290,11 +293,15 @@ fn noise_of(
     measure.placebo.or_else(floor)
 }
 
-/// A value with counts and interval, and the band of the placebo where there is one.
+/// A value with counts and interval, and the band of the placebo and the range of other fits where
+/// there are such.
 pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
     let mut cell = cell(measure, kind);
     if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.placebo)) {
         cell.small.push(format!("noise {}", terms::noise(kind, value, lo, hi)).into());
+    }
+    if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.fit)) {
+        cell.small.push(format!("other fits {}", terms::noise(kind, value, lo, hi)).into());
     }
     cell
 }

@@ -447,6 +447,14 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
              does not include the sampling of people"
                 .into(),
         ],
+        "fit" => vec![
+            "the range over fits on rows drawn again decides; it does not include the sampling of \
+             people"
+                .into(),
+        ],
+        "all" => vec![
+            "every doubt decides: people, and graphs or fits where the set has them".into(),
+        ],
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![RichText::from(other.replace('_', " "))],
@@ -580,6 +588,8 @@ pub(crate) fn gate_clause(gate: &GateRow) -> RichText {
     // The sentence has the interval of people: another one that decides is shown with the gate.
     let other = match decides {
         "worlds" => Some(" over graphs and refits"),
+        "fit" => Some(" over fits on rows drawn again"),
+        "all" => Some(" over all doubts"),
         "interval, holm" => Some(" at the level that Holm's method gives"),
         _ => None,
     };
@@ -595,8 +605,13 @@ pub(crate) fn gate_clause_with_value(
     glossary: &mut PageGlossary<'_>,
 ) -> RichText {
     let GateNumbers { limit, value, interval, baseline, decides } = numbers(gate);
-    let of_graphs = if decides == "worlds" { " over graphs and refits" } else { "" };
-    let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
+    let over = match decides {
+        "worlds" => " over graphs and refits",
+        "fit" => " over fits on rows drawn again",
+        "all" => " over all doubts",
+        _ => "",
+    };
+    let interval = interval.map(|interval| format!("interval{over} {interval}"));
     let cases = gate.denominator.map(|n| match gate.metric.as_str() {
         metric @ UNFAIR_SUBGROUPS => {
             format!("of {} of that size, with actions", things(metric, n))

@@ -194,6 +194,8 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
     match question.decide_by {
         GateDecideBy::Estimate => return Some("by_estimate"),
         GateDecideBy::Worlds => return Some("by_worlds"),
+        GateDecideBy::Fit => return Some("by_fit"),
+        GateDecideBy::All => return Some("by_all"),
         GateDecideBy::Interval => {}
     }
     let of_counts = find(&question.metric).is_some_and(|metric| {

@@ -12,6 +12,8 @@ use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Result};
+use crate::num::poisson::PoissonWeights;
+use crate::param::Seed;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
@@ -65,9 +67,28 @@ impl RowClasses {
 }
 
 /// The rows that strategies learn from.
+#[derive(Clone)]
 pub(crate) struct LearningReference<'a> {
     context: RowContext<'a>,
     file: Option<(RowsReader, LayoutRecoding)>,
+    draw: Option<ReferenceDraw>,
+}
+
+/// One draw of the rows of a reference with replacement: each row counts Poisson(1) times, and all
+/// rows of a person equally often. It depends on the key of the person and the number of the repeat
+/// alone (stream `doubt/fit`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReferenceDraw {
+    weights: PoissonWeights,
+    repeat: usize,
+}
+
+impl ReferenceDraw {
+    /// That of a repeat, counted from 0.
+    pub(crate) fn new(seed: Seed, repeat: u64) -> Self {
+        let weights = PoissonWeights::new(seed.0, "doubt/fit");
+        ReferenceDraw { weights, repeat: usize::try_from(repeat).unwrap_or(usize::MAX) }
+    }
 }
 
 /// A change of the reference on reading: it gets a row group's number, the positions of the rows in
@@ -84,7 +105,12 @@ impl<'a> LearningReference<'a> {
             Ok::<_, Error>((LayoutRecoding::new(rows.layout(), row_context.rows.layout())?, rows))
         };
         let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
-        Ok(LearningReference { context: row_context, file })
+        Ok(LearningReference { context: row_context, file, draw: None })
+    }
+
+    /// The same rows, drawn again.
+    pub(crate) fn drawn(&self, draw: ReferenceDraw) -> Self {
+        LearningReference { draw: Some(draw), ..self.clone() }
     }
 
     /// Whether the reference is the rows themselves.
@@ -121,14 +147,25 @@ impl<'a> LearningReference<'a> {
         }
     }
 
-    /// Whether row `i` of a row group is reference for a fold.
-    pub(crate) fn is_reference(&self, roles: Option<&RowRoles>, i: usize, fold: usize) -> bool {
-        match roles {
+    /// How often row `i` of a row group is reference for a fold: 0 or 1, where rows are drawn again
+    /// as often as they were drawn.
+    pub(crate) fn times(
+        &self,
+        (batch, roles): (&PreparedBatch, Option<&RowRoles>),
+        i: usize,
+        fold: usize,
+    ) -> usize {
+        let is_reference = match roles {
             None => true,
             Some(roles) if self.by_roles() => {
                 u8::try_from(fold).is_ok_and(|fold| roles.trains(i, fold))
             }
             Some(roles) => roles.audited(i).is_some(),
+        };
+        match self.draw {
+            _ if !is_reference => 0,
+            None => 1,
+            Some(draw) => draw.weights.weight(batch.person_keys()[i], draw.repeat) as usize,
         }
     }
 
@@ -142,8 +179,9 @@ impl<'a> LearningReference<'a> {
         let labelled = self.context.rows.layout().label.is_some() || !self.is_own_rows();
         let read = move |group: usize| {
             let (batch, roles) = self.read(group)?;
+            let times = |i: usize| self.times((&batch, roles.as_ref()), i, fold);
             let chosen: Vec<usize> =
-                (0..batch.rows.n).filter(|&i| self.is_reference(roles.as_ref(), i, fold)).collect();
+                (0..batch.rows.n).flat_map(|i| std::iter::repeat_n(i, times(i))).collect();
             let classes = if labelled {
                 classes.of_label(&batch)
             } else {
@@ -151,7 +189,7 @@ impl<'a> LearningReference<'a> {
             };
             let PreparedBatch { row_key, groups, rows, .. } = batch;
             let mut made = ReferenceBatch { keys: row_key, rows, groups, classes };
-            if chosen.len() < made.rows.n {
+            if !chosen.iter().copied().eq(0..made.rows.n) {
                 made = made.take(&chosen);
             }
             if let Some(edit) = edit {

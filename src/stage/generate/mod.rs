@@ -1,12 +1,12 @@
-//! The stages `fit`, `generate`, `quality` and `placebo`: what a strategy learns of the reference,
+//! The stages `fit`, `generate`, `quality`, `placebo` and `doubt`: what a strategy learns of the reference,
 //! and the counterfactuals of every set and attribute.
 
 pub(crate) mod basis;
 pub(crate) mod external;
 mod forecast;
 pub(crate) mod generators;
-pub(crate) mod placebo;
 pub(crate) mod refits;
+pub(crate) mod repeats;
 pub(crate) mod rows;
 pub(crate) mod world_rows;
 
@@ -28,15 +28,16 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job;
-use crate::param::ColumnName;
+use crate::job::ModelBlock;
+use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
-use crate::stage::generate::placebo::{PlaceboInputs, PlaceboModel};
+use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::kinds::{
-    FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
+    DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
 use crate::stage::measure::catalog;
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
@@ -446,53 +447,81 @@ impl Stage for PlaceboStage {
     const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let applied = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        let Some(placebo) = applied.block.placebo else {
-            return Err(misfit(format!("the set `{}` has no placebo", applied.set)));
-        };
-        // Those that are trained here; `check` lets no others are next to a placebo.
-        let mut models = Vec::new();
-        for (name, model) in plan.job.models.iter().filter(|(_, m)| m.is_trained_here()) {
-            let name = name.as_str();
-            let unit = AuditUnit::of_model(name);
-            let (asked, scores) = (AskedModels::need(b, &unit)?, b.need::<ScoreStage>(&unit)?);
-            models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
-        }
-        b.value("placebo", placebo);
-        let seed = b.seed();
-        let wants_shift = b.value("score metrics", plan.wants_shift());
-        work(move |ctx| {
-            of_set.rows().with(ctx, 0, |row_context| {
-                let (basis, classes) = (
-                    of_set.learning_reference(ctx, row_context)?,
-                    of_set.row_classes(ctx, row_context)?,
-                );
-                let opened = models.iter().map(|(name, asked, rule, scores)| {
-                    Ok(PlaceboModel {
-                        scorers: asked.scorers(ctx, row_context.rows.layout())?,
-                        rule: rule.open(ctx, row_context)?,
-                        scores: scores.open(ctx, row_context)?,
-                        name: (*name).to_owned(),
-                    })
-                });
-                let placebo = PlaceboInputs {
-                    context: row_context,
-                    reference: &basis,
-                    classes: &classes,
-                    knobs,
-                    extras: plan.extras(row_context.rows.layout()),
-                    position: applied.position,
-                    models: opened.collect::<Result<_>>()?,
-                    seed,
-                    repeats: placebo.repeats,
-                    wants_shift,
-                };
-                placebo.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
-            })
-        })
+        plan_repeats(unit, RepeatedPart::GroupNames, b)
     }
+}
+
+impl Stage for DoubtStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Doubt;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        plan_repeats(unit, RepeatedPart::ReferenceRows, b)
+    }
+}
+
+/// Fits, generates, scores and counts a set several times, with one part changed.
+fn plan_repeats<'a>(
+    unit: &AuditUnit,
+    part: RepeatedPart,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let applied = plan.set_of(unit)?;
+    let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
+    let Some(repeats) = part.repeats(applied.block) else {
+        return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
+    };
+    // Those that are asked in this process; `check` lets no others score such a set.
+    let asked = |(name, model): &(&Name, &ModelBlock)| match part {
+        RepeatedPart::GroupNames => model.is_trained_here(),
+        RepeatedPart::ReferenceRows => {
+            StagePlan::scores_counterfactuals(model) && applied.block.asks(name)
+        }
+    };
+    let mut models = Vec::new();
+    for (name, model) in plan.job.models.iter().filter(asked) {
+        let name = name.as_str();
+        let unit = AuditUnit::of_model(name);
+        let (asked, scores) = (AskedModels::need(b, &unit)?, b.need::<ScoreStage>(&unit)?);
+        models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
+    }
+    b.value(part.key(), repeats);
+    let seed = b.seed();
+    let wants_shift = b.value("score metrics", plan.wants_shift());
+    work(move |ctx| {
+        of_set.rows().with(ctx, 0, |row_context| {
+            let (basis, classes) = (
+                of_set.learning_reference(ctx, row_context)?,
+                of_set.row_classes(ctx, row_context)?,
+            );
+            let layout = row_context.rows.layout();
+            let opened = models.iter().map(|(name, asked, rule, scores)| {
+                Ok(RepeatModel {
+                    scorers: asked.scorers(ctx, layout)?,
+                    known: asked.known_groups(ctx, layout, applied.position)?,
+                    rule: rule.open(ctx, row_context)?,
+                    scores: scores.open(ctx, row_context)?,
+                    name: (*name).to_owned(),
+                })
+            });
+            let repeated = RepeatInputs {
+                context: row_context,
+                reference: &basis,
+                classes: &classes,
+                knobs,
+                extras: plan.extras(layout),
+                position: applied.position,
+                models: opened.collect::<Result<_>>()?,
+                seed,
+                part,
+                repeats,
+                wants_shift,
+            };
+            repeated.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
+        })
+    })
 }
 
 /// So many rows of the reference a level has that enough people have: with folds everybody is

@@ -74,7 +74,7 @@ pub(crate) fn measure(
     let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest()).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
-        one.switches_measured(row_context.workers, counts, (shift, None), tables);
+        one.switches_measured(row_context.workers, counts, (shift, None), None, tables);
         for (from, to) in directions(row_builder) {
             one.histogram_rows(
                 (counts.shift(from, to), counts.weight_shift(from, to)),

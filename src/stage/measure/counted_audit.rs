@@ -5,7 +5,9 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage};
+use crate::stage::kinds::{
+    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage,
+};
 use crate::stage::stage_builder::StageInput;
 
 /// What is counted.
@@ -42,6 +44,8 @@ pub(crate) struct AuditInputs {
     pub(crate) placebo: Option<param::Count>,
     /// The stage that repeated it; none for a strategy that draws on no sample.
     pub(crate) placebo_stage: Option<StageInput<PlaceboStage>>,
+    /// The stage that fitted the set on rows drawn again; none where the set does not ask for it.
+    pub(crate) doubt: Option<StageInput<DoubtStage>>,
     /// Whether it counted slices.
     pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.

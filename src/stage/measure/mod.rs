@@ -25,6 +25,7 @@ use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -42,7 +43,7 @@ use crate::stage::artifact::{
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
-use crate::stage::generate::placebo;
+use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
@@ -256,8 +257,8 @@ impl AuditMeasurement<'_> {
         let second = stages.has_shift.then(read).transpose()?;
         let placebo = match (&stages.placebo_stage, stages.placebo) {
             (Some(stage), Some(_)) => {
-                let file = placebo::evidence_file(&audit.model);
-                Some(PlaceboEvidence::Repeats(stage.read(ctx, &file)?))
+                let repeats = stage.read(ctx, &evidence_file(&audit.model))?;
+                Some(PlaceboEvidence::Repeats(repeats))
             }
             (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
         };
@@ -276,7 +277,12 @@ impl AuditMeasurement<'_> {
             self.across.add(builder, &branched, &measured);
         } else {
             let beside = (second.as_ref(), placebo.as_ref());
-            builder.switches_measured(workers, counts, beside, &mut self.tables);
+            let fits = stages.doubt.as_ref().map(|stage| {
+                stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model))
+            });
+            let (fits, level) = (fits.transpose()?, self.checked.job.metrics.interval.level);
+            let fits = fits.as_deref().map(|repeats| (repeats, level));
+            builder.switches_measured(workers, counts, beside, fits, &mut self.tables);
         }
         builder.counterfactual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &CounterfactualCounts, settings| {
@@ -411,6 +417,7 @@ fn measure_slices(
                 row_context.workers,
                 counts,
                 (second.as_ref(), None),
+                None,
                 tables,
             );
         }

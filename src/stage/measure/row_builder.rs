@@ -8,6 +8,7 @@ use crate::metric;
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -17,9 +18,11 @@ use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
+use crate::metric::value::fit_spread::put_fit_spread;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
+use crate::param::Level;
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
@@ -211,10 +214,16 @@ impl RowBuilder<'_> {
         workers: &WorkerPool,
         counts: &CounterfactualCounts,
         (shift, placebo): (Option<&ShiftEvidence>, Option<&PlaceboEvidence>),
+        fit: Option<(&[SetRepeat], Level)>,
         tables: &mut ResultTables,
     ) {
-        let measured =
-            workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
+        let measured = workers.within(|| {
+            let mut measured = measure_counterfactual(counts, shift, placebo, &self.settings);
+            if let Some((repeats, level)) = fit {
+                put_fit_spread(&mut measured, repeats, &self.settings, level);
+            }
+            measured
+        });
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
     }
 
@@ -223,6 +232,7 @@ impl RowBuilder<'_> {
         let measured = &self.undefined_if_unknown(measured);
         let interval = measured.interval.as_ref();
         let ends = measured.placebo.and_then(|band| band.ends);
+        let fit = measured.fit.filter(|_| measured.value.is_ok()).and_then(|fit| fit.spread);
         let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
         let furthest = measured.furthest;
         let row = self.key(
@@ -252,6 +262,10 @@ impl RowBuilder<'_> {
             placebo_lo: ends.and_then(|ends| finite(ends.0)),
             placebo_hi: ends.and_then(|ends| finite(ends.1)),
             placebo_repeats: measured.placebo.map(|band| whole(band.repeats)),
+            fit_lo: fit.and_then(|(lo, ..)| finite(lo)),
+            fit_hi: fit.and_then(|(_, hi, _)| finite(hi)),
+            fit_var: fit.and_then(|(.., variance)| finite(variance)),
+            fit_repeats: measured.fit.map(|fit| whole(fit.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.

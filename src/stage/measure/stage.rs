@@ -9,7 +9,7 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
     ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
@@ -45,6 +45,7 @@ impl AuditInputs {
             has_shift: false,
             placebo: None,
             placebo_stage: None,
+            doubt: None,
             has_slices: sliced,
             flips,
             graph_scores: None,
@@ -65,6 +66,7 @@ impl AuditInputs {
         let sliced = plain && !plan.job.metrics.by.is_empty() && !graphs;
         let placebo = block.placebo.filter(|_| plain);
         let repeated = placebo.and(block.knobs()).is_some();
+        let doubted = plain && block.doubt.is_some();
         let audit = CountedAudit {
             arm: arm_name(unit),
             model: unit.model.clone(),
@@ -85,6 +87,7 @@ impl AuditInputs {
                 .filter(|_| block.knobs().is_some() || !plan.is_written_back(applied))
                 .map(|placebo| placebo.repeats),
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
+            doubt: doubted.then(|| b.need::<DoubtStage>(unit)).transpose()?,
             has_slices: sliced,
             flips: None,
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,

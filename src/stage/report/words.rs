@@ -239,6 +239,7 @@ fn set_words(job: &Job) -> Vec<SetWords> {
             .as_ref()
             .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
         placebo: set.placebo.map(|placebo| placebo.repeats.get()),
+        doubt: set.doubt.map(|doubt| doubt.fit.get()),
     });
     sets.collect()
 }

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CarriedScores, CounterfactualReader, create_scores};
+use crate::data::rows::aligned::{
+    CarriedScores, CounterfactualKeys, CounterfactualReader, create_scores,
+};
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
@@ -46,12 +48,7 @@ pub(crate) fn score_rows(
             let (keys, rows) = counterfactuals.rows(g, row_context.rows.layout())?;
             let fold = |i: usize| roles.audited(keys.parent[i] as usize);
             let mut scores = score_by_fold(scorers, &rows, fold)?;
-            for (i, score) in scores.iter_mut().enumerate() {
-                let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
-                if !known[fold][usize::from(keys.to_group[i])] {
-                    *score = f64::NAN;
-                }
-            }
+            blank_unknown(&mut scores, &keys, known, fold);
             Ok((rows.n as u64, encoder.encode(&scores)?))
         },
         |_, encoded| writer.append(encoded),
@@ -92,6 +89,22 @@ pub(crate) fn trained_groups(
         known.iter_mut().flatten().zip(other).for_each(|(known, here)| *known |= here);
     };
     row_context.row_groups().fold(|| none.clone(), look, either)
+}
+
+/// Takes the score from counterfactuals in groups that the model of their fold does not know;
+/// `known` are these groups for each fold, or for all.
+pub(crate) fn blank_unknown(
+    scores: &mut [f64],
+    keys: &CounterfactualKeys,
+    known: &[Vec<bool>],
+    fold: impl Fn(usize) -> Option<u8>,
+) {
+    for (i, score) in scores.iter_mut().enumerate() {
+        let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
+        if !known[fold][usize::from(keys.to_group[i])] {
+            *score = f64::NAN;
+        }
+    }
 }
 
 pub(crate) fn score_by_fold(

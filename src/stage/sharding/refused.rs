@@ -125,6 +125,13 @@ impl Refusals<'_> {
                     "remove it, or ask for it in a job on a sample of the rows",
                 );
             }
+            if set.doubt.is_some() {
+                self.push(
+                    &["counterfactuals", name.as_str(), "doubt"],
+                    "every fit on rows drawn again scores all rows in one process",
+                    "remove it, or ask for it in a job on a sample of the rows",
+                );
+            }
             let mut attributes = job.data.sensitive.keys();
             let written = attributes.any(|attribute| job.data.is_written_back(attribute));
             if job.data.reference.is_none() && (knobs.is_some() || written) {

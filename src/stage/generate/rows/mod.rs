@@ -107,8 +107,9 @@ pub(crate) fn generate(
             let roles = row_context.roles.read(g)?;
             let classes = making.classes.of_group(g, &batch)?;
             let mut unreached = vec![0; of.groups.len()];
+            let own = &batch.groups[making.attribute];
             let (keys, mut judged, mut rows) =
-                generate_group(making, of, &roles, &batch, &classes, &mut unreached);
+                generate_group(making, of, (&roles, &batch), own, &classes, &mut unreached);
             let written =
                 write_back(making.write_backs, &roles, &batch, making.attribute, &keys, &mut rows);
             let mut outside = vec![0; of.groups.len()];
@@ -214,11 +215,10 @@ pub(crate) fn write_backs(
             let (batch, roles) = basis.read(g)?;
             for i in 0..batch.rows.n {
                 let label = batch.label.get(i).copied().flatten();
-                let folds = part
-                    .iter_mut()
-                    .enumerate()
-                    .filter(|(fold, _)| basis.is_reference(roles.as_ref(), i, *fold));
-                folds.for_each(|(_, counts)| counts.add(&batch.rows, i, label));
+                for (fold, counts) in part.iter_mut().enumerate() {
+                    let times = basis.times((&batch, roles.as_ref()), i, fold);
+                    (0..times).for_each(|_| counts.add(&batch.rows, i, label));
+                }
             }
             Ok(0)
         };
@@ -275,7 +275,7 @@ pub(crate) fn write_back(
 
 /// Makes counterfactuals invalid whose own numbers deny the group that they are set to, and counts
 /// them by group.
-fn invalidate_outside(
+pub(crate) fn invalidate_outside(
     write_backs: &[WriteBack],
     roles: &RowRoles,
     keys: &CounterfactualKeys,
@@ -292,20 +292,19 @@ fn invalidate_outside(
     }
 }
 
-/// Generates for the rows of one row group; adds to `unreached` the people who cannot reach
-/// a group.
-fn generate_group(
+/// Generates for the rows of one row group, whose groups are `own`; adds to `unreached` the people
+/// who cannot reach a group.
+pub(crate) fn generate_group(
     making: &GenerateInputs<'_>,
     attribute: &Attribute,
-    roles: &RowRoles,
-    batch: &PreparedBatch,
+    (roles, batch): (&RowRoles, &PreparedBatch),
+    own: &[u16],
     classes: &[Option<u32>],
     unreached: &mut [u64],
 ) -> (CounterfactualKeys, CounterfactualVerdicts, FeatureRows) {
     let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
     for (fold, generator) in making.generators.iter().enumerate() {
-        let own =
-            groups_of_fold(&batch.groups[making.attribute], roles, making.generators.len(), fold);
+        let own = groups_of_fold(own, roles, making.generators.len(), fold);
         for (to, unreached) in unreached.iter_mut().enumerate() {
             // A row that cannot be set to the group takes part as one of no group.
             let mut groups = own.clone();

@@ -1,19 +1,25 @@
-//! The stage `placebo/SET/ATTRIBUTE`: what a set gives where group names mean nothing.
+//! The stages `placebo/SET/ATTRIBUTE` and `doubt/SET/ATTRIBUTE`: a set is fitted, generated, scored
+//! and counted several times with one thing changed, by the same models.
 //!
-//! A repeat permutes the names of the groups among the rows of a label, of training rows and
-//! audited rows apart, by the stream `placebo/r`; learns, generates, and measures with the same
-//! models. The permutation follows from the keys of the rows, not from their order. What the rows
-//! say about the attribute stays as it is, because its names were shuffled, not its values: only
-//! what the strategy moves differs between a row and its counterfactual, and it moves by sampling
-//! noise.
-//! Memory: 24 bytes per row, and 14 per counterfactual.
+//! *Placebo*: what a set gives where group names mean nothing. A repeat permutes the names of the
+//! groups among the rows of a label, of training rows and audited rows apart, by the stream
+//! `placebo/r`. The permutation follows from the keys of the rows, not from their order. What the
+//! rows say about the attribute stays as it is, because its names were shuffled, not its values:
+//! only what the strategy moves differs between a row and its counterfactual, and it moves by
+//! sampling noise.
+//!
+//! *Doubt about the fit*: what the set gives with other rows to learn from. A repeat draws the rows
+//! of the reference again with replacement ([`ReferenceDraw`]); people, models and everything else
+//! stay as they are.
+//!
+//! Memory: 24 bytes per row for a placebo, and 14 per counterfactual.
 
 use std::path::Path;
 
+use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FittedKnobs;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::data::rows::reference::ReferenceBatch;
@@ -21,34 +27,66 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
-use crate::metric::bootstrap::placebo::PlaceboRepeat;
+use crate::job::CounterfactualSet;
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::stage::count::evidence::{ScoredGroup, empty_counts};
-use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::count::evidence::{ScoredGroup, empty_counts, ranks};
+use crate::stage::generate::basis::{LearningReference, ReferenceDraw, ReferenceEdit, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
-use crate::stage::generate::rows::{groups_of_fold, in_file_order, write_back};
+use crate::stage::generate::rows::{
+    GenerateInputs, generate_group, invalidate_outside, write_back, write_backs,
+};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::rows::score_by_fold;
+use crate::stage::score::rows::{blank_unknown, score_by_fold};
+
+/// What a repeat of a set changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RepeatedPart {
+    /// The names of the groups are shuffled: a placebo.
+    GroupNames,
+    /// The rows that the strategy learns from are drawn again: the doubt about the fit.
+    ReferenceRows,
+}
+
+impl RepeatedPart {
+    /// The key of a set that asks for it.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            RepeatedPart::GroupNames => "placebo",
+            RepeatedPart::ReferenceRows => "doubt",
+        }
+    }
+
+    /// How often a set asks for it.
+    pub(crate) fn repeats(self, set: &CounterfactualSet) -> Option<Count> {
+        match self {
+            RepeatedPart::GroupNames => set.placebo.map(|placebo| placebo.repeats),
+            RepeatedPart::ReferenceRows => set.doubt.map(|doubt| doubt.fit),
+        }
+    }
+}
 
 /// A model that is asked in every repeat.
-pub(crate) struct PlaceboModel {
+pub(crate) struct RepeatModel {
     /// Its name.
     pub name: String,
     /// One scorer per fold.
     pub scorers: Vec<Box<dyn Scorer>>,
+    /// For each of them the groups that it knows.
+    pub known: Vec<Vec<bool>>,
     /// How scores become decisions.
     pub rule: DecisionRule,
     /// Its scores of the rows.
     pub scores: ScoreReader,
 }
 
-/// What a placebo repeats.
-pub(crate) struct PlaceboInputs<'a> {
+/// What is repeated.
+pub(crate) struct RepeatInputs<'a> {
     /// The rows.
     pub context: RowContext<'a>,
     /// What the strategy learns from.
@@ -62,9 +100,11 @@ pub(crate) struct PlaceboInputs<'a> {
     /// Position of the attribute.
     pub position: usize,
     /// The models.
-    pub models: Vec<PlaceboModel>,
+    pub models: Vec<RepeatModel>,
     /// Seed of the job.
     pub seed: Seed,
+    /// What a repeat changes.
+    pub part: RepeatedPart,
     /// How often.
     pub repeats: Count,
     /// Whether score metrics are asked for.
@@ -73,7 +113,7 @@ pub(crate) struct PlaceboInputs<'a> {
 
 /// File of the evidence about a model.
 pub(crate) fn evidence_file(model: &str) -> String {
-    format!("placebo-{model}.json")
+    format!("repeats-{model}.json")
 }
 
 /// A row with a declared group.
@@ -144,39 +184,41 @@ impl GroupPermutation {
     }
 }
 
+/// The names of the groups in one repeat of a placebo.
+#[derive(Clone, Copy)]
+struct ShuffledNames<'a> {
+    /// The groups of the rows.
+    groups: &'a RowGroupLabels,
+    /// What changes in the reference.
+    edit: &'a ReferenceEdit<'a>,
+}
+
 /// The valid counterfactuals of one row group, with their scores by each model.
-struct PlaceboScores {
+struct RepeatScores {
     keys: CounterfactualKeys,
     scores: Vec<Vec<f64>>,
 }
 
-impl PlaceboInputs<'_> {
+impl RepeatInputs<'_> {
     /// Writes the evidence of all repeats, one file per model.
     ///
     /// # Errors
     /// The rows cannot be read, a repeat has nothing to learn from, the disk refuses, or the run is
     /// to stop.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
-        let row_context = self.context;
-        let own = |g: usize| Ok((row_context.rows.read_keys(g)?, Some(row_context.roles.read(g)?)));
-        let samples =
-            GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
-        let reference = if self.reference.is_own_rows() {
-            None
-        } else {
-            Some(GroupPermutation::read(
-                row_context,
-                self.reference.n_groups(),
-                self.position,
-                |g| self.reference.read(g),
-            )?)
+        let mut repeats: Vec<Vec<SetRepeat>> = self.models.iter().map(|_| Vec::new()).collect();
+        let names = match self.part {
+            RepeatedPart::GroupNames => Some(self.permutations()?),
+            RepeatedPart::ReferenceRows => None,
         };
-        let mut repeats: Vec<Vec<PlaceboRepeat>> = self.models.iter().map(|_| Vec::new()).collect();
         for r in 0..self.repeats.get() {
-            let seed = RandomStream::new(self.seed.0, &format!("placebo/{r}")).u64();
-            let groups = samples.permuted(seed);
-            let of_reference = reference.as_ref().map(|names| names.permuted(seed));
-            let one = self.repeat(&groups, of_reference.as_ref().unwrap_or(&groups))?;
+            let one = match &names {
+                Some((samples, reference)) => self.shuffled(r, samples, reference.as_ref())?,
+                None => {
+                    let drawn = self.reference.drawn(ReferenceDraw::new(self.seed, r));
+                    self.repeat(&drawn, None)?
+                }
+            };
             repeats.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
         }
         for (model, repeats) in self.models.iter().zip(&repeats) {
@@ -185,103 +227,157 @@ impl PlaceboInputs<'_> {
         Ok(())
     }
 
-    fn repeat(
+    /// The rows whose groups are permuted, and those of a reference of its own.
+    fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
+        let row_context = self.context;
+        let own = |g: usize| Ok((row_context.rows.read_keys(g)?, Some(row_context.roles.read(g)?)));
+        let samples =
+            GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
+        if self.reference.is_own_rows() {
+            return Ok((samples, None));
+        }
+        let read = |g: usize| self.reference.read(g);
+        let n_groups = self.reference.n_groups();
+        let reference = GroupPermutation::read(row_context, n_groups, self.position, read)?;
+        Ok((samples, Some(reference)))
+    }
+
+    /// A repeat of the placebo.
+    fn shuffled(
         &self,
-        groups: &RowGroupLabels,
-        of_reference: &RowGroupLabels,
-    ) -> Result<Vec<PlaceboRepeat>> {
-        let layout = self.context.rows.layout();
+        r: u64,
+        samples: &GroupPermutation,
+        reference: Option<&GroupPermutation>,
+    ) -> Result<Vec<SetRepeat>> {
+        let seed = RandomStream::new(self.seed.0, &format!("placebo/{r}")).u64();
+        let groups = samples.permuted(seed);
+        let of_file = reference.map(|names| names.permuted(seed));
+        let of_reference = of_file.as_ref().unwrap_or(&groups);
         let edit = |g: usize, chosen: &[usize], made: &mut ReferenceBatch| {
             made.groups[self.position] = chosen.iter().map(|&i| of_reference[g][i]).collect();
         };
-        let learnt = (0..self.reference.n_folds())
+        self.repeat(self.reference, Some(ShuffledNames { groups: &groups, edit: &edit }))
+    }
+
+    /// One repeat: learns from a reference, generates, scores and counts.
+    fn repeat(
+        &self,
+        reference: &LearningReference<'_>,
+        names: Option<ShuffledNames<'_>>,
+    ) -> Result<Vec<SetRepeat>> {
+        let layout = self.context.rows.layout();
+        let edit = names.map(|names| names.edit);
+        let learnt = (0..reference.n_folds())
             .map(|fold| {
-                let reference = self.reference.rows(fold, self.classes, Some(&edit));
-                self.knobs.fit(layout, &self.extras, &reference, self.position)
+                let rows = reference.rows(fold, self.classes, edit);
+                self.knobs.fit(layout, &self.extras, &rows, self.position)
             })
             .collect::<Result<Vec<_>>>()?;
+        let ranks = ranks(&layout.attributes[self.position]);
+        let mut untaught: Vec<usize> =
+            learnt.iter().flat_map(|of| of.unlearnt_groups()).map(|group| ranks[group]).collect();
+        untaught.sort_unstable();
+        untaught.dedup();
         let drafting = GeneratorInputs {
-            // A set that somebody else made has no placebo.
+            // A set that somebody else made is not repeated.
             external: None,
             context: self.context,
-            reference: self.reference,
+            reference,
             classes: self.classes,
             position: self.position,
             seed: self.seed,
-            edit: Some(&edit),
-            groups: Some(groups),
+            edit,
+            groups: names.map(|names| names.groups),
         };
         let generators = drafting.generators(learnt)?.generators;
-        let again = [WriteBack::derived_only(layout)];
+        let follows = match names {
+            // The attribute is kept, so that nothing is written back.
+            Some(_) => vec![WriteBack::derived_only(layout)],
+            None => write_backs(self.context, reference, self.position)?,
+        };
         let mut made = Vec::new();
-        let work = |g: usize| Ok((0, self.score_group(g, &groups[g], &generators, &again)?));
+        let work = |g: usize| {
+            let names = names.map(|names| names.groups[g].as_slice());
+            Ok((0, self.score_group(g, names, &generators, &follows)?))
+        };
         self.context.row_groups().in_order(work, |_, scored| {
             made.push(scored);
             Ok(())
         })?;
-        self.models
-            .iter()
-            .enumerate()
-            .map(|(k, model)| self.count(k, model, groups, &made))
-            .collect()
+        let groups = names.map(|names| names.groups);
+        let count = |(k, model)| self.count(k, model, groups, &made, &untaught);
+        self.models.iter().enumerate().map(count).collect()
     }
 
     fn score_group(
         &self,
         g: usize,
-        groups: &[u16],
+        names: Option<&[u16]>,
         generators: &[Box<dyn Generator>],
-        again: &[WriteBack],
-    ) -> Result<PlaceboScores> {
+        follows: &[WriteBack],
+    ) -> Result<RepeatScores> {
         let attribute = &self.context.rows.layout().attributes[self.position];
         let (batch, roles) = (self.context.rows.read(g)?, self.context.roles.read(g)?);
         let classes = self.classes.of_group(g, &batch)?;
-        let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
-        for (fold, generator) in generators.iter().enumerate() {
-            let of_fold = groups_of_fold(groups, &roles, generators.len(), fold);
-            let samples = SampleBatch {
-                keys: &batch.row_key,
-                rows: &batch.rows,
-                groups: &of_fold,
-                classes: &classes,
-            };
-            parts.extend(
-                (0..attribute.groups.len())
-                    .map(|to| (to, generator.generate(&samples, attribute, to))),
-            );
+        let making = GenerateInputs {
+            generators,
+            attribute: self.position,
+            classes: self.classes,
+            write_backs: if names.is_some() { &[] } else { follows },
+            with_features: true,
+            is_view: false,
+            judged: true,
+        };
+        let own = names.unwrap_or(&batch.groups[self.position]);
+        let mut unreached = vec![0; attribute.groups.len()];
+        let mut outside = unreached.clone();
+        let (keys, mut judged, mut rows) =
+            generate_group(&making, attribute, (&roles, &batch), own, &classes, &mut unreached);
+        if names.is_some() {
+            keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
         }
-        let (keys, judged, rows) = in_file_order(batch.rows.n, &parts, true);
+        write_back(follows, &roles, &batch, self.position, &keys, &mut rows);
+        invalidate_outside(
+            making.write_backs,
+            &roles,
+            &keys,
+            &rows,
+            &mut judged,
+            &mut outside,
+        );
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),
             to_group: valid.iter().map(|&k| keys.to_group[k]).collect(),
             cf_index: valid.iter().map(|&k| keys.cf_index[k]).collect(),
         };
-        let mut rows = rows.take(&valid);
-        keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
-        write_back(again, &roles, &batch, self.position, &keys, &mut rows);
+        let rows = rows.take(&valid);
         let fold = |k: usize| roles.audited(keys.parent[k] as usize);
-        let scores = self
-            .models
-            .iter()
-            .map(|model| score_by_fold(&model.scorers, &rows, fold))
-            .collect::<Result<_>>()?;
-        Ok(PlaceboScores { keys, scores })
+        let score = |model: &RepeatModel| {
+            let mut scores = score_by_fold(&model.scorers, &rows, fold)?;
+            if names.is_none() {
+                blank_unknown(&mut scores, &keys, &model.known, fold);
+            }
+            Ok(scores)
+        };
+        let scores = self.models.iter().map(score).collect::<Result<_>>()?;
+        Ok(RepeatScores { keys, scores })
     }
 
     /// The evidence about a model: one pass, and a second one where score metrics are asked for.
     fn count(
         &self,
         k: usize,
-        model: &PlaceboModel,
-        groups: &RowGroupLabels,
-        made: &[PlaceboScores],
-    ) -> Result<PlaceboRepeat> {
+        model: &RepeatModel,
+        names: Option<&RowGroupLabels>,
+        made: &[RepeatScores],
+        untaught: &[usize],
+    ) -> Result<SetRepeat> {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.position].groups.len();
         let read = |g: usize| -> Result<ScoredGroup> {
             Ok(ScoredGroup {
-                batch: self.context.rows.read_keys(g)?,
+                batch: self.context.rows.read_counted(g, model.rule.reads_carried())?,
                 roles: self.context.roles.read(g)?,
                 keys: made[g].keys.clone(),
                 scores: model.scores.read(g)?,
@@ -292,7 +388,8 @@ impl PlaceboInputs<'_> {
         let empty = || empty_counts(layout, n_groups, self.seed);
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
-            rows.people(layout, attribute, &groups[g], &model.rule, |i, person, cfs| {
+            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
+            rows.people(layout, attribute, own, &model.rule, |i, person, cfs| {
                 part.add_person(rows.batch.person_keys()[i], person, cfs)
             });
             Ok(0)
@@ -300,18 +397,20 @@ impl PlaceboInputs<'_> {
         let row_groups = self.context.row_groups();
         let counts = row_groups.gather(empty, first)?;
         if !self.wants_shift {
-            return Ok(PlaceboRepeat { counts, second: None });
+            return Ok(SetRepeat { counts, second: None, untaught: untaught.to_vec() });
         }
         let start = counts.second_pass();
         let again = |part: &mut ShiftPass, g: usize| {
-            read(g)?.people(layout, attribute, &groups[g], &model.rule, |_, person, cfs| {
+            let rows = read(g)?;
+            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
+            rows.people(layout, attribute, own, &model.rule, |_, person, cfs| {
                 part.add(person, cfs)
             });
             Ok(0)
         };
         let second =
             row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
-        Ok(PlaceboRepeat { counts, second: Some(second) })
+        Ok(SetRepeat { counts, second: Some(second), untaught: untaught.to_vec() })
     }
 }
 

@@ -1,0 +1,163 @@
+//! Doubts next to the interval over people: sets that are fitted again on rows drawn again.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use cfaudit::num::seed::{h, named_seed};
+
+use crate::frame::read_frame;
+use crate::work::{Work, assert_same, column, results};
+
+/// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
+const FROM: [u16; 8] = [24_109, 48_219, 60_274, 64_292, 65_296, 65_497, 65_530, 65_535];
+
+/// How often a row counts in a repeat.
+fn times(seed: u64, key: u64, repeat: u64) -> usize {
+    let bits = h(named_seed(seed, "doubt/fit"), key, repeat / 4);
+    let draw = (bits >> (16 * (repeat % 4))) as u16;
+    FROM.iter().filter(|&&from| draw >= from).count()
+}
+
+/// A number in [0, 1) that looks random and is not.
+fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// People whose income and job depend on their sex, in the order of `ids`; one may occur again.
+fn people(ids: &[i64]) -> Vec<(&'static str, ArrayRef)> {
+    let man = |i: i64| draw(i, 2) < 0.5;
+    let shift = |i: i64| if man(i) { 1.0 } else { 0.0 };
+    let numbers = |of: &dyn Fn(i64) -> f64| {
+        column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>())
+    };
+    let texts = |of: &dyn Fn(i64) -> &'static str| {
+        column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>())
+    };
+    vec![
+        ("household", column(ids.iter().map(|i| Some(i / 2)).collect::<Int64Array>())),
+        ("sex", texts(&|i| if man(i) { "m" } else { "f" })),
+        ("age", numbers(&|i| 18.0 + 50.0 * draw(i, 3))),
+        ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i))),
+        ("job", texts(&|i| if draw(i, 7) < 0.15 + 0.6 * shift(i) { "smith" } else { "nurse" })),
+        (
+            "repaid",
+            column(
+                ids.iter()
+                    .map(|&i| Some(i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1)))
+                    .collect::<Int64Array>(),
+            ),
+        ),
+    ]
+}
+
+const DOUBT: &str = ", doubt: {fit: 2}";
+
+/// A job with three strategies and a naive set; `data` are more lines of its data, `doubt` what is
+/// asked of each fitted set.
+fn job(data: &str, doubt: &str) -> String {
+    format!(
+        "cfaudit: 1\nname: doubts\ndata:\n  rows: {{parquet: people.parquet}}\n{data}  label: \
+         {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
+         [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
+         split: {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n  flip: {{naive: {{}}}}\n  \
+         wide: {{greedy: {{condition_on: label}}{doubt}}}\n  world: {{plausible: {{move: [income, \
+         job], condition_on: label}}{doubt}}}\n  pairs: {{transport: {{move: [income, job], \
+         condition_on: label}}{doubt}}}\nmodels: {{logit: {{logistic: {{l2: 1}}}}}}\nmetrics: \
+         {{bootstrap: {{samples: 20}}}}\nrun: {{seed: 5, keep_rows: none}}\n"
+    )
+}
+
+/// Value, ends, variance and repeats of each row of a set, by scope, groups and metric.
+fn of_set(work: &Work, out: &str, set: &str) -> BTreeMap<[String; 4], [Option<f64>; 5]> {
+    let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+    let rows = metrics.records().filter(|row| row.text("counterfactual") == set).map(|row| {
+        let key = ["scope", "from_group", "to_group", "metric"].map(|k| row.text(k).to_owned());
+        let repeats = row.int("fit_repeats").map(|n| n as f64);
+        let [value, lo, hi, var] = ["value", "fit_lo", "fit_hi", "fit_var"].map(|k| row.real(k));
+        (key, [value, lo, hi, var, repeats])
+    });
+    rows.collect()
+}
+
+/// Each repeat is the set that the same job gives with the drawn rows as its reference.
+#[test]
+fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
+    let work = Work::new();
+    let past: Vec<i64> = (5000..5600).collect();
+    work.parquet("people.parquet", people(&(0..700).collect::<Vec<_>>()));
+    work.parquet("past.parquet", people(&past));
+    let reference = |file: &str| format!("  reference: {{parquet: {file}.parquet}}\n");
+    work.write("job.yaml", &job(&reference("past"), DOUBT));
+    work.run(0, "job.yaml", "");
+    for repeat in 0..2 {
+        let drawn: Vec<i64> = (0..)
+            .zip(&past)
+            .flat_map(|(row, &id)| std::iter::repeat_n(id, times(5, row, repeat)))
+            .collect();
+        assert!(drawn.len() != past.len() && drawn.len() > 500, "{}", drawn.len());
+        work.parquet(&format!("drawn-{repeat}.parquet"), people(&drawn));
+        work.write("drawn.yaml", &job(&reference(&format!("drawn-{repeat}")), ""));
+        work.cfaudit(0, &format!("run drawn.yaml --out drawn-{repeat} --cache cache"));
+    }
+    assert!(of_set(&work, "out", "flip").values().all(|row| row[1..] == [None; 4]));
+    for set in ["wide", "world", "pairs"] {
+        let [once, twice] = ["drawn-0", "drawn-1"].map(|out| of_set(&work, out, set));
+        let (mut n, mut moved) = (0, 0);
+        for (key, [value, lo, hi, var, repeats]) in of_set(&work, "out", set) {
+            if key[3].starts_with("cf_") {
+                continue;
+            }
+            let found = [once[&key][0], twice[&key][0]];
+            assert_eq!(repeats, Some(found.iter().flatten().count() as f64), "{set} {key:?}");
+            let ([Some(a), Some(b)], Some(_)) = (found, value) else {
+                assert_eq!([lo, hi, var], [None; 3], "{set} {key:?}");
+                continue;
+            };
+            assert_eq!([lo, hi], [Some(a.min(b)), Some(a.max(b))], "{set} {key:?}");
+            let expected = (a - b) * (a - b) / 2.0;
+            let error = (var.unwrap() - expected).abs();
+            assert!(error <= 1e-12 * expected.max(1e-9), "{set} {key:?}: {var:?} {expected}");
+            (n, moved) = (n + 1, moved + usize::from(a != b));
+        }
+        assert!(n > 60 && moved > 20, "{set}: {n} {moved}");
+    }
+}
+
+/// The training rows are drawn again, those of a person together; the same bytes on any number of
+/// threads, and people and values of the set stay what they were.
+#[test]
+fn training_rows_are_drawn_again() {
+    let work = Work::new();
+    work.parquet("people.parquet", people(&(0..2100).collect::<Vec<_>>()));
+    let keyed = "  person: household\n";
+    work.write("job.yaml", &job("", ", doubt: {fit: 6}"));
+    work.write("plain.yaml", &job("", ""));
+    work.write("person.yaml", &job(keyed, ", doubt: {fit: 6}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024");
+    assert_same(&expected, &results(&work.path("other")), "threads and batches");
+    work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+    work.cfaudit(0, "run person.yaml --out person --cache cache");
+    for set in ["wide", "world", "pairs"] {
+        let (doubted, plain) = (of_set(&work, "out", set), of_set(&work, "plain", set));
+        let values = |of: &BTreeMap<[String; 4], [Option<f64>; 5]>| {
+            of.iter().map(|(key, row)| (key.clone(), row[0])).collect::<Vec<_>>()
+        };
+        assert_eq!(values(&doubted), values(&plain), "{set}");
+        let key = ["total", "", "", "sr"].map(str::to_owned);
+        let [value, lo, hi, var, repeats] = doubted[&key].map(Option::unwrap);
+        assert!(lo < hi && var > 0.0 && repeats == 6.0, "{set}: {lo} {hi}");
+        assert!((value - (lo + hi) / 2.0).abs() < 0.05, "{set}: {value} {lo} {hi}");
+        // With households other rows are drawn.
+        let of_persons = of_set(&work, "person", set)[&key];
+        assert!(of_persons[4] == Some(6.0) && of_persons[3] != Some(var), "{set}");
+    }
+    let manifest = work.json("out/manifest.json");
+    let set = |name: &str| {
+        let sets = manifest["counterfactuals"].as_array().unwrap();
+        sets.iter().find(|set| set["name"] == name).unwrap().clone()
+    };
+    assert_eq!(set("world")["doubt"], 6);
+    assert!(set("flip")["doubt"].is_null());
+}
