@@ -86,8 +86,8 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
                 (_, Some(old), Some(new)) if !force && definitions.breaks_interval([old, new]) => {
                     Comparability::OtherIntervalRule
                 }
-                (Some(Ok(fits)), ..) => Comparability::OtherFits(fits),
-                (None, ..) => Comparability::Same,
+                (Some(Ok(Some(fits))), ..) => Comparability::OtherFits(fits),
+                (Some(Ok(None)) | None, ..) => Comparability::Same,
             },
         };
         let change = ValueChange::new(old_row, new_row, bond, new.level, pairs.of(&key));
@@ -141,30 +141,30 @@ fn refit(
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),
-        _ => {
-            Some(RefitReason::Rows { doubt_helps: row.slice.is_empty() && row.class.is_empty() })
-        }
+        _ => Some(RefitReason::Rows { doubt_helps: row.slice.is_empty() && row.class.is_empty() }),
     }
 }
 
-/// How much a value depends on the rows of both fits, where both runs say it; else why its change is
-/// not judged.
+/// How much a value depends on the rows of both fits, where both runs say it, none of an undefined
+/// one; else why its change is not judged.
 fn fits(
     why: RefitReason,
     [old, new]: [Option<&MetricRow>; 2],
-) -> std::result::Result<[FitVariance; 2], RefitReason> {
-    let (Some(old), Some(new), RefitReason::Rows { .. } | RefitReason::Reference) =
-        (old, new, why)
+) -> std::result::Result<Option<[FitVariance; 2]>, RefitReason> {
+    let (Some(old), Some(new), RefitReason::Rows { .. } | RefitReason::Reference) = (old, new, why)
     else {
         return Err(why);
     };
-    let found = FitVariance::of(old).zip(FitVariance::of(new));
-    found.map(|(old, new)| [old, new]).ok_or(match (old.fit_repeats, new.fit_repeats) {
-        (None, None) => why,
-        (None, Some(_)) => RefitReason::OldUndoubted,
-        (Some(_), None) => RefitReason::NewUndoubted,
-        (Some(_), Some(_)) => RefitReason::FewRepeats,
-    })
+    match (old.fit_repeats, new.fit_repeats) {
+        (None, None) => Err(why),
+        (None, Some(_)) => Err(RefitReason::OldUndoubted),
+        (Some(_), None) => Err(RefitReason::NewUndoubted),
+        _ if old.value.is_none() || new.value.is_none() => Ok(None),
+        _ => match FitVariance::of(old).zip(FitVariance::of(new)) {
+            Some((old, new)) => Ok(Some([old, new])),
+            None => Err(RefitReason::FewRepeats),
+        },
+    }
 }
 
 fn key(row: &MetricRow) -> [&str; 10] {

@@ -542,6 +542,10 @@ fn the_doubt_about_both_fits_is_part_of_the_interval() {
     let row = change(run(20, "a", doubt(0.0, 20)), run(60, "b", doubt(0.0, 20)));
     assert_eq!((row.lo, row.hi, row.interval.as_str()), (plain.lo, plain.hi, "newcombe"));
     assert!(row.ci_method.as_str().contains("nothing is added"), "{}", row.ci_method.as_str());
+    let mut none = run(20, "a", doubt(1e-4, 20));
+    none.metrics[0].value = None;
+    let row = change(none, run(60, "b", doubt(1e-4, 20)));
+    assert_eq!((row.status.as_str(), row.difference, row.lo), ("compared", None, None));
     for (old, new, why) in [
         (None, None, "or let both runs measure that effect with `doubt: {fit: 20}` in the set"),
         (None, doubt(1e-4, 20), "approve a folder of a run with `doubt`"),

@@ -584,8 +584,7 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
 fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     let mut frame = metrics(&[NSR]);
     let ruled = |frame: &[MetricRow], limit: f64, decide_by| {
-        let asked =
-            GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(limit)) };
+        let asked = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(limit)) };
         let judged = judge(&[asked], frame, None);
         let row = judged.table.first().expect("one row");
         (judged.verdict.unwrap(), row.reason.to_string(), row.lo.zip(row.hi), row.clone())
@@ -608,11 +607,10 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     assert_eq!(reason, format!("{inside}{few}"));
     assert_eq!((row.rule.as_str(), row.level.as_str()), ("at_most, all", "fail"));
     assert_eq!(row.needed_how.as_ref().unwrap().as_str(), "by_all");
-    assert_eq!([0.22, 0.25, 0.08].map(|limit| of_all(limit).0), [
-        GateStatus::Inconclusive,
-        GateStatus::Pass,
-        GateStatus::Fail
-    ]);
+    assert_eq!(
+        [0.22, 0.25, 0.08].map(|limit| of_all(limit).0),
+        [GateStatus::Inconclusive, GateStatus::Pass, GateStatus::Fail]
+    );
     // Many fits need no caution; a doubt without ends decides nothing.
     frame[0].fit_repeats = Some(40);
     let plain = "the whole range over people and 40 fits keeps the limit";

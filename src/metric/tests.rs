@@ -17,8 +17,8 @@ use super::scope::MetricScope;
 use super::{ImpairedGroupRule, MetricFamily, Reads};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::catalog::{catalog, find, nearest};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
@@ -878,11 +878,8 @@ fn a_group_is_named_only_by_clear_numbers() {
         (Some(1), None, Some(1))
     );
     // Noise of as much.
-    let repeat = |moves| SetRepeat {
-        counts: counted(moves, 1000),
-        second: None,
-        untaught: Vec::new(),
-    };
+    let repeat =
+        |moves| SetRepeat { counts: counted(moves, 1000), second: None, untaught: Vec::new() };
     let noise = PlaceboEvidence::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
     assert_eq!(
         named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"),

@@ -188,16 +188,16 @@ fn nights_without_drift() {
     );
 }
 
-/// A model of pay and years as a file of LightGBM: a logistic score whose slopes are so many times
-/// those of [`score`], in steps of one tree each.
+/// A model of pay and years as a file of LightGBM: the logistic score of [`score`] in steps of one
+/// tree each, with a slope of years so many times as steep.
 #[cfg(feature = "lightgbm")]
-fn model(slope: f64) -> String {
+fn model(years: f64) -> String {
     let mut trees = String::new();
     let steps = |feature: u8, from: i32, to: i32, height: f64| {
-        (from..to).map(move |at| (feature, f64::from(at) + 0.5, slope * height / 2.0))
+        (from..to).map(move |at| (feature, f64::from(at) + 0.5, height / 2.0))
     };
     // At a pay of 30 and 8 years the chance is 1/2.
-    let all = steps(0, 0, 60, 0.12).chain(steps(1, -8, 24, 0.1));
+    let all = steps(0, 0, 60, 0.12).chain(steps(1, -8, 24, 0.1 * years));
     for (number, (feature, threshold, half)) in all.enumerate() {
         trees += &format!(
             "Tree={number}\nnum_leaves=2\nnum_cat=0\nsplit_feature={feature}\nsplit_gain=1\n\
@@ -241,12 +241,11 @@ fn clear_by_people(work: &Work, old: &str, new: &str) -> usize {
 /// most 7 % of them are clear, and a change of the model that moves the rate by 3 points is found.
 #[test]
 #[cfg(feature = "lightgbm")]
-#[ignore = "slow, `make test-slow` runs it: eleven nights of 6,000 people, each fitted 21 times"]
+#[ignore = "slow, `make test-slow` runs it: eleven nights of 30,000 people, each fitted 21 times"]
 fn nights_whose_fits_are_doubted() {
-    const PEOPLE: u64 = 6000;
     let work = Work::new();
-    let audit = |rows: &str, out: &str, slope: f64, doubt: &str, args: &str| {
-        work.write("model.txt", &model(slope));
+    let audit = |rows: &str, out: &str, years: f64, doubt: &str, args: &str| {
+        work.write("model.txt", &model(years));
         let job = format!(
             "cfaudit: 1\nname: nights\ndata:\n  rows: {{parquet: {rows}.parquet}}\n  row_id: id\n  \
              label: {{column: paid, positive: [1], favourable: positive}}\n  sensitive: {{sex: \
@@ -255,7 +254,7 @@ fn nights_whose_fits_are_doubted() {
              label}}{doubt}}}\nmodels: {{live: {{lightgbm: {{file: model.txt}}}}}}\nmetrics: \
              {{families: [ccm, eccm, shift], bootstrap: {{samples: 400}}}}\ngates:\n  drift: \
              {{metric: sr, model: live, counterfactual: world, against: baseline, rise_at_most: \
-             0.015}}\non_inconclusive: warn\nrun: {{keep_rows: none}}\n"
+             0.005}}\non_inconclusive: warn\nrun: {{keep_rows: none}}\n"
         );
         work.write("job.yaml", &job);
         let status = i32::from(args.contains("planted"));
@@ -274,7 +273,9 @@ fn nights_whose_fits_are_doubted() {
     let found: Vec<TableFrame> =
         (1..NIGHTS).map(|n| changes(&work, &night(n - 1), &night(n))).collect();
     let rows = || found.iter().flat_map(TableFrame::records);
-    assert!(rows().all(|row| row.text("status") == "compared"));
+    let lacking: Vec<_> = rows().filter(|row| row.text("status") != "compared").collect();
+    assert!(lacking.iter().all(|row| row.text("ci_method").contains("fewer than 95 %")));
+    assert!(lacking.len() * 20 < rows().count());
     assert!(rows().filter(|row| row.text("interval") == "satterthwaite").count() > 300);
     let (n, all) = clear(&found, |_| true);
     eprintln!("{n} of {all} changes are clear: {:.1} %", 100.0 * n as f64 / all as f64);
@@ -292,7 +293,7 @@ fn nights_whose_fits_are_doubted() {
         .unwrap();
     let change = sr.real("difference").unwrap();
     eprintln!("planted: {change}, {:?} to {:?}", sr.real("lo"), sr.real("hi"));
-    assert!((0.025..0.035).contains(&change) && sr.int("clear") == Some(1), "{change}");
+    assert!((0.015..0.045).contains(&change) && sr.int("clear") == Some(1), "{change}");
     assert_eq!(verdict(&work, "planted", "drift")[0], "fail");
     // A baseline without doubt says what helps.
     audit("n9", "plain", 1.0, "", "");
@@ -304,9 +305,9 @@ fn nights_whose_fits_are_doubted() {
     );
 }
 
-/// How many times steeper the planted model is.
+/// How many times steeper the years of the planted model are: 3 points more people switch.
 #[cfg(feature = "lightgbm")]
-const PLANTED: f64 = 1.5;
+const PLANTED: f64 = 3.0;
 
 /// With a reference that stays the same the set is judged, also where the file was written again.
 #[test]

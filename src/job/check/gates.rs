@@ -123,10 +123,8 @@ impl JobChecker<'_> {
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
-        let by_doubt = matches!(
-            gate.decide_by,
-            GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::All
-        );
+        let by_doubt =
+            matches!(gate.decide_by, GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::All);
         if by_doubt && metric.family == MetricFamily::Graph {
             let what = format!(
                 "`{}` is a single number for all graphs, without an interval across them",

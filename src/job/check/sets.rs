@@ -210,14 +210,10 @@ impl JobChecker<'_> {
                 "a set of graphs fits bootstraps of its own",
                 "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
             )),
-            None => Some((
-                "`naive` is fitted on no rows, so its fit leaves no doubt",
-                "remove it",
-            )),
-            Some(knobs) if knobs.external_file().is_some() => Some((
-                "the set was made elsewhere, and cannot be fitted again here",
-                "remove it",
-            )),
+            None => Some(("`naive` is fitted on no rows, so its fit leaves no doubt", "remove it")),
+            Some(knobs) if knobs.external_file().is_some() => {
+                Some(("the set was made elsewhere, and cannot be fitted again here", "remove it"))
+            }
             Some(_) => None,
         };
         if let Some((what, hint)) = refused {

@@ -1,5 +1,5 @@
 //! How sure a value is: intervals, replicates, permutations.
 
 pub(crate) mod placebo;
-pub(crate) mod repeats;
 pub(crate) mod redraw;
+pub(crate) mod repeats;

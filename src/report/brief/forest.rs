@@ -69,9 +69,10 @@ fn row(
     let kind = NumberFormat::Share;
     let value = value_text(kind, result.point.value, result.point.interval);
     let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
-    let second = result.point.second.map_or_else(String::new, |ends| {
-        format!("; {} {}", result.second, ends_text(kind, ends))
-    });
+    let second = result
+        .point
+        .second
+        .map_or_else(String::new, |ends| format!("; {} {}", result.second, ends_text(kind, ends)));
     let title = format!("{label}: {value}, interval {ends}{second}");
     PlotLine::Row(Box::new(PlotRow {
         people: counts_text(result.counts, result.point.value, result.whole).into(),

@@ -452,9 +452,9 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
              people"
                 .into(),
         ],
-        "all" => vec![
-            "every doubt decides: people, and graphs or fits where the set has them".into(),
-        ],
+        "all" => {
+            vec!["every doubt decides: people, and graphs or fits where the set has them".into()]
+        }
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![RichText::from(other.replace('_', " "))],

@@ -37,7 +37,8 @@ use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::kinds::{
-    DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
+    DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage,
+    SplitStage,
 };
 use crate::stage::measure::catalog;
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};

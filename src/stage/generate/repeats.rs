@@ -337,14 +337,7 @@ impl RepeatInputs<'_> {
             keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
         }
         write_back(follows, &roles, &batch, self.position, &keys, &mut rows);
-        invalidate_outside(
-            making.write_backs,
-            &roles,
-            &keys,
-            &rows,
-            &mut judged,
-            &mut outside,
-        );
+        invalidate_outside(making.write_backs, &roles, &keys, &rows, &mut judged, &mut outside);
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),

@@ -25,8 +25,8 @@ use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
@@ -277,9 +277,10 @@ impl AuditMeasurement<'_> {
             self.across.add(builder, &branched, &measured);
         } else {
             let beside = (second.as_ref(), placebo.as_ref());
-            let fits = stages.doubt.as_ref().map(|stage| {
-                stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model))
-            });
+            let fits = stages
+                .doubt
+                .as_ref()
+                .map(|stage| stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model)));
             let (fits, level) = (fits.transpose()?, self.checked.job.metrics.interval.level);
             let fits = fits.as_deref().map(|repeats| (repeats, level));
             builder.switches_measured(workers, counts, beside, fits, &mut self.tables);
