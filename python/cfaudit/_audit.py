@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from cfaudit._program import call
 
+# Type checkers take it as true; to import `typing` would take half of the time of this package.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _frame(title: str, page: str) -> str:
-    """A page inside of another one, which it cannot change."""
+    """A page inside another one, which it cannot change."""
     from html import escape
 
     return (
@@ -44,7 +45,7 @@ class Audit:
     def __init__(self, folder: PathLike) -> None:
         self.folder = os.fspath(folder)
         if not os.path.isfile(self._path("manifest.json")):
-            raise FileNotFoundError(f"{self.folder} is no output folder of cfaudit")
+            raise FileNotFoundError(f"{self.folder} is not an output folder of cfaudit")
 
     def __fspath__(self) -> str:
         return self.folder
@@ -84,7 +85,7 @@ class Audit:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of `manifest.json`, which tells this audit from any other."""
+        """SHA-256 of `manifest.json`, which identifies this audit."""
         import hashlib
 
         with open(self._path("manifest.json"), "rb") as file:

@@ -1,7 +1,7 @@
 """Runs a job: on the rows of a frame, and with models that are functions of this process.
 
-What the command line could not read is written next to the output folder, into `<out>.inputs`,
-for this account alone: `rows.parquet`, `job.yaml` where the job is a mapping, and for each scorer
+What exists only in Python is written next to the output folder, into `<out>.inputs`, readable
+only by this account: `rows.parquet`, `job.yaml` where the job is a mapping, and for each scorer
 the files of its scores. The manifest names these files with their hashes, so that its command
 gives the same folder again. They hold rows of people; remove them when that is not needed.
 """
@@ -9,11 +9,12 @@ gives the same folder again. They hold rows of people; remove them when that is 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call
 
+# Type checkers take it as true; to import `typing` would take half of the time of this package.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Union
@@ -192,8 +193,8 @@ def run(
     """Runs a job and opens its output folder.
 
     job        path of a job file, or the job as a mapping
-    rows       frame of pandas or polars, or Arrow table, in the place of `data.rows`
-    scorers    functions in the place of models of the job: each gets a frame of features and gives
+    rows       frame of pandas or polars, or Arrow table, instead of `data.rows`
+    scorers    functions that give the scores of models of the job: each gets a frame of features and gives
                the probability of the positive class, one number for each row, or what
                `predict_proba` gives; in the job such a model has its threshold and no kind
     out        output folder; `outputs/<name of the job>` where left out
@@ -202,8 +203,8 @@ def run(
     history    earlier audits, oldest first
     arguments  further arguments of `cfaudit run`, such as `["--threads", "2"]`
 
-    Crossed gates are a result: `verdict` and `exit` of the audit tell them. What ends a run without
-    results raises a `CfauditError` with the text of the program.
+    A failed gate is a result: see `verdict` and `exit` of the audit. A run that ends without results
+    raises a `CfauditError` with the text of the program.
     """
     import json
 
