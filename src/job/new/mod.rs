@@ -214,6 +214,13 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
         text,
         "  decision: What the model decides, in a sentence   # DECIDE: wording for the report"
     );
+    line!(
+        text,
+        "  # purpose: Yearly review   # these lines fill in the sign-off; left out, they are blank \
+         lines on paper"
+    );
+    line!(text, "  # limitations: [What the reader must know about the rows.]");
+    line!(text, "  # prepared_by: {{role: model owner, name: A. Owner}}");
     line!(text, "");
 }
 
@@ -301,6 +308,11 @@ fn data(
         text,
         "    favourable: {side}   # {decide}positive | negative: which prediction people want"
     );
+    line!(
+        text,
+        "    # words: {{favourable: granted, unfavourable: refused, object: the loan}}   # the page \
+         then uses your words for the two decisions"
+    );
     line!(text, "  sensitive:");
     for look in sensitive {
         let groups = groups(look, wishes)?;
@@ -319,6 +331,12 @@ fn data(
         }
         line!(text, "      groups: [{}]", words(groups.iter().map(|(group, _)| group.as_str())));
         line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
+        let called = groups.iter().map(|(group, _)| format!("{}: PLURAL", word(group)));
+        line!(
+            text,
+            "      # words: {{{}}}   # what the page calls these people, such as `men`",
+            comment_text(&list_words(called, 6))
+        );
         if wished.is_none() {
             guesses.push(format!(
                 "`reference: {}`, the largest group of `{}`; set it with `--reference GROUP`",
