@@ -212,13 +212,13 @@ impl FolderDiff<'_> {
         for row in &rows {
             text.push_str(&format!("| {} |\n", line(row).map(|cell| escaped(&cell)).join(" | ")));
         }
-        let rest = self.rest(all);
-        if !rest.is_empty() {
-            text.push_str(&format!("\n{}", escaped(&rest)));
+        // A paragraph each: in Markdown the lines of one run together.
+        for line in self.rest(all).lines() {
+            text.push_str(&format!("\n{}\n", escaped(line)));
         }
         let before_and_after = self.before_and_after();
         if !before_and_after.is_empty() {
-            text.push_str("\n\n| Gate | Before | After |\n| --- | --- | --- |\n");
+            text.push_str("\n| Gate | Before | After |\n| --- | --- | --- |\n");
         }
         for row in before_and_after {
             text.push_str(&format!("| {} |\n", row.map(|cell| escaped(&cell)).join(" | ")));

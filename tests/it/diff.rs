@@ -241,6 +241,7 @@ fn published_matrices_of_two_models() {
         ),
         "{md}"
     );
+    assert!(md.contains("\n\nnot clear: ") && !md.contains("shows them not "), "{md}");
     assert_eq!(
         work.cfaudit(1, "diff v1 v2 --exit-code").stdout,
         work.cfaudit(0, "diff v1 v2").stdout

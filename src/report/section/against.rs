@@ -33,7 +33,12 @@ pub(crate) fn section(
     let mut blocks = vec![PageBlock::Facts(facts(compared))];
     blocks.extend(job(compared));
     let rows = ordered(changes);
-    blocks.push(PageBlock::Text(sentence(&rows).into()));
+    // What is between backticks on a terminal is code on a page.
+    let words = sentence(&rows);
+    let words = words.split('`').enumerate().fold(RichText::new(), |words, (i, part)| {
+        if i % 2 == 0 { words.text(part.to_owned()) } else { words.code(part) }
+    });
+    blocks.push(PageBlock::Text(words));
     blocks.extend(table(&rows, rows_shown, glossary));
     blocks.extend(
         refitted_in_words(&rows)
