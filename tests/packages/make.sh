@@ -16,7 +16,7 @@ pack() {
     folder=$(mktemp -d)
     mkdir -p "$folder/$2/bin" "$folder/$2/share/man/man1" "$folder/$2/share/completions"
     cp "$1" "$folder/$2/bin/cfaudit"
-    cp -r README.md CHANGELOG.md SECURITY.md docs schemas jobs "$folder/$2/"
+    cp -r README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs schemas jobs "$folder/$2/"
     CARGO=$cargo python3 tests/packages/sbom.py "${@:3}" >"$folder/$2/sbom.cdx.json"
     "$1" man "$folder/$2/share/man/man1"
     for shell in bash zsh fish elvish powershell; do "$1" completions "$shell" >"$folder/$2/share/completions/cfaudit.$shell"; done
