@@ -995,8 +995,8 @@ fn two_groups_in_words_and_numbers() {
     let verdict = section(&html, "verdict");
     assert!(
         verdict.contains(
-            "Inconclusive Of 4 gates: 1 inconclusive; 1 passed; 1 not judged; 1 not \
-             passed, warning only."
+            "Fail 1 of 4 limits is broken. It is set as a warning. 1 of 4 limits cannot be \
+             decided. 1 of 4 is not checked."
         ),
         "{verdict}"
     );
@@ -1209,7 +1209,7 @@ fn a_gate_on_harm_shows_both_parts() {
     ];
     let html = page("harm", &FolderSample { gates, ..two_groups() });
     let verdict = section(&html, "verdict");
-    assert!(verdict.contains("Of 1 gate: 1 failed."), "{verdict}");
+    assert!(verdict.contains("Fail 1 of 1 limit is broken."), "{verdict}");
     let parts = [
         "FAVOURED_BY_GROUP, Male",
         "this part decides",
@@ -1302,7 +1302,7 @@ fn no_gate_asked_and_nothing_left_out() {
         "no-gates",
         &FolderSample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() },
     );
-    assert!(section(&html, "verdict").contains("There is no gate The job sets no limits"));
+    assert!(section(&html, "verdict").contains("No limit The job sets no limit: this page"));
     assert!(section(&html, "left-out").contains("Nothing: no row was dropped"));
 }
 
@@ -1312,9 +1312,9 @@ fn verdicts() {
     for (gates, word) in [
         (vec![gate("pass", "fail")], "Pass"),
         (vec![gate("fail", "fail")], "Fail"),
-        (vec![gate("fail", "warn")], "Warn"),
-        (vec![gate("inconclusive", "fail")], "Inconclusive"),
-        (vec![gate("skipped", "fail")], "No gate was judged"),
+        (vec![gate("fail", "warn")], "Fail"),
+        (vec![gate("inconclusive", "fail")], "Cannot tell"),
+        (vec![gate("skipped", "fail")], "Not checked"),
         (
             vec![
                 ("a", "pass", "fail", "nsr", None, 1),

@@ -65,7 +65,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     for words in [
         "Who switches more often than the others?",
         " of refused women would be granted the loan as men (",
-        "all refused women of this half",
+        "all refused women, this half",
         " of the others.",
         "confirmed on the other half",
     ] {

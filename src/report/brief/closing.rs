@@ -27,14 +27,14 @@ pub(crate) fn not_shown(
         ));
     } else if results.is_empty() {
         say(
-            "No test changes only this entry: the audit does not show direct use of the attribute \
-             by the model."
+            "No test changes only the entry for the attribute: the audit does not show whether \
+             the model uses it directly."
                 .to_owned(),
         );
     }
     if m.level.is_some() {
-        say("Intervals show how results would vary with other people from the same population. \
-             They take the model as given."
+        say("Intervals show how results would vary with other people from the same population, \
+             not with a model trained again."
             .to_owned());
     } else {
         say("The job requests no intervals: the audit does not show how results would vary with \

@@ -42,11 +42,11 @@ fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String 
     match kind {
         NumberFormat::Share => {
             let text = fixed(value * 100.0, decimals(interval));
-            // Not everybody is not 100 per cent.
-            if text.starts_with("100") && value < 1.0 {
-                format!("{:.2}", (value * 1e4).floor() / 100.0)
-            } else {
-                text
+            // Not everybody is not 100 per cent, and everybody is no more exact than that.
+            match (text.starts_with("100"), value < 1.0) {
+                (true, true) => format!("{:.2}", (value * 1e4).floor() / 100.0),
+                (true, false) if value == 1.0 => "100".to_owned(),
+                _ => text,
             }
         }
         NumberFormat::Points | NumberFormat::Distance => {
@@ -123,6 +123,7 @@ mod tests {
         assert_eq!(share(0.02, 0.01, 0.029), "2.0 %; 1.0 to 2.9");
         assert_eq!(share(0.0, 0.0, 0.0005), "0 %; 0 to 0.05");
         assert_eq!(share(0.999_99, 0.9998, 1.0), "99.99 %; 99.98 to 100.00");
+        assert_eq!(share(1.0, 0.998, 1.0), "100 %; 99.8 to 100.0");
     }
 
     #[test]

@@ -17,12 +17,15 @@ use crate::report::read::audit::AuditFolder;
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
 
-/// The height that the second printed page has for them, in rows, and that of a heading.
+/// The height that the second printed page has for them, in rows, that of a heading, and that of
+/// the second line of a label beyond so many letters.
 const ROOM: f64 = 30.5;
 const HEADING: f64 = 1.6;
+const SECOND_LINE: f64 = 0.75;
+const LETTERS_OF_A_LINE: usize = 30;
 
 /// Results without a switch that the last line names.
-const NOBODY_AT_MOST: usize = 4;
+const NOBODY_AT_MOST: usize = 2;
 
 /// The block that a result is in: who, in which group, as which group.
 fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
@@ -58,6 +61,11 @@ fn worse(voice: &AuditVoice<'_>, attribute: &str, rows: &[&HarmResult]) -> Strin
     }
 }
 
+/// The model and the set of a row.
+fn label(result: &HarmResult, voice: &AuditVoice<'_>) -> String {
+    format!("{}, {}", short(&result.key.model), voice.set_label(&result.key.set))
+}
+
 fn row(
     result: &HarmResult,
     voice: &AuditVoice<'_>,
@@ -65,7 +73,7 @@ fn row(
     limits: &[AuditLimit],
     href: &dyn Fn(&str) -> String,
 ) -> PlotLine {
-    let label = format!("{}, {}", short(&result.key.model), voice.set_label(&result.key.set));
+    let label = label(result, voice);
     let kind = NumberFormat::Share;
     let value = value_text(kind, result.point.value, result.point.interval);
     let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
@@ -109,11 +117,10 @@ fn notes(
     }
     let mut words = RichText::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
-        let clause = voice.set_clause(set, attribute);
         words = words
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
-            .text(format!(": {}.", clause.strip_prefix("when ").unwrap_or(&clause)));
+            .quote(format!(": {}.", voice.set_note(set, attribute)));
     }
     words = words.text(" Sorted by the number of people harmed.");
     let level = audit.manifest.level.map_or_else(String::new, |level| {
@@ -147,10 +154,12 @@ pub(crate) fn blocks(
     let ranked = ranked(results);
     let (nobody, some): (Vec<&HarmResult>, Vec<&HarmResult>) =
         ranked.into_iter().partition(|result| result.is_nobody());
-    let mut blocks_shown = BTreeSet::new();
+    let (mut blocks_shown, mut height) = (BTreeSet::new(), 0.0);
     let fits = |n: &usize| {
-        blocks_shown.insert(block(some[*n]));
-        (*n + 1) as f64 + HEADING * blocks_shown.len() as f64 <= ROOM
+        let is_long = label(some[*n], voice).chars().count() > LETTERS_OF_A_LINE;
+        height += 1.0 + if is_long { SECOND_LINE } else { 0.0 };
+        height += if blocks_shown.insert(block(some[*n])) { HEADING } else { 0.0 };
+        height <= ROOM
     };
     let rows = (0..some.len().min(ROWS_AT_MOST)).take_while(fits).count();
     let shown = &some[..rows];
@@ -194,17 +203,19 @@ pub(crate) fn blocks(
                 format!("; at most {}", value_text(NumberFormat::Share, hi, Some((0.0, hi))))
             });
             format!(
-                "{}, {}: {} (0 of {}{most})",
-                short(&result.key.model),
-                voice.set_label(&result.key.set),
+                "{}: {} (0 of {}{most})",
+                label(result, voice),
                 voice.switch_label(result.side, &result.key.attribute, pair),
                 count(result.whole)
             )
         };
-        let names: Vec<String> = nobody.iter().take(NOBODY_AT_MOST).map(name).collect();
-        let more = nobody.len().saturating_sub(NOBODY_AT_MOST);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        last.push(RichText::new().quote(format!("Nobody switches: {}{more}.", names.join("; "))));
+        let names: Vec<String> = nobody.iter().map(name).collect();
+        last.push(if names.len() <= NOBODY_AT_MOST {
+            RichText::new().quote(format!("Nobody switches: {}.", names.join("; ")))
+        } else {
+            format!("{} further rows have no people; they are in the tables.", names.len())
+                .into()
+        });
     }
     if !last.is_empty() {
         let lines = last.into_iter().map(PlotLine::Fold).collect();

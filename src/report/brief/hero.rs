@@ -9,7 +9,7 @@ use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked, switches};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::shares::{ClearGap, ModelShares};
+use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::draw::panel::{SwitchCounts, SwitchLabels, share_bars};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, share_row};
@@ -18,7 +18,7 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::{OTHER_GRAPHS, ResultKey};
+use crate::report::read::panel::{KeyedRow, OTHER_GRAPHS, ResultKey};
 use crate::report::read::words::people;
 
 /// Groups in the hero chart of several.
@@ -125,6 +125,17 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
+    /// Whether some gate judges a result: also a part of a gate on harm that is folded.
+    fn is_judged(&self, result: &HarmResult) -> bool {
+        self.audit.gates.iter().any(|row| {
+            let of_change = row.rule.starts_with("rise") || row.rule.starts_with("fall");
+            row.arm.is_empty()
+                && !of_change
+                && row.metric.as_str() == result.metric
+                && row.key() == result.key
+        })
+    }
+
     /// A result as a sentence without its end, and what a broken limit says about a group.
     pub(crate) fn switch_words(&self, result: &HarmResult, opens: bool) -> RichText {
         let (voice, key) = (self.voice, &result.key);
@@ -212,7 +223,10 @@ impl<'a> BriefInputs<'a> {
                 } else {
                     self.switch_words(result, true)
                 };
-                words.text(".").text(limit_words(*limit))
+                let no_limit = !self.limits.is_empty() && !self.is_judged(result);
+                words
+                    .text(if no_limit { ". No limit is set for this." } else { "." })
+                    .text(limit_words(*limit))
             }
             HeroFinding::Gap(shares, gap, limit) => {
                 let voice = self.voice;
@@ -271,11 +285,12 @@ impl<'a> BriefInputs<'a> {
                 });
                 let share = value_text(NumberFormat::Share, value, interval);
                 let words = if limit.verdict == "inconclusive" { "Cannot tell: " } else { "" };
+                let attribute = part.map_or("", |part| part.key.attribute.as_str());
                 RichText::from(words)
-                    .strong(format!("{} of {}", count(part_n), people(self.audit, whole)))
+                    .strong(format!("{} of {}", count(part_n), self.judged_cases(attribute, whole)))
                     .text(" ")
                     .soft(format!("({share}{ends})"))
-                    .text(format!(" would be decided differently {clause}."))
+                    .quote(format!(" would be {} {clause}.", self.different(attribute)))
                     .text(limit_words(Some(*limit)))
             }
             HeroFinding::Limit(limit) => limit_sentence(limit, self.voice, glossary),
@@ -283,7 +298,10 @@ impl<'a> BriefInputs<'a> {
             HeroFinding::NothingClear => {
                 let words =
                     if self.limits.is_empty() || broken { "" } else { "No limit is broken. " };
-                RichText::from(format!("{words}No difference between the groups is clear."))
+                RichText::from(words)
+                    .text("No difference between the groups is clear")
+                    .and(self.unclear_shares())
+                    .text(".")
             }
             HeroFinding::Nothing => {
                 RichText::from("No measure of how groups are treated was computed.")
@@ -326,10 +344,50 @@ impl<'a> BriefInputs<'a> {
             _ => "Nobody would be decided differently: ",
         };
         RichText::from(nobody)
-            .strong(format!("0 of {}", people(self.audit, whole)))
+            .strong(format!("0 of {}", self.judged_cases(attribute, whole)))
             .text(" ")
             .soft(at_most)
             .text(format!("{clause}."))
+    }
+
+    /// What the total of an attribute counts: people, or where each has several other groups their
+    /// decisions as members of these.
+    fn judged_cases(&self, attribute: &str, n: i64) -> String {
+        if self.voice.has_several_others(attribute) {
+            format!("{} as members of another group", number::count_of(n, "decision", "decisions"))
+        } else {
+            people(self.audit, n)
+        }
+    }
+
+    /// What such a case would be otherwise.
+    fn different(&self, attribute: &str) -> &'static str {
+        if self.voice.has_several_others(attribute) { "different" } else { "decided differently" }
+    }
+
+    /// The shares of two groups that do not clearly differ, where nothing else was measured.
+    fn unclear_shares(&self) -> RichText {
+        let [ModelShares { attribute, groups, .. }] = self.shares else { return RichText::new() };
+        let [first, second] = groups.as_slice() else { return RichText::new() };
+        if !self.results.is_empty() {
+            return RichText::new();
+        }
+        let kind = NumberFormat::Share;
+        let ends = |of: &GroupFavourableShare| {
+            let ends = of.point.interval;
+            ends.map_or_else(String::new, |ends| format!(" ({})", ends_text(kind, ends)))
+        };
+        let words = [first, second].into_iter().enumerate().fold(
+            RichText::from(": "),
+            |words, (i, of)| {
+                words
+                    .text(if i > 0 { " and " } else { "" })
+                    .strong(value_text(kind, of.point.value, of.point.interval))
+                    .soft(ends(of))
+                    .quote(format!(" of {}", self.voice.people(attribute, &of.key.from)))
+            },
+        );
+        words.text(format!(" {}", self.voice.get_it()))
     }
 
     /// What is below the sentence: what the test changes, a finding that no limit judges where
@@ -339,7 +397,7 @@ impl<'a> BriefInputs<'a> {
         let own = match finding {
             HeroFinding::Switch(result, _) => {
                 let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
-                parts.extend((!words.is_empty()).then(|| words.into()));
+                parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
                 Some(*result)
             }
             HeroFinding::Nobody => {
@@ -360,7 +418,7 @@ impl<'a> BriefInputs<'a> {
         let more = ranked(self.results).into_iter().find(|other| {
             other.harmed > mine
                 && other.harmed > 0.0
-                && self.limit_of(other).is_none()
+                && !self.is_judged(other)
                 && own.is_none_or(|own| own.number != other.number)
         });
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
@@ -373,7 +431,7 @@ impl<'a> BriefInputs<'a> {
         if let Some(level) = self.audit.manifest.level {
             parts.push(
                 format!(
-                    "Intervals: {}, for other people of the same kind.",
+                    "Ranges are {} intervals: results that other people of the same kind could give.",
                     number::level(level).replace('\u{202f}', "\u{a0}")
                 )
                 .into(),
@@ -501,24 +559,43 @@ impl<'a> BriefInputs<'a> {
             return None;
         }
         let share = |n: i64, all: i64| n as f64 / all.max(1) as f64;
-        let own = others.iter().find_map(|other| direction(reference, other));
+        // Where the finding is about members of the reference, its row shows them as that group.
+        let other = Some(&key.to).filter(|to| key.from == *reference && others.contains(to));
+        let own = other.into_iter().chain(others).find_map(|other| direction(reference, other));
         let line = own.map(|counts| share(counts.held(), counts.all()));
+        let turned = own.filter(|_| other.is_some()).map(|c| share(c.held_after(), c.all()));
         let ends = rows
             .iter()
             .flat_map(|(_, c)| [share(c.held(), c.all()), share(c.held_after(), c.all())])
-            .chain(line);
+            .chain(line)
+            .chain(turned);
         let scale = PlotScale::from_zero(ends, 1.0);
         let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
         let percent = |x| value_text(NumberFormat::Share, x, None);
+        let who_turns = |counts: SwitchCounts| {
+            RichText::new()
+                .side(SwitchSide::Gained)
+                .text(format!("\u{a0}{}  ", count(counts.gain)))
+                .side(SwitchSide::Lost)
+                .text(format!("\u{a0}{}", count(counts.lose)))
+        };
         if let (Some(counts), Some(line)) = (own, line) {
             let name = voice.group(&key.attribute, reference);
-            let title = format!("{name}: {} as they are", percent(line));
+            let mut title = format!("{name}: {} as they are", percent(line));
+            let mut label = RichText::new().quote(name);
+            let mut tail = RichText::new().small("reference");
+            if let (Some(turned), Some(to)) = (turned, other) {
+                let other = voice.as_group(&key.attribute, to);
+                title += &format!(", {} {other}", percent(turned));
+                label = label.text(" ").small(other);
+                tail = who_turns(counts);
+            }
             lines.push(PlotLine::Row(Box::new(PlotRow {
                 people: format!("{} of {}", count(counts.held()), count(counts.all())).into(),
-                drawing: share_row(scale, line, None, Some(line), &title),
-                value: percent(line),
-                tail: RichText::new().small("reference"),
-                label: RichText::new().quote(name),
+                drawing: share_row(scale, line, turned, Some(line), &title),
+                value: if turned.is_some() { String::new() } else { percent(line) },
+                tail,
+                label,
                 ..PlotRow::default()
             })));
         }
@@ -536,11 +613,7 @@ impl<'a> BriefInputs<'a> {
                 people: format!("{} of {}", count(counts.held()), count(counts.all())).into(),
                 drawing: share_row(scale, before, Some(after), line, &title),
                 value: String::new(),
-                tail: RichText::new()
-                    .side(SwitchSide::Gained)
-                    .text(format!("\u{a0}{}  ", count(counts.gain)))
-                    .side(SwitchSide::Lost)
-                    .text(format!("\u{a0}{}", count(counts.lose))),
+                tail: who_turns(*counts),
                 label: RichText::new().quote(name),
                 href: href("switches"),
                 ..PlotRow::default()
@@ -590,6 +663,12 @@ impl<'a> BriefInputs<'a> {
             .quote(capital(&self.voice.model(&shares.model)))
             .text(". ")
             .key(KeyShape::Interval, "share and its interval");
+        let labelled = shares.groups.iter().any(|group| group.labelled.is_some());
+        let caption = if labelled {
+            caption.key(KeyShape::GreyRing, "share with the favourable label")
+        } else {
+            caption
+        };
         let table = PlotTable {
             label: "Shares of the groups".to_owned(),
             class: "share",
@@ -640,7 +719,7 @@ fn limit_sentence(
     let kind = limit.kind();
     let answer = match limit.verdict.as_str() {
         "fail" => "The limit is broken. ",
-        "inconclusive" => "It cannot be told. ",
+        "inconclusive" => "Cannot tell. ",
         _ => "",
     };
     let part = limit.parts.first();

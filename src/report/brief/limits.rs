@@ -418,7 +418,11 @@ impl AuditLimit {
                 voice.group(attribute, &key.from),
                 voice.as_group(attribute, &key.to)
             ),
+            "sr" if voice.has_several_others(attribute) => {
+                "different decisions as another group".to_owned()
+            }
             "sr" => "people with a different decision".to_owned(),
+            "h_g" | "h_ga" => "disagreement: 0 none, 1 most".to_owned(),
             "di" if both => format!(
                 "share of {} over that of {}",
                 voice.group(attribute, &key.from),
@@ -602,15 +606,19 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
     }
     if broken > 0 {
         let warn = limits.iter().filter(|l| l.verdict == "fail" && l.warns).count();
+        // A limit that cannot be decided may stop the pipeline too.
+        let stops = limits.iter().any(|l| l.verdict == "inconclusive" && !l.warns);
+        let so = if stops { "" } else { ", so the pipeline continues" };
         words += &format!("{broken} of {all} {} {} broken", limits_of(all), is(broken));
         words += &match (warn, broken) {
             (0, _) => ".".to_owned(),
-            (1, 1) => ". It is set as a warning, so the pipeline continues.".to_owned(),
+            (1, 1) => format!(". It is set as a warning{so}."),
             (w, b) if w == b => {
-                format!(
-                    ". {} set as warnings, so the pipeline continues.",
-                    if b == 2 { "Both are" } else { "All are" }
-                )
+                let them = match b {
+                    2 => "Both are".to_owned(),
+                    b => format!("All {b} are"),
+                };
+                format!(". {them} set as warnings{so}.")
             }
             (w, b) => format!(
                 "; {w} of these {b} {} set as {} only.",

@@ -199,8 +199,8 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
     let mut sections = vec![section("verdict", "Verdict".into(), "Verdict", verdict)];
     if !limits.is_empty() {
         let words = RichText::from(
-            "Hatched: the side where a limit is broken. A limit is kept or broken only if the \
-             whole interval is on that side. ",
+            "Hatched: the side on which a limit is broken. A limit is kept or broken only if the \
+             whole interval lies on one side. ",
         );
         let mut blocks = vec![PageBlock::Note(
             words.strong("Cannot tell").text(": the interval lies on both sides."),

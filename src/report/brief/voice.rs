@@ -5,6 +5,9 @@ use crate::folder::manifest::{AmountWords, Manifest, SetWords};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::words::short;
 
+/// Features of a set that are named, but the last.
+const NAMES_AT_MOST: usize = 6;
+
 /// How the two decisions are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DecisionVoice {
@@ -270,19 +273,38 @@ impl<'a> AuditVoice<'a> {
         self.set(set).is_some_and(|set| set.strategy == "naive")
     }
 
-    /// How many features a set may move; none where it may move all.
-    fn moved(set: &SetWords) -> Option<usize> {
+    /// The features that a set may move; none where it may move all.
+    fn moved(set: &SetWords) -> Option<Vec<&str>> {
         let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
         let list = list.strip_prefix('[')?.strip_suffix(']')?;
-        Some(list.split(", ").filter(|name| !name.is_empty()).count())
+        Some(list.split(", ").filter(|name| !name.is_empty()).collect())
     }
 
     fn features(set: &SetWords) -> String {
-        match AuditVoice::moved(set) {
+        match AuditVoice::moved(set).map(|names| names.len()) {
             Some(1) => "1 feature".to_owned(),
             Some(n) => format!("{n} features"),
             None => "the features that differ between the groups".to_owned(),
         }
+    }
+
+    /// The same by name where there are few.
+    fn named_features(set: &SetWords) -> String {
+        match AuditVoice::moved(set).as_deref() {
+            Some([only]) => short(only).into_owned(),
+            Some([others @ .., last]) if others.len() < NAMES_AT_MOST => {
+                let others: Vec<_> = others.iter().map(|name| short(name)).collect();
+                format!("{} and {}", others.join(", "), short(last))
+            }
+            _ => AuditVoice::features(set),
+        }
+    }
+
+    /// Whether people of an attribute have more than one other group, so that each has more than
+    /// one decision as a member of another group.
+    pub(crate) fn has_several_others(&self, attribute: &str) -> bool {
+        let words = self.manifest.attributes.iter().find(|words| words.name == attribute);
+        words.is_some_and(|words| words.groups.len() > 2)
     }
 
     /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read
@@ -294,7 +316,7 @@ impl<'a> AuditVoice<'a> {
                 let paired = if set.strategy == "transport" { ", paired" } else { "" };
                 format!("{} follow{paired}", AuditVoice::features(set))
             }
-            "greedy" => "everything that differs changes too".to_owned(),
+            "greedy" => "all features follow".to_owned(),
             "transport" => "paired people".to_owned(),
             "graph-uncertain" => match set.name.split_once('/') {
                 Some((_, scenario)) => format!("causal graphs, {}", short(scenario)),
@@ -335,6 +357,22 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// What a set changes, next to its label: `only the entry for sex changes`, `income and debt
+    /// change too`.
+    pub(crate) fn set_note(&self, name: &str, attribute: &str) -> String {
+        match self.set(name) {
+            Some(set) if set.strategy == "plausible" => {
+                let one = AuditVoice::moved(set).is_some_and(|names| names.len() == 1);
+                let verb = if one { "changes" } else { "change" };
+                format!("{} {verb} too", AuditVoice::named_features(set))
+            }
+            _ => {
+                let clause = self.set_clause(name, attribute);
+                clause.strip_prefix("when ").unwrap_or(&clause).to_owned()
+            }
+        }
+    }
+
     /// What a test changes, as sentences below the hero sentence.
     pub(crate) fn set_sentence(&self, name: &str, attribute: &str) -> String {
         let called = self.attribute(attribute);
@@ -346,9 +384,9 @@ impl<'a> AuditVoice<'a> {
                 )
             }
             "greedy" | "plausible" => format!(
-                "This test also moves {} to the same quantile in the other group, \
-                 and scores each person again.",
-                AuditVoice::features(set)
+                "This test also changes {} to the equivalent values of the other group (same \
+                 quantile), and scores each person again.",
+                AuditVoice::named_features(set)
             ),
             "transport" => format!(
                 "This test gives each person {} of a similar person in the other group, and scores \
@@ -429,6 +467,8 @@ mod tests {
         assert_eq!(voice.switchable(SwitchSide::Gained, "sex2", "F"), "refused women");
         assert_eq!(voice.set_clause("flip", "sex2"), "when only the entry for sex changes");
         assert_eq!(voice.set_clause("world", "sex2"), "when 3 features change too");
+        assert_eq!(voice.set_note("world", "sex2"), "a, b and c change too");
+        assert_eq!(voice.set_note("flip", "sex2"), "only the entry for sex changes");
         assert_eq!(voice.set_label("world"), "3 features follow (world)", "another reads alike");
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
         assert_eq!(voice.set_label("flip"), "entry only");

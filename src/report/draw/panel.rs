@@ -225,8 +225,12 @@ pub(crate) struct LadderBlock {
     pub(crate) rungs: Vec<(String, PlotPoint, String)>,
 }
 
-/// How the answer depends on the assumption: a block for each model, a row of 34 pixels for each
-/// assumption with its name above the lane of its mark, so that names never cross marks.
+/// The width of the names of a ladder, in per cent of the drawing, and the height of a row.
+const NAMES: f64 = 38.0;
+const RUNG: f64 = 25.0;
+
+/// How the answer depends on the assumption: a block for each model, a row for each assumption, with
+/// its name left of the axis, so that names cross neither marks nor lines.
 pub(crate) fn ladder(
     title: &str,
     blocks: &[LadderBlock],
@@ -237,19 +241,20 @@ pub(crate) fn ladder(
     let (shape, hue) = side.mark();
     let points = || blocks.iter().flat_map(|block| block.rungs.iter().map(|(_, point, _)| *point));
     // Room for the value behind the farthest whisker.
-    let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.15);
+    let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.2);
     let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
+    let place = |v: f64| NAMES + (100.0 - NAMES) / 100.0 * scale.at(v);
     let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
-    let bottom = 24.0 + 20.0 * blocks.len() as f64 + 34.0 * rows as f64;
+    let bottom = 24.0 + 20.0 * blocks.len() as f64 + RUNG * rows as f64;
     let mut svg = String::new();
     let line = |svg: &mut String, class: &str, x: f64| {
         let x = percent(x);
         let _ = write!(svg, r#"<line class="{class}" x1="{x}" x2="{x}" y1="18" y2="{bottom}"/>"#);
     };
-    let labelled = limit.map(|(v, label)| (scale.at(v), label));
+    let labelled = limit.map(|(v, label)| (place(v), label));
     let ticks = scale.ticks();
     for (i, tick) in ticks.iter().enumerate() {
-        let x = scale.at(*tick);
+        let x = place(*tick);
         line(&mut svg, if i == 0 { "z" } else { "g" }, x);
         let near =
             |(at, label): (f64, &str)| (x - at).abs() < 12.0 + 1.1 * label.chars().count() as f64;
@@ -258,13 +263,7 @@ pub(crate) fn ladder(
         }
         let last = i + 1 == ticks.len();
         let text = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
-        let anchor = if i == 0 {
-            " st"
-        } else if last {
-            " en"
-        } else {
-            ""
-        };
+        let anchor = if last { " en" } else { "" };
         let _ = write!(
             svg,
             r#"<text class="t{anchor}" x="{}" y="{}">{text}</text>"#,
@@ -274,13 +273,7 @@ pub(crate) fn ladder(
     }
     if let Some((at, label)) = labelled {
         line(&mut svg, "lim", at);
-        let anchor = if at < 8.0 {
-            " st"
-        } else if at > 92.0 {
-            " en"
-        } else {
-            ""
-        };
+        let anchor = if at > 92.0 { " en" } else { "" };
         let _ = write!(
             svg,
             r#"<text class="t lt{anchor}" x="{}" y="{}">{}</text>"#,
@@ -291,13 +284,13 @@ pub(crate) fn ladder(
     }
     let (mut y, mut desc) = (18.0, String::new());
     for block in blocks {
-        let _ = write!(svg, r#"<text x="0" dx="5" y="{}" class="hd halo">{}</text>"#, y + 14.0, {
+        let _ = write!(svg, r#"<text x="0" y="{}" class="hd halo">{}</text>"#, y + 14.0, {
             escape(&block.model)
         });
         y += 20.0;
         let mut before: Option<(f64, f64)> = None;
         for (assumption, point, words) in &block.rungs {
-            let (x, lane) = (scale.at(point.value), y + 25.0);
+            let (x, lane) = (place(point.value), y + 12.0);
             if let Some((x1, y1)) = before {
                 let _ = write!(
                     svg,
@@ -309,13 +302,13 @@ pub(crate) fn ladder(
             before = Some((x, lane));
             let _ = write!(
                 svg,
-                r#"<text x="0" dx="5" y="{}" class="mut halo">{}</text>"#,
-                y + 13.0,
+                r#"<text x="0" dx="8" y="{}" class="mut halo">{}</text>"#,
+                lane + 4.0,
                 escape(assumption)
             );
             let mut right = x;
             if let Some((lo, hi)) = point.interval {
-                let [x1, x2] = [lo, hi].map(|v| scale.at(v));
+                let [x1, x2] = [lo, hi].map(place);
                 right = right.max(x2);
                 let _ = write!(
                     svg,
@@ -325,7 +318,8 @@ pub(crate) fn ladder(
                 );
             }
             if let Some((lo, hi)) = point.second {
-                let [x1, x2] = [lo, hi].map(|v| scale.x(v));
+                right = right.max(place(hi));
+                let [x1, x2] = [lo, hi].map(|v| percent(place(v)));
                 let at = lane + 7.0;
                 let _ = write!(
                     svg,
@@ -344,7 +338,7 @@ pub(crate) fn ladder(
                 escape(words)
             );
             let _ = write!(desc, "{}, {assumption}: {words}; ", block.model);
-            y += 34.0;
+            y += RUNG;
         }
     }
     format!(
@@ -609,7 +603,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
     for (i, tick) in lines.iter().enumerate() {
         let at = y(*tick);
         let label = AxisUnit::Percent.label(*tick);
-        let label = if i + 1 == lines.len() { format!("{label}\u{a0}% right") } else { label };
+        let label = if i + 1 == lines.len() { format!("{label}\u{a0}% correct") } else { label };
         let _ = write!(
             svg,
             r#"<line class="g" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="t st halo" x="0" dx="4" y="{}">{label}</text>"#,
@@ -744,8 +738,12 @@ mod tests {
         );
         assert_eq!((svg.matches("#dn").count(), svg.matches("mutl").count()), (4, 2));
         assert!(svg.contains("&lt;set 0&gt;") && !svg.contains("<set"), "{svg}");
-        // 24 + 2 blocks of 20 + 4 rows of 34, and 18 for the axis.
-        assert!(svg.contains(r#"height="218""#), "{svg}");
+        // 24 + 2 blocks of 20 + 4 rows of 25, and 18 for the axis.
+        assert!(svg.contains(r#"height="182""#), "{svg}");
+        // Marks and the limit are right of the names: 38 + 62 % of their place on the axis.
+        let right = |x: &str| x.parse::<f64>().is_ok_and(|x| x >= 38.0);
+        let marks = svg.split("class=\"m lost\" x=\"").skip(1);
+        assert!(marks.filter_map(|rest| rest.split_once('%')).all(|(x, _)| right(x)), "{svg}");
         let empty = ladder("x", &[], SwitchSide::Gained, None, AxisUnit::Percent);
         assert!(!empty.contains("NaN"), "{empty}");
         let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);
@@ -795,7 +793,7 @@ mod tests {
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);
-        assert!(svg.contains("&lt;all&gt;") && svg.contains("% right"), "{svg}");
+        assert!(svg.contains("&lt;all&gt;") && svg.contains("% correct"), "{svg}");
         assert!(!trade_off("x", &[], None).contains("NaN"));
     }
 }

@@ -49,12 +49,12 @@ pub(super) fn section<'a>(
         n => format!("{n} of the people who switch"),
     };
     let lead = RichText::new().quote(format!(
-        "{people} by {}, {}: drawn by the seed of the run, not chosen for what they show.",
+        "{people} by {} ({}), drawn at random with the seed of the run.",
         inputs.voice.model(&first.model),
         inputs.voice.set_label(&first.set)
     ));
     let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
-    let note = RichText::from("They are examples, not a sample. People of other models and sets: ")
+    let note = RichText::from("Examples: so few people do not represent all. People of other models and sets: ")
         .code("tables/cf_examples.parquet")
         .text(".");
     let blocks: Vec<PageBlock> = vec![

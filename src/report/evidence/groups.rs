@@ -1,4 +1,4 @@
-//! Are the groups decided alike, as they are?
+//! Do the groups get the same decisions, as they are?
 
 use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
@@ -112,7 +112,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     blocks.push(PageBlock::Note(note.text(".")));
     Some(BriefSection {
         id: "groups",
-        title: "Groups as they are: are they decided alike?".into(),
+        title: "Groups as they are: do they get the same decisions?".into(),
         short: "Groups as they are",
         blocks,
     })

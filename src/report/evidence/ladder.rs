@@ -1,4 +1,4 @@
-//! How the answer depends on what one assumes: the same question under each counterfactual set.
+//! How the answer depends on the assumptions: the same question under each counterfactual set.
 
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked, second_words};
@@ -10,7 +10,6 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::OTHER_GRAPHS;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -120,24 +119,27 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if apart {
         lead += match (low.key.set == high.key.set, low.key.model == high.key.model) {
             (true, _) => " The answer depends on the model.",
-            (false, true) => " The answer depends on what one assumes.",
-            (false, false) => " The answer depends on what one assumes, and on the model.",
+            (false, true) => " The answer depends on the assumptions.",
+            (false, false) => " The answer depends on the assumptions and on the model.",
         };
     }
-    let second = match second_words(inputs.results) {
-        words if words.is_empty() => OTHER_GRAPHS.to_owned(),
-        words => words,
+    let drawn = inputs.results.iter().filter(|result| questions.contains(&question(result)));
+    let second = second_words(drawn);
+    let second = if second.is_empty() {
+        String::new()
+    } else {
+        format!(" Thin line with ends: {second}.")
     };
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
         BriefBlock::Panels("pair", panels).into(),
         PageBlock::Note(
-            format!("Thick line: interval for other people. Thin line with ends: {second}.").into(),
+            format!("Thick line: interval for other people.{second}").into(),
         ),
     ];
     Some(BriefSection {
         id: "ladder",
-        title: "How the answer depends on what one assumes".into(),
+        title: "How the answer depends on the assumptions".into(),
         short: "Assumptions",
         blocks,
     })

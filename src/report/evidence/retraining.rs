@@ -1,5 +1,5 @@
 //! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
-//! widened.
+//! are larger.
 
 use crate::folder::manifest::ExperimentWords;
 use crate::metric::catalog::ccm::HARM;
@@ -25,6 +25,9 @@ const EXPERIMENTS_AT_MOST: usize = 2;
 /// Rows of an experiment.
 const ROWS_AT_MOST: usize = 10;
 
+/// What accuracy is called.
+const JUDGED_CORRECTLY: &str = "People judged correctly";
+
 /// What a rate became in an arm.
 struct ArmRateChange {
     arm: String,
@@ -32,21 +35,18 @@ struct ArmRateChange {
     before: f64,
     after: f64,
     interval: Option<(f64, f64)>,
-    /// Whether more is worse: of accuracy less is.
-    more_is_worse: bool,
     /// Whether it is a harm: a gap or a switch.
     is_harm: bool,
 }
 
 impl ArmRateChange {
-    /// How much worse it is, by size.
+    /// How much larger a harm is, by size.
     fn worse_by(&self) -> f64 {
-        let change = if self.before < 0.0 || self.after < 0.0 {
+        if self.before < 0.0 || self.after < 0.0 {
             self.after.abs() - self.before.abs()
         } else {
             self.after - self.before
-        };
-        if self.more_is_worse { change } else { -change }
+        }
     }
 
     fn is_clear(&self) -> bool {
@@ -54,12 +54,10 @@ impl ArmRateChange {
     }
 
     fn word(&self) -> &'static str {
-        match (self.is_clear(), self.worse_by() > 0.0, self.is_harm) {
-            (false, ..) => "may be chance",
-            (true, true, true) => "wider",
-            (true, false, true) => "narrower",
-            (true, true, false) => "worse",
-            (true, false, false) => "better",
+        match (self.is_clear(), self.worse_by() > 0.0) {
+            (false, _) => "may be chance",
+            (true, true) => "larger",
+            (true, false) => "smaller",
         }
     }
 }
@@ -113,18 +111,18 @@ fn changes(
         let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
         let attribute = row.sensitive.as_str();
         let pair = (row.from_group.as_str(), row.to_group.as_str());
-        let (label, is_harm, more_is_worse) = match (metric, scope) {
+        let (label, is_harm) = match (metric, scope) {
             ("denied_by_group", "direction") => {
-                (voice.switch_label(SwitchSide::Gained, attribute, pair), true, true)
+                (voice.switch_label(SwitchSide::Gained, attribute, pair), true)
             }
             ("favoured_by_group", "direction") => {
-                (voice.switch_label(SwitchSide::Lost, attribute, pair), true, true)
+                (voice.switch_label(SwitchSide::Lost, attribute, pair), true)
             }
-            ("acc", "total") => ("people judged correctly".to_owned(), false, false),
+            ("acc", "total") => (JUDGED_CORRECTLY.to_owned(), false),
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
                 let name = glossary.show(metric).name;
                 let [from, to] = [pair.0, pair.1].map(|group| voice.group(attribute, group));
-                (format!("gap, {name}: {from} and {to}"), true, true)
+                (format!("{name}, {from} and {to}"), true)
             }
             _ => continue,
         };
@@ -153,56 +151,78 @@ fn changes(
             before,
             after,
             interval,
-            more_is_worse,
             is_harm,
         });
     }
     found
 }
 
-/// What opens the section: the switches before and after in each arm, and the harms that widened.
-fn lead(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> RichText {
+/// What opens the section: the switches before and after in each arm, the accuracy, and the harms
+/// that are larger, each with its arms.
+fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<PageBlock> {
     let share = |point: &PlotPoint| value_text(NumberFormat::Share, point.value, point.interval);
-    let mut words = String::new();
+    let mut blocks: Vec<PageBlock> = Vec::new();
     if let [base, others @ ..] = arms {
-        let after: Vec<String> =
-            others.iter().map(|arm| format!("{} ({})", share(&arm.rate), arm.name)).collect();
-        words += &format!(
+        let after = |of: fn(&TradeOffArm) -> &PlotPoint| {
+            let arms = others.iter().map(|arm| format!("{} ({})", share(of(arm)), arm.name));
+            arms.collect::<Vec<_>>().join(", ")
+        };
+        let lead = format!(
             "{rate}: {} before, {} after retraining.",
             share(&base.rate),
-            after.join(", ")
+            after(|arm| &arm.rate)
         );
-        let right: Vec<String> =
-            others.iter().map(|arm| format!("{} ({})", share(&arm.right), arm.name)).collect();
-        words += &format!(
-            " People judged correctly: {} before, {} after.",
+        blocks.push(BriefBlock::Lead(RichText::new().quote(lead)).into());
+        let mut accuracy = format!(
+            "{JUDGED_CORRECTLY}: {} before, {} after.",
             share(&base.right),
-            right.join(", ")
+            after(|arm| &arm.right)
         );
+        for change in changes.iter().filter(|change| !change.is_harm && change.is_clear()) {
+            let by = value_text(NumberFormat::Points, change.after - change.before, change.interval);
+            let ends = change.interval.map_or_else(String::new, |ends| {
+                format!(", {}", ends_text(NumberFormat::Points, ends))
+            });
+            accuracy += &format!(" Clear change: {by} ({}{ends}).", change.arm);
+        }
+        blocks.push(PageBlock::Text(RichText::new().quote(accuracy)));
     }
-    let mut wider: Vec<&ArmRateChange> = changes
+    let mut larger: Vec<&ArmRateChange> = changes
         .iter()
         .filter(|change| change.is_harm && change.is_clear() && change.worse_by() > 0.0)
         .collect();
-    wider.sort_by(|a, b| b.worse_by().total_cmp(&a.worse_by()));
-    if wider.is_empty() {
-        words += " No harm clearly widened.";
-    } else {
-        let named: Vec<String> = wider
-            .iter()
-            .map(|change| {
-                let by = value_text(NumberFormat::Distance, change.worse_by(), change.interval);
-                format!("{} (arm {}) by {by}", change.label, change.arm)
-            })
-            .collect();
-        words += &format!(" Widened: {}.", named.join("; "));
+    larger.sort_by(|a, b| b.worse_by().total_cmp(&a.worse_by()));
+    let mut named: Vec<(&str, Vec<String>)> = Vec::new();
+    for change in &larger {
+        let by = value_text(NumberFormat::Distance, change.worse_by(), change.interval);
+        let by = format!("by {by} ({})", change.arm);
+        match named.iter_mut().find(|(label, _)| *label == change.label) {
+            Some((_, all)) => all.push(by),
+            None => named.push((&change.label, vec![by])),
+        }
     }
-    RichText::new().quote(words)
+    let words = if named.is_empty() {
+        "No harm is clearly larger after retraining.".to_owned()
+    } else {
+        let named: Vec<String> =
+            named.iter().map(|(label, by)| format!("{label}, {}", by.join(", "))).collect();
+        format!("Larger after retraining: {}.", named.join("; "))
+    };
+    let words = RichText::new().quote(words);
+    blocks.push(if blocks.is_empty() {
+        BriefBlock::Lead(words).into()
+    } else {
+        PageBlock::Text(words)
+    });
+    blocks
 }
 
+/// A row for each harm. Accuracy is not among them: it is drawn above, and on its scale nothing
+/// else could be seen.
 fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlock> {
+    let changes: Vec<&ArmRateChange> = changes.iter().filter(|change| change.is_harm).collect();
     let mut arms: Vec<&str> = Vec::new();
-    for change in changes {
+    for change in &changes {
         if !arms.contains(&change.arm.as_str()) {
             arms.push(&change.arm);
         }
@@ -214,10 +234,11 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
         PlotScale::around_zero(changes.iter().flat_map(|change| [change.before, change.after]));
     let mut bodies = vec![PlotBody {
         block: false,
-        lines: vec![PlotLine::Axis(axis(scale, AxisUnit::Points, None))],
+        lines: vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))],
     }];
     for arm in arms {
-        let mut mine: Vec<&ArmRateChange> = changes.iter().filter(|c| c.arm == arm).collect();
+        let mut mine: Vec<&ArmRateChange> =
+            changes.iter().copied().filter(|c| c.arm == arm).collect();
         mine.sort_by(|a, b| {
             b.is_clear().cmp(&a.is_clear()).then(b.worse_by().total_cmp(&a.worse_by()))
         });
@@ -245,8 +266,8 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
         bodies.push(PlotBody { block: false, lines });
     }
     let keys = RichText::new().key(KeyShape::Ring, "before").key(KeyShape::Dot, "after").text(
-        "Points; worse first. Thick: clearly different from zero. With many comparisons a few are \
-         clear by chance.",
+        "Changes are in points; worse first. Thick: the change is clearly different from \
+         zero. With many comparisons a few are clear by chance.",
     );
     let label = "Rates before and after retraining".to_owned();
     vec![PageBlock::Note(keys), BriefBlock::Plots(PlotTable { label, class: "", bodies }).into()]
@@ -299,7 +320,7 @@ pub(super) fn section(
         let title = rate.as_ref().map_or_else(String::new, |(key, _, side)| {
             inputs.voice.switch_heading(*side, &key.attribute, (&key.from, &key.to))
         });
-        blocks.push(BriefBlock::Lead(lead(&arms, &title, &changes)).into());
+        blocks.extend(opening(&arms, &title, &changes));
         let limit = rate.as_ref().and_then(|(key, metric, _)| {
             let judges = |part: &crate::report::brief::limits::LimitPart| {
                 part.metric == *metric
@@ -316,7 +337,7 @@ pub(super) fn section(
         if arms.len() > 1 {
             let caption = RichText::new()
                 .strong(title.clone())
-                .text(" (across) and people who are judged correctly (up).");
+                .text(" (across) and people who are judged correctly (up). Ring: before retraining.");
             let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
             let drawing = trade_off(&format!("{title}, and accuracy, of each arm"), &arms, limit);
             blocks.push(BriefBlock::Wide(caption, drawing).into());

@@ -6,6 +6,7 @@ use crate::report::brief::hero::labels;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};
+use crate::report::draw::plot::SwitchSide;
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count};
@@ -57,11 +58,15 @@ fn still(inputs: &BriefInputs<'_>) -> Vec<RichText> {
         let most = sr.interval.map_or_else(String::new, |(_, hi)| {
             format!(" (at most {})", value_text(NumberFormat::Share, hi, Some((0.0, hi))))
         });
+        let none = if inputs.voice.has_several_others(&key.attribute) {
+            format!("none of {} decisions as another group would be different", count(whole))
+        } else {
+            format!("none of {} would be decided differently", people(inputs.audit, whole))
+        };
         said.push(RichText::new().quote(format!(
-            "{}, {}: none of {} would be decided differently{most}.",
+            "{}, {}: {none}{most}.",
             capital(&inputs.voice.model(&key.model)),
             inputs.voice.set_label(&key.set),
-            people(inputs.audit, whole)
         )));
     }
     said
@@ -77,15 +82,22 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let voice = inputs.voice;
     let mut blocks: Vec<PageBlock> = Vec::new();
     if let Some((key, counts)) = found.first() {
+        let part = |n: i64, whole: i64, side: SwitchSide| {
+            format!(
+                "{} of {} {} {}",
+                count(n),
+                count(whole),
+                voice.switchable(side, &key.attribute, &key.from),
+                voice.would(side)
+            )
+        };
         let lead = format!(
-            "By {}, {}: of {} {} {} would lose it {} and {} would gain it.",
+            "By {} ({}), {} {}, and {}.",
             voice.model(&key.model),
             voice.set_label(&key.set),
-            count(counts.all()),
-            voice.people(&key.attribute, &key.from),
-            count(counts.lose),
+            part(counts.lose, counts.held(), SwitchSide::Lost),
             voice.as_group(&key.attribute, &key.to),
-            count(counts.gain)
+            part(counts.gain, counts.lacked(), SwitchSide::Gained)
         );
         blocks.push(BriefBlock::Lead(RichText::new().quote(lead)).into());
         let panels = found.iter().take(MOSAICS_AT_MOST).map(|(key, counts)| {
@@ -98,8 +110,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         });
         blocks.push(BriefBlock::Panels("mx", panels.collect()).into());
         let note = RichText::from(format!(
-            "Height: people {} (upper band) and others (lower band) as they are. Across: the \
-             decision as the other group. ",
+            "Height: people {} (upper band) and all others (lower band), as they are. Width: their \
+             decision as members of the other group. ",
             voice.holding()
         ));
         let more = found.len().saturating_sub(MOSAICS_AT_MOST);

@@ -108,8 +108,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     };
     let keys = RichText::new().key(KeyShape::Area, "interval").text(
         "Squares: runs that broke their own limit. Dashed: first run of a version. The line across \
-         is today's limit. Runs stand at equal distances in the order in which they were named; \
-         all values are in the table history.",
+         is today's limit. Runs are at equal distances, in the given order; all values are in \
+         the table history.",
     );
     let mut blocks: Vec<PageBlock> = vec![BriefBlock::Lead(RichText::new().quote(lead)).into()];
     if !panels.is_empty() {

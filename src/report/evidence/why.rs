@@ -85,6 +85,12 @@ fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
     }
 }
 
+/// A pattern as it is read: `income above 29.63, occupation = Sales`.
+fn traits(pattern: &str) -> String {
+    let words = short(pattern).replace(" = above ", " above ").replace(" = up to ", " up to ");
+    words.replace(" = (", " in (")
+}
+
 fn rate_text(row: &SwitchPatternRow) -> String {
     let ends = row.lo.zip(row.hi);
     row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
@@ -97,7 +103,7 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     let who = people(inputs, of);
     let Some(row) = block.told.first() else {
         let found = match block.confirmed {
-            0 => "No trait was confirmed that goes with more switches",
+            0 => "No trait was confirmed with more switches",
             _ => {
                 "No confirmed pattern clearly exceeds the shorter patterns that it is derived from"
             }
@@ -118,7 +124,7 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     });
     format!(
         "With {}, {} of {who} {} ({} of {}{ends}){others}.",
-        short(row.pattern.as_str()),
+        traits(row.pattern.as_str()),
         rate_text(row),
         switch(inputs, row),
         count(row.k),
@@ -129,8 +135,8 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
 fn second_sentence(block: &ToldBlock<'_>) -> String {
     let (carried, confirmed) = (block.carried, block.confirmed);
     if carried == 0 {
-        return "No trait stood out on the half of the people that was searched. The numbers shown \
-                are those of the other half."
+        return "No trait stood out on the half of the people that was searched. The numbers are \
+                those of the other half."
             .to_owned();
     }
     let which = if carried == 1 { "1 pattern was" } else { "" };
@@ -142,8 +148,8 @@ fn second_sentence(block: &ToldBlock<'_>) -> String {
         n => format!("{n} were"),
     };
     format!(
-        "{found} found on one half of the people, and {kept} confirmed on the other half, whose \
-         numbers are shown."
+        "{found} found on one half of the people, and {kept} confirmed on the other half. The \
+         numbers are those of the other half."
     )
 }
 
@@ -151,8 +157,8 @@ fn line(inputs: &BriefInputs<'_>, row: &SwitchPatternRow, scale: PlotScale) -> O
     let value = row.rate?;
     let interval = row.lo.zip(row.hi);
     let label = match row.pattern.as_str() {
-        "" => format!("all {} of this half", people(inputs, row)),
-        pattern => short(pattern).into_owned(),
+        "" => format!("all {}, this half", people(inputs, row)),
+        pattern => traits(pattern),
     };
     let point = PlotPoint { value, interval, second: None };
     let text = rate_text(row);
@@ -202,10 +208,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     }
     let mut note = RichText::new().key(KeyShape::Interval, "share who switch, with its interval");
     note = note.text(
-        " All patterns that were tested, on both halves, stand in the table switch_patterns.",
+        " All tested patterns, on both halves, are in the table switch_patterns.",
     );
     if found.len() > BLOCKS_AT_MOST {
-        note = note.text(format!(" So do {} more questions.", found.len() - BLOCKS_AT_MOST));
+        note = note.text(format!(" It also has {} more questions.", found.len() - BLOCKS_AT_MOST));
     }
     page.push(PageBlock::Note(note));
     Some(BriefSection {

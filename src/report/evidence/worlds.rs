@@ -1,6 +1,7 @@
 //! What the people look like whom a set makes: the features that move, for the people as they are,
 //! for their counterparts, and for the real people of the other group.
 
+use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::KeyShape;
@@ -35,7 +36,7 @@ fn lead(inputs: &BriefInputs<'_>, pair: &QualityKey, moved: &[&FeatureQuality]) 
     let farther: Vec<&str> =
         moved.iter().filter(|f| f.is_farther()).map(|f| f.name.as_str()).collect();
     let words = RichText::new().quote(format!(
-        "For {} {} ({}) {}; ",
+        "For {} {} ({}), {}; ",
         voice.people(&pair.attribute, &pair.from),
         voice.as_group(&pair.attribute, &pair.to),
         voice.set_label(&pair.set),
@@ -69,11 +70,11 @@ fn discarded(inputs: &BriefInputs<'_>, pair: &QualityKey) -> RichText {
             // Counts of rows are far below the end of exact whole numbers.
             let (all, out) = (n.round() as i64, (n * share).round() as i64);
             RichText::from(format!(
-                "{} of {} counterparts ({}) do not fit into the other group and are left out of \
+                "{} of {} counterparts ({}) do not fit into the other group and are excluded from \
                  all results. ",
                 count(out),
                 count(all),
-                NumberFormat::Share.value(share).replace('\u{202f}', "\u{a0}")
+                value_text(NumberFormat::Share, share, None)
             ))
         }
         _ => RichText::new(),

@@ -7,9 +7,11 @@ use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
+use crate::report::brief::limits;
 use crate::report::draw::chart;
 use crate::report::export::deciding;
 use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::plots::VerdictBadge;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
@@ -20,66 +22,6 @@ use crate::report::section::graphs;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
-
-/// What the gates of a folder add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FolderVerdict {
-    /// A gate of level fail failed.
-    Fail,
-    /// None failed, but one of level fail is inconclusive.
-    Inconclusive,
-    /// Gates of level fail are fine, but one that only warns did not pass.
-    Warn,
-    /// All gates that were judged passed.
-    Pass,
-    /// There are gates, but none could be judged.
-    NotJudged,
-    /// There is no gate.
-    Done,
-}
-
-impl FolderVerdict {
-    /// The verdict of a folder.
-    pub(crate) fn of(audit: &AuditFolder) -> Self {
-        let gates: Vec<(&str, &str)> =
-            deciding(&audit.gates).map(|g| (g.level.as_str(), g.verdict.as_str())).collect();
-        let any = |level: &str, verdict: &str| gates.contains(&(level, verdict));
-        if gates.is_empty() {
-            FolderVerdict::Done
-        } else if any("fail", "fail") {
-            FolderVerdict::Fail
-        } else if any("fail", "inconclusive") {
-            FolderVerdict::Inconclusive
-        } else if any("warn", "fail") || any("warn", "inconclusive") {
-            FolderVerdict::Warn
-        } else if gates.iter().all(|(_, verdict)| *verdict == "skipped") {
-            FolderVerdict::NotJudged
-        } else {
-            FolderVerdict::Pass
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            FolderVerdict::Fail => "fail",
-            FolderVerdict::Inconclusive => "inconclusive",
-            FolderVerdict::Warn => "warn",
-            FolderVerdict::Pass => "pass",
-            FolderVerdict::NotJudged | FolderVerdict::Done => "done",
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            FolderVerdict::Fail => "Fail",
-            FolderVerdict::Inconclusive => "Inconclusive",
-            FolderVerdict::Warn => "Warn",
-            FolderVerdict::Pass => "Pass",
-            FolderVerdict::NotJudged => "No gate was judged",
-            FolderVerdict::Done => "There is no gate",
-        }
-    }
-}
 
 /// Who lacks labels more often than others: no reader may miss it.
 fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
@@ -96,13 +38,21 @@ fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> PageSection {
-    let verdict = FolderVerdict::of(audit);
+    // The verdict of the brief, in its words: a page that says otherwise would be doubted.
+    let limits = limits::all(audit);
+    let verdict = limits::page_badge(&limits);
+    let class = match verdict {
+        VerdictBadge::Fail => "fail",
+        VerdictBadge::Pass => "pass",
+        VerdictBadge::CannotTell => "inconclusive",
+        _ => "done",
+    };
     let mut blocks: Vec<PageBlock> = selective_labels(audit).collect();
     blocks.push(PageBlock::Verdict {
-        class: verdict.class(),
-        drawing: chart::verdict(verdict.class(), verdict.class()),
+        class,
+        drawing: chart::verdict(class, class),
         word: verdict.word(),
-        sentence: sentence(audit, verdict),
+        sentence: limits::tally(&limits).into(),
     });
     blocks.extend(gates(audit, glossary));
     blocks.extend(harm_in_words(audit));
@@ -118,44 +68,6 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
     blocks.push(PageBlock::Facts(facts(audit)));
     blocks.extend(other_directions(audit, glossary));
     PageSection { id: "verdict", title: "Verdict", blocks }
-}
-
-fn sentence(audit: &AuditFolder, verdict: FolderVerdict) -> RichText {
-    let n = |word: &str, level: &str| {
-        deciding(&audit.gates)
-            .filter(|g| {
-                g.verdict.as_str() == word && (level.is_empty() || g.level.as_str() == level)
-            })
-            .count()
-    };
-    let all = deciding(&audit.gates).count();
-    match verdict {
-        FolderVerdict::Done => "The job sets no limits, so the page only reports.".into(),
-        FolderVerdict::NotJudged => format!(
-            "None of the {} gates could be judged; the reasons are below.",
-            gates_in_words(all)
-        )
-        .into(),
-        _ => {
-            let mut parts = Vec::new();
-            for (count, words) in [
-                (n("fail", "fail"), "failed"),
-                (n("inconclusive", "fail"), "inconclusive"),
-                (n("pass", ""), "passed"),
-                (n("skipped", ""), "not judged"),
-                (n("fail", "warn") + n("inconclusive", "warn"), "not passed, warning only"),
-            ] {
-                if count > 0 {
-                    parts.push(format!("{count} {words}"));
-                }
-            }
-            format!("Of {}: {}.", gates_in_words(all), parts.join("; ")).into()
-        }
-    }
-}
-
-fn gates_in_words(n: usize) -> String {
-    if n == 1 { "1 gate".to_owned() } else { format!("{n} gates") }
 }
 
 /// Models whose scores of counterfactuals may come from another version.
@@ -459,10 +371,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         "estimate" => vec!["the estimate decides".into()],
         other => vec![RichText::from(other.replace('_', " "))],
     };
-    let class = match (gate.verdict.as_str(), gate.level.as_str()) {
-        ("fail" | "inconclusive", "warn") => "warn",
-        (verdict, _) => verdict,
-    };
+    let class = gate.verdict.as_str();
     let mut answer = PageCell {
         main: RichText::new()
             .drawing(chart::verdict(class, &format!("mark {class}")))

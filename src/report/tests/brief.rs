@@ -130,7 +130,7 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     );
     assert_eq!(html.matches("class=\"grp\"").count(), 2, "the hero chart has two groups");
     assert!(section(&html, "sign").contains("Approved by"));
-    assert!(section(&html, "not").contains("They take the model as given."));
+    assert!(section(&html, "not").contains("not with a model trained again."));
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_case_says_what_changed_and_what_was_decided() {
     });
     let html = pages("cases", folder.path());
     let text = section(&html, "cases");
-    assert!(text.contains("One person who switches by the gbm model, entry only"), "{text}");
+    assert!(text.contains("One person who switches by the gbm model (entry only)"), "{text}");
     for said in [
         "Case 1 Male as Female",
         "favourable decision \u{2192} \u{25bc} unfavourable decision",
