@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;
@@ -226,18 +227,11 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         ..
     } = found;
     let (key, unit, n) = (*key, *unit, *n);
-    let factual = || {
-        let counts = FactualCounts::new(n);
-        match (asked.weighted, has_person) {
-            (true, _) => counts.with_weights(asked.seed),
-            (false, true) => counts.with_persons(asked.seed),
-            (false, false) => counts.with_pairing(asked.seed),
-        }
-    };
+    let counted_by = CountingUnit::of(asked.weighted, *has_person, true);
     let part =
         parts.entry((model.clone(), attribute.clone())).or_insert_with(|| AttributeOutcomes {
             person_keys: PersonKeys::default(),
-            factual: factual(),
+            factual: FactualCounts::new(n).counted_by(counted_by, asked.seed),
             digests: vec![OutcomeDigest::default(); n],
             sets: BTreeMap::new(),
         });
@@ -248,12 +242,7 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {
-        let counts = CounterfactualCounts::new(n);
-        let counts = match (asked.weighted, has_person) {
-            (true, _) => counts.with_weights(asked.seed),
-            (false, true) => counts.with_persons(asked.seed),
-            (false, false) => counts.with_pairing(asked.seed),
-        };
+        let counts = CounterfactualCounts::new(n).counted_by(counted_by, asked.seed);
         let one_by_one = asked.people <= MAX_SINGLE_PEOPLE && asked.scores.contains(&found.place);
         let scores = if one_by_one {
             SetScores::People(ScorePairs::new(&counts))

@@ -1,4 +1,4 @@
-//! The `keep` filters of a job, evaluated slice by slice: conditions as polars expressions, SQL as
+//! The `keep` filters of a job, evaluated slice by slice: conditions by polars, SQL as
 //! [`crate::data::sql`] computes it.
 //!
 //! Words are compared once the column's type is known: as numbers with a numeric column, as text
@@ -6,8 +6,7 @@
 //! named columns are copied into polars.
 
 use polars::prelude::{
-    BooleanChunked, Column, DataFrame, Expr, IntoColumn, IntoLazy, IntoSeries, NamedFrom,
-    PolarsResult, Series, col, lit,
+    BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, IntoSeries, NamedFrom, PolarsResult, Series, is_in,
 };
 
 use crate::data::prepare::params::{KeepCondition, KeepStep};
@@ -28,8 +27,8 @@ pub(crate) struct KeepFilter {
 
 /// What rows must hold.
 enum KeepTest {
-    /// Conditions on single columns.
-    Conditions(Expr),
+    /// Conditions on single columns, in the order of `columns`.
+    Conditions(Vec<ColumnTest>),
     /// An expression that gives truth values.
     Expression(SqlProgram),
 }
@@ -46,13 +45,13 @@ impl KeepFilter {
             .map(|(column, condition)| format!("{column}: {condition}"))
             .collect::<Vec<_>>()
             .join(", ");
-        let (mut columns, mut test) = (Vec::new(), lit(true));
+        let (mut columns, mut tests) = (Vec::new(), Vec::new());
         for (name, condition) in entry {
             let position = view.position(name.as_str())?;
             columns.push(position);
-            test = test.and(expression(condition, name, &view.columns()[position], position)?);
+            tests.push(ColumnTest::new(condition, name, &view.columns()[position])?);
         }
-        Ok(KeepFilter { what, columns, test: KeepTest::Conditions(test) })
+        Ok(KeepFilter { what, columns, test: KeepTest::Conditions(tests) })
     }
 
     fn of_expression(sql: &str, view: &SourceView<'_>) -> Result<Self> {
@@ -76,8 +75,8 @@ impl KeepFilter {
 
     /// For each row of the slice whether it passes the filter.
     pub(crate) fn passes(&self, view: &SourceView<'_>, slice: &SourceSlice) -> Result<Vec<bool>> {
-        let test = match &self.test {
-            KeepTest::Conditions(test) => test,
+        let tests = match &self.test {
+            KeepTest::Conditions(tests) => tests,
             KeepTest::Expression(program) => {
                 return Ok(match view.computed(program, &self.columns, slice)?.0 {
                     SqlColumn::Bool(kept) => kept.iter().map(|kept| *kept == Some(true)).collect(),
@@ -85,102 +84,138 @@ impl KeepFilter {
                 });
             }
         };
-        let run = || -> PolarsResult<BooleanChunked> {
-            let columns = self.columns.iter().map(|&i| series(&slice.columns[i], i)).collect();
-            let frame = DataFrame::new(slice.rows, columns)?
-                .lazy()
-                .select([test.clone().alias("kept")])
-                .collect()?;
-            Ok(frame.column("kept")?.bool()?.clone())
-        };
-        let kept = run().map_err(|e| {
-            Fault::new(
-                "filter-failed",
-                format!("the filter `{}` cannot be applied: {e}", self.what),
-            )
-            .hint("see whether it fits the values of its column, which `cfaudit data` shows")
-        })?;
-        // Without columns polars gives one row for a constant; an entry without conditions keeps
-        // all rows.
-        if self.columns.is_empty() {
-            return Ok(vec![true; slice.rows]);
+        let mut passes = vec![true; slice.rows];
+        for (&column, test) in self.columns.iter().zip(tests) {
+            let kept = test.holds(&series(&slice.columns[column])).map_err(|e| {
+                Fault::new(
+                    "filter-failed",
+                    format!("the filter `{}` cannot be applied: {e}", self.what),
+                )
+                .hint("see whether it fits the values of its column, which `cfaudit data` shows")
+            })?;
+            // A comparison with a missing value is neither true nor false.
+            passes.iter_mut().zip(kept.iter()).for_each(|(row, kept)| *row &= kept == Some(true));
         }
-        Ok(kept.iter().map(|k| k == Some(true)).collect())
+        Ok(passes)
     }
 }
 
-fn column_name(position: usize) -> String {
-    format!("c{position}")
+/// A condition of a job, compiled for the type of its column.
+enum ColumnTest {
+    /// The value is one of these, or it is none of them.
+    Member { list: Series, among: bool },
+    /// Every comparison with its limit holds.
+    Limits(Vec<(Comparison, f64)>),
+    /// Whether there is a value.
+    Present(bool),
 }
 
-fn series(values: &SourceValues, position: usize) -> Column {
-    let name = column_name(position);
-    let series = match values {
-        SourceValues::Int(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<i64>>>()),
-        SourceValues::Float(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<f64>>>()),
-        SourceValues::Text(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
-        SourceValues::Named(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
+/// How a number compares with a limit.
+#[derive(Debug, Clone, Copy)]
+enum Comparison {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+}
+
+impl ColumnTest {
+    fn new(condition: &KeepCondition, name: &ColumnName, column: &SourceColumn) -> Result<Self> {
+        let limits = |limits: &[(Comparison, Finite)]| {
+            let numbers = limits.iter().map(|&(how, limit)| (how, limit.get())).collect();
+            if column.class.is_number() {
+                return Ok(ColumnTest::Limits(numbers));
+            }
+            let what = format!(
+                "`keep` compares column `{name}` with the number `{}`, but it holds {}",
+                limits[0].1.get(),
+                column.class.name()
+            );
+            Err(Fault::new("not-numeric", what)
+                .in_column(name.as_str())
+                .hint("use `in`, `not_in`, `present` or `missing`")
+                .into())
+        };
+        let member = |words: &[Word], among| -> Result<ColumnTest> {
+            Ok(ColumnTest::Member { list: members(words, column)?, among })
+        };
+        match condition {
+            KeepCondition::In(words) => member(words, true),
+            KeepCondition::NotIn(words) => member(words, false),
+            KeepCondition::AtLeast(limit) => limits(&[(Comparison::AtLeast, *limit)]),
+            KeepCondition::AtMost(limit) => limits(&[(Comparison::AtMost, *limit)]),
+            KeepCondition::Above(limit) => limits(&[(Comparison::Above, *limit)]),
+            KeepCondition::Below(limit) => limits(&[(Comparison::Below, *limit)]),
+            KeepCondition::Between([lo, hi]) => {
+                limits(&[(Comparison::AtLeast, *lo), (Comparison::AtMost, *hi)])
+            }
+            KeepCondition::Present {} => Ok(ColumnTest::Present(true)),
+            KeepCondition::Missing {} => Ok(ColumnTest::Present(false)),
+        }
+    }
+
+    /// For each value whether the condition holds; null where the value is missing, except for
+    /// [`ColumnTest::Present`].
+    fn holds(&self, values: &Series) -> PolarsResult<BooleanChunked> {
+        match self {
+            ColumnTest::Member { list, among } => {
+                let found = is_in(values, list, false)?;
+                Ok(if *among { found } else { !found })
+            }
+            ColumnTest::Limits(limits) => {
+                let numbers = values.cast(&DataType::Float64)?;
+                let numbers = numbers.f64()?;
+                let mut holds = BooleanChunked::full("".into(), true, values.len());
+                for &(how, limit) in limits {
+                    holds = holds
+                        & match how {
+                            Comparison::AtLeast => numbers.gt_eq(limit),
+                            Comparison::AtMost => numbers.lt_eq(limit),
+                            Comparison::Above => numbers.gt(limit),
+                            Comparison::Below => numbers.lt(limit),
+                        };
+                }
+                Ok(holds)
+            }
+            ColumnTest::Present(true) => Ok(values.is_not_null()),
+            ColumnTest::Present(false) => Ok(values.is_null()),
+        }
+    }
+}
+
+/// The words of a list as values of the column, in a list of its own type.
+fn members(words: &[Word], column: &SourceColumn) -> Result<Series> {
+    let words = words.iter().map(|word| column.word("keep", word.as_str()));
+    let words = words.collect::<Result<Vec<_>>>()?;
+    let name = "w".into();
+    let values = match column.class {
+        // A word that is not an integer matches no value of an integer column.
+        ValueClass::Int => {
+            Series::new(name, words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>())
+        }
+        ValueClass::Float => {
+            Series::new(name, words.iter().filter_map(|w| w.parse::<f64>().ok()).collect::<Vec<_>>())
+        }
+        ValueClass::Bool | ValueClass::Text | ValueClass::Empty => Series::new(name, words),
+    };
+    let list = values.implode().map_err(|e| {
+        Fault::new("filter-failed", format!("the words of a `keep` filter make no list: {e}"))
+            .hint("report this together with the job")
+    })?;
+    Ok(list.into_series())
+}
+
+fn series(values: &SourceValues) -> Series {
+    let name = "v".into();
+    match values {
+        SourceValues::Int(a) => Series::new(name, a.iter().collect::<Vec<Option<i64>>>()),
+        SourceValues::Float(a) => Series::new(name, a.iter().collect::<Vec<Option<f64>>>()),
+        SourceValues::Text(a) => Series::new(name, a.iter().collect::<Vec<Option<&str>>>()),
+        SourceValues::Named(a) => Series::new(name, a.iter().collect::<Vec<Option<&str>>>()),
         SourceValues::Bool(a) => Series::new(
-            name.into(),
+            name,
             a.iter().map(|v| v.map(|v| if v { "true" } else { "false" })).collect::<Vec<_>>(),
         ),
-        SourceValues::Empty(n) => Series::new(name.into(), vec![None::<&str>; *n]),
-    };
-    series.into_column()
-}
-
-fn expression(
-    condition: &KeepCondition,
-    name: &ColumnName,
-    column: &SourceColumn,
-    position: usize,
-) -> Result<Expr> {
-    let class = column.class;
-    let value = col(column_name(position));
-    let number = |limit: Finite| -> Result<Expr> {
-        if class.is_number() {
-            return Ok(lit(limit.get()));
-        }
-        let what = format!(
-            "`keep` compares column `{name}` with the number `{}`, but it holds {}",
-            limit.get(),
-            class.name()
-        );
-        Err(Fault::new("not-numeric", what)
-            .in_column(name.as_str())
-            .hint("use `in`, `not_in`, `present` or `missing`")
-            .into())
-    };
-    let member = |words: &[Word]| -> Result<Expr> {
-        let words =
-            words.iter().map(|w| column.word("keep", w.as_str())).collect::<Result<Vec<_>>>()?;
-        let list = match class {
-            // A word that is not an integer matches no value of an integer column.
-            ValueClass::Int => Series::new(
-                "w".into(),
-                words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>(),
-            ),
-            ValueClass::Float => Series::new(
-                "w".into(),
-                words.iter().filter_map(|w| w.parse::<f64>().ok()).collect::<Vec<_>>(),
-            ),
-            ValueClass::Bool | ValueClass::Text | ValueClass::Empty => {
-                Series::new("w".into(), words)
-            }
-        };
-        Ok(value.clone().is_in(lit(list.into_series()).implode(true), false))
-    };
-    Ok(match condition {
-        KeepCondition::In(words) => member(words)?,
-        KeepCondition::NotIn(words) => member(words)?.not(),
-        KeepCondition::AtLeast(limit) => value.clone().gt_eq(number(*limit)?),
-        KeepCondition::AtMost(limit) => value.clone().lt_eq(number(*limit)?),
-        KeepCondition::Above(limit) => value.clone().gt(number(*limit)?),
-        KeepCondition::Below(limit) => value.clone().lt(number(*limit)?),
-        KeepCondition::Between([lo, hi]) => {
-            value.clone().gt_eq(number(*lo)?).and(value.clone().lt_eq(number(*hi)?))
-        }
-        KeepCondition::Present {} => value.clone().is_not_null(),
-        KeepCondition::Missing {} => value.clone().is_null(),
-    })
+        SourceValues::Empty(n) => Series::new(name, vec![None::<&str>; *n]),
+    }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::shift_pass::ShiftPass;
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
@@ -126,6 +127,17 @@ impl FactualCounts {
             paired: None,
             persons: None,
             strata: None,
+        }
+    }
+
+    /// The same, counted by this unit too; the seed cuts people into blocks.
+    #[must_use]
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+        match unit {
+            CountingUnit::Row => self,
+            CountingUnit::PairedRow => self.with_pairing(seed),
+            CountingUnit::Person => self.with_persons(seed),
+            CountingUnit::Weight => self.with_weights(seed),
         }
     }
 
@@ -360,6 +372,17 @@ impl CounterfactualCounts {
             weighed: None,
             paired: None,
             persons: None,
+        }
+    }
+
+    /// The same, counted by this unit too; the seed cuts people into blocks.
+    #[must_use]
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+        match unit {
+            CountingUnit::Row => self,
+            CountingUnit::PairedRow => self.with_pairing(seed),
+            CountingUnit::Person => self.with_persons(seed),
+            CountingUnit::Weight => self.with_weights(seed),
         }
     }
 

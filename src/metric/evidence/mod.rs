@@ -3,6 +3,7 @@
 pub(crate) mod block_bootstrap;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
+pub(crate) mod counting_unit;
 pub(crate) mod counts;
 pub(crate) mod flip_test;
 pub(crate) mod jensen_shannon;

@@ -14,7 +14,8 @@ use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::block_bootstrap::MAX_TOTAL_WEIGHT;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
+use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
@@ -105,13 +106,8 @@ impl<'a> RowCounting<'a> {
     /// Nobody counted yet.
     pub(crate) fn empty(&self) -> FactualCounts {
         let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
-        let none = FactualCounts::new(n_groups);
-        let none = match self.layout.weight {
-            Some(_) => none.with_weights(seed),
-            None if self.layout.person.is_some() => none.with_persons(seed),
-            None if self.blocks.paired => none.with_pairing(seed),
-            None => none,
-        };
+        let unit = counting_unit(self.layout, self.blocks.paired);
+        let none = FactualCounts::new(n_groups).counted_by(unit, seed);
         match self.strata {
             None => none,
             Some((_, true)) => none.with_strata(Strata::of_groups(n_groups)),
@@ -258,14 +254,9 @@ pub(crate) struct CountInputs<'a> {
     pub scores_cf: &'a ScoreReader,
 }
 
-/// Nobody counted yet.
-pub(crate) fn empty_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
-    let none = CounterfactualCounts::new(n_groups);
-    match &layout.weight {
-        Some(_) => none.with_weights(seed),
-        None if layout.person.is_some() => none.with_persons(seed),
-        None => none,
-    }
+/// What counts as one observation of these rows. `paired`: whether models are compared.
+pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
+    CountingUnit::of(layout.weight.is_some(), layout.person.is_some(), paired)
 }
 
 /// One row group with everything that belongs to it.

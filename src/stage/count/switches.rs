@@ -27,7 +27,7 @@ use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
 use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, empty_counts,
+    BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
 use crate::stage::row_context::RowContext;
@@ -196,12 +196,8 @@ impl SwitchPass<'_> {
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let layout = self.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        let none = empty_counts(layout, n_groups, self.blocks.seed);
-        let apart = layout.weight.is_none() && layout.person.is_none();
-        match number == 0 && self.blocks.paired && apart {
-            true => none.with_pairing(self.blocks.seed),
-            false => none,
-        }
+        let unit = counting_unit(layout, number == 0 && self.blocks.paired);
+        CounterfactualCounts::new(n_groups).counted_by(unit, self.blocks.seed)
     }
 
     /// Adds the rows of a row group before the position `end`.
@@ -482,7 +478,7 @@ impl ClassSwitchPass<'_> {
     fn nobody(&self) -> CounterfactualCounts {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        empty_counts(layout, n_groups, self.seed)
+        CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout, false), self.seed)
     }
 
     fn empty(&self) -> ClassPart {

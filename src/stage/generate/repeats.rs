@@ -34,7 +34,7 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::stage::count::evidence::{ScoredGroup, empty_counts, ranks};
+use crate::stage::count::evidence::{ScoredGroup, counting_unit, ranks};
 use crate::stage::generate::basis::{LearningReference, ReferenceDraw, ReferenceEdit, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
 use crate::stage::generate::rows::{
@@ -378,7 +378,8 @@ impl RepeatInputs<'_> {
             })
         };
         let attribute = &layout.attributes[self.position];
-        let empty = || empty_counts(layout, n_groups, self.seed);
+        let unit = counting_unit(layout, false);
+        let empty = || CounterfactualCounts::new(n_groups).counted_by(unit, self.seed);
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
             let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
