@@ -68,7 +68,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
         assert_eq!(n, switched.min(ASKED), "{set}");
     }
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Case 1") && page.contains("drawn by the seed of the run"));
+    assert!(page.contains("Case 1") && page.contains("drawn at random with the seed of the run"));
     assert!(page.contains("because the job asks for them by <code>report.cases</code>"));
     // Nobody chooses them: not the threads, and not the cut of the rows.
     let first = work.results();

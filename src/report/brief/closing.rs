@@ -20,7 +20,10 @@ pub(crate) fn not_shown(
     let mut say = |text: String| said.push(text.into());
     let has = |strategy: &str| m.counterfactuals.iter().any(|set| set.strategy == strategy);
     if has("naive") {
-        let attribute = m.attributes.first().map_or_else(String::new, |a| voice.attribute(&a.name));
+        let attribute = match m.attributes.as_slice() {
+            [only] => voice.attribute(&only.name),
+            _ => "the attribute".to_owned(),
+        };
         say(format!(
             "The test that changes one entry shows direct use of {attribute}, not effects through \
              other columns."

@@ -117,10 +117,18 @@ fn notes(
     }
     let mut words = RichText::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
+        let of_others = |result: &&HarmResult| {
+            result.key.set == *set && result.key.attribute.as_str() != *attribute
+        };
+        let note = if voice.is_of_the_entry(set) && shown.iter().any(of_others) {
+            "only the entry for the attribute changes".to_owned()
+        } else {
+            voice.set_note(set, attribute)
+        };
         words = words
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
-            .quote(format!(": {}.", voice.set_note(set, attribute)));
+            .quote(format!(": {note}."));
     }
     words = words.text(" Sorted by the number of people harmed.");
     let level = audit.manifest.level.map_or_else(String::new, |level| {
