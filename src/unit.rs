@@ -94,6 +94,8 @@ worded_enum! {
         Kept = "kept",
         /// Which rows a file of scores answers.
         Request = "request",
+        /// Evidence of a model that is trained again.
+        Retrained = "retrained",
         /// A fitted threshold.
         Threshold = "threshold",
         /// Scores of rows, or of the counterfactuals of a set.
@@ -158,6 +160,7 @@ impl UnitKind {
             | UnitKind::ToScore => StageKind::Score,
             UnitKind::Placebo
             | UnitKind::Doubt
+            | UnitKind::Retrained
             | UnitKind::Count
             | UnitKind::Flips
             | UnitKind::Outcomes

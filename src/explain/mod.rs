@@ -198,7 +198,11 @@ const BLOCKS: &[(&str, &str)] = &[
          interval `lo` to `hi` is about another doubt, and neither includes the other\n\
          against a baseline the interval of a change includes both, where both runs ask for it\n\
          only sets that are fitted (greedy, plausible, transport), scored by models that are \
-         trained in the run or are files of LightGBM or ONNX",
+         trained in the run or are files of LightGBM or ONNX\n\
+         key of a model that the run trains, `doubt: {training: 5, resample: true}`: it is trained \
+         again with other seeds, with `resample` on training rows drawn again, and asked in the \
+         place of the audited one; `training_lo` to `training_hi` is the range of the values, also \
+         of those without counterfactuals",
     ),
     (
         "cases",
@@ -316,8 +320,9 @@ const WORDS: &[(&str, &str)] = &[
         "decide_by",
         "what decides a gate: `interval` (the whole interval must keep or break the limit; \
          otherwise the gate is inconclusive), `worlds` (the interval over causal graphs and refits \
-         of their coefficients), `fit` (the range over fits of a set with `doubt`), `all` (each of \
-         these that the set has) or `estimate` (only the value)",
+         of their coefficients), `fit` (the range over fits of a set with `doubt`), `training` \
+         (the range over trainings of a model with `doubt`), `all` (each of these that the value \
+         has) or `estimate` (only the value)",
     ),
     (
         "on_inconclusive",
@@ -523,8 +528,8 @@ const GATE: &str = "one question about one metric, or about harm to a group (`ha
     of it is above, else inconclusive\n\
     at_least L mirrors it; decide_by estimate uses only the value\n\
     decide_by worlds uses the interval over causal graphs and refits of their coefficients \
-    instead, decide_by fit the range over fits of a set with `doubt`, decide_by all each of these \
-    that the set has; metrics of graphs, such as h_ga, need no model and have no interval\n\
+    instead, decide_by fit the range over fits of a set with `doubt`, decide_by training that \
+    over trainings of a model with `doubt`, decide_by all each of these that the value has; metrics of graphs, such as h_ga, need no model and have no interval\n\
     fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a \
     pass\n\
     level warn is only shown; with level fail, a fail (and, with on_inconclusive: fail, an \

@@ -17,6 +17,8 @@ pub enum GateDecideBy {
     /// The same with the range over fits of a set on rows drawn again (`doubt` of the set); what
     /// other people would give does not take part in it.
     Fit,
+    /// The same with the range over trainings of the model (`doubt` of the model).
+    Training,
     /// Every doubt that the set has, each by its own interval: pass where all of all of them keeps
     /// the limit, fail where all of all of them breaks it, else inconclusive.
     All,

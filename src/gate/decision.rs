@@ -96,7 +96,9 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
         (_, _, Some((lo, hi))) => {
             let (interval, caution) = match question.decide_by {
                 GateDecideBy::Worlds => over_graphs(question, &seen),
-                GateDecideBy::Fit | GateDecideBy::All => over_doubts(question, &seen),
+                GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All => {
+                    over_doubts(question, &seen)
+                }
                 _ => ("interval".to_owned(), String::new()),
             };
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
@@ -138,13 +140,12 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
     }
 }
 
-/// The range over fits, or over every doubt, and what a reader must know of it: that it depends on
+/// The range over fits or trainings, or over every doubt, and what a reader must know of it: that it depends on
 /// few repeats.
 fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
-    let few_fits = seen.fits.filter(|fits| *fits < MIN_REPEATS_FOR_TAILS as i64);
-    let mut caution = few_fits.map_or_else(String::new, |fits| {
+    let mut caution = seen.repeats.map_or_else(String::new, |(n, what)| {
         format!(
-            "; it is based on {fits} fits, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
+            "; it is based on {n} {what}, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
              change its ends"
         )
     });

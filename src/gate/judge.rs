@@ -14,6 +14,7 @@ use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateStatus, GateSubject, GateTables,
 };
+use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
@@ -362,12 +363,26 @@ impl DoubtInterval {
         }
     }
 
+    fn of_trainings(row: &MetricRow) -> Self {
+        let why_none = match row.training_repeats {
+            None => "the value was not measured for other trainings of the model",
+            Some(_) => "fewer than 95 % of the trainings give a value",
+        };
+        DoubtInterval {
+            ends: row.training_lo.zip(row.training_hi),
+            level: None,
+            over: format!("{} trainings", row.training_repeats.unwrap_or(0)),
+            why_none: why_none.to_owned(),
+        }
+    }
+
     /// From the lowest to the highest end of each doubt that the set has, so that a limit outside
     /// is kept by all of them, or broken by all.
     fn of_all(question: &GateQuestion, row: &MetricRow) -> Self {
         let mut all = vec![DoubtInterval::of_people(row)];
         all.extend(row.n_worlds.map(|_| DoubtInterval::of_graphs(question, row)));
         all.extend(row.fit_repeats.map(|_| DoubtInterval::of_fits(row)));
+        all.extend(row.training_repeats.map(|_| DoubtInterval::of_trainings(row)));
         let over: Vec<&str> = all.iter().map(|doubt| doubt.over.as_str()).collect();
         let over = match over.split_last() {
             Some((last, [])) => (*last).to_owned(),
@@ -391,9 +406,13 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         GateDecideBy::Interval | GateDecideBy::Estimate => DoubtInterval::of_people(row),
         GateDecideBy::Worlds => DoubtInterval::of_graphs(question, row),
         GateDecideBy::Fit => DoubtInterval::of_fits(row),
+        GateDecideBy::Training => DoubtInterval::of_trainings(row),
         GateDecideBy::All => DoubtInterval::of_all(question, row),
     };
-    let is_of_fits = matches!(question.decide_by, GateDecideBy::Fit | GateDecideBy::All);
+    let by_all = question.decide_by == GateDecideBy::All;
+    let fits = row.fit_repeats.filter(|_| by_all || question.decide_by == GateDecideBy::Fit);
+    let trainings =
+        row.training_repeats.filter(|_| by_all || question.decide_by == GateDecideBy::Training);
     let seen = GateObservation {
         metric: row.metric.to_string(),
         sensitive: row.sensitive.to_string(),
@@ -415,7 +434,9 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         undefined: row.undefined.to_string(),
         why_no_interval: doubt.why_none,
         over: doubt.over,
-        fits: row.fit_repeats.filter(|_| is_of_fits),
+        repeats: [(fits, "fits"), (trainings, "trainings")]
+            .into_iter()
+            .find_map(|(n, what)| Some((n.filter(|n| *n < MIN_REPEATS_FOR_TAILS as i64)?, what))),
         ..GateObservation::default()
     };
     in_question_order(question, (&row.from_group, &row.scope), seen)
@@ -617,6 +638,7 @@ fn row(
         GateDecideBy::Interval => "interval",
         GateDecideBy::Worlds => "worlds",
         GateDecideBy::Fit => "fit",
+        GateDecideBy::Training => "training",
         GateDecideBy::All => "all",
         GateDecideBy::Estimate => "estimate",
     };

@@ -3,7 +3,8 @@
 //! With `decide_by: interval` (or `worlds`, where the interval is the one over causal graphs and
 //! refits of their coefficients) and `at_most L`: *pass* where the whole interval is at or below L,
 //! *fail* where all of it is above, else *inconclusive*; mirrored for `at_least`. With
-//! `decide_by: estimate` only the value decides; with `fit` the range over fits, with `all` every
+//! `decide_by: estimate` only the value decides; with `fit` the range over fits, with
+//! `training` that over trainings, with `all` every
 //! doubt that the set has. Fewer cases than `min_cases` below a rate, an
 //! undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance
 //! that depends on a small group or on a small denominator, as the table of metrics flags it. With

@@ -258,8 +258,9 @@ pub(crate) struct GateObservation {
     pub(crate) why_no_interval: String,
     /// What the interval is over, where it is not over people; empty otherwise.
     pub(crate) over: String,
-    /// Repeats of the fit, where the interval is over these.
-    pub(crate) fits: Option<i64>,
+    /// Repeats of the fit or of the training, where the interval is over so few that it ends with
+    /// the smallest and the largest value; and what they are.
+    pub(crate) repeats: Option<(i64, &'static str)>,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,

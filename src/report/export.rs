@@ -101,6 +101,7 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
             let across = match row.rule.rsplit(' ').next() {
                 Some("worlds") => "graphs and refits ",
                 Some("fit") => "fits ",
+                Some("training") => "trainings ",
                 Some("all") => "all doubts ",
                 _ => "",
             };

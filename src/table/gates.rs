@@ -92,8 +92,8 @@ table! {
         detectable: Option<f64>,
         /// how the numbers were found (exact, normal or interval, which is approximate) or why
         /// there are none: decided, on_the_limit, more_than_cap (10^9), boundary (a ratio of 0),
-        /// undefined, no_interval, by_estimate, by_worlds, by_fit (fits take part, too), by_all,
-        /// skipped, other_reason (more people would not help); null = version 3 or older
+        /// undefined, no_interval, by_estimate, by_worlds, by_fit (fits take part, too),
+        /// by_training, by_all, skipped, other_reason (more people would not help); null = version 3 or older
         [since 4]
         needed_how: Option<SharedText>,
     }

@@ -8,6 +8,9 @@ use crate::table::row_macro::{SharedText, table};
 table! {
     /// `metrics`: one row per key and metric.
     ///
+    /// Version 10 added `training_lo` to `training_repeats`. In a file of version 9 no model was
+    /// trained again.
+    ///
     /// Version 9 added `fit_lo` to `fit_repeats`. In a file of version 8 no set was fitted again.
     ///
     /// Version 7 added `world_level` and `between_lo` to `mixed_var`. In a file of version 6
@@ -32,7 +35,7 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    pub struct MetricRow in "metrics", version 9, key 10,
+    pub struct MetricRow in "metrics", version 10, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         [meaning ARM]
         arm: SharedText,
@@ -175,6 +178,21 @@ table! {
         /// repeats in which the metric has a value; null = no `doubt` in the set
         [since 9]
         fit_repeats: Option<i64>,
+        /// lower end of the values that other trainings of the model give (`doubt` of the model):
+        /// quantile at the level of `metrics.interval`, below 40 repeats the smallest; null = not
+        /// asked for, no value, or fewer than 95 % of the repeats give one
+        [since 10]
+        training_lo: Option<f64>,
+        /// upper end of these values: quantile or largest; null as training_lo
+        [since 10]
+        training_hi: Option<f64>,
+        /// variance of these values, divisor training_repeats - 1; null as training_lo
+        [since 10]
+        training_var: Option<f64>,
+        /// repeats in which the metric has a value; null = no `doubt` in the model, or not measured
+        /// (slices, arms, graph-uncertain sets, the flip test)
+        [since 10]
+        training_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
         /// small_group, small_denominator, sampled, selective_labels, attribute_follows (in graphs

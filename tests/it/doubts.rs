@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use cfaudit::num::seed::{h, named_seed};
+use cfaudit::num::seed::{RandomStream, h, named_seed};
 
-use crate::frame::read_frame;
+use crate::frame::{TableRecord, read_frame};
 use crate::work::{Work, assert_same, column, results};
 
 /// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
@@ -121,6 +121,66 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
         }
         assert!(n > 60 && moved > 20, "{set}: {n} {moved}");
     }
+}
+
+/// Another training is that of the same job with the seed of the repeat; without counterfactuals,
+/// too.
+#[test]
+fn a_training_is_that_of_its_seed() {
+    let work = Work::new();
+    let mut rows = people(&(0..500).collect::<Vec<_>>());
+    let part = |i: i64| Some(if i % 5 < 3 { "train" } else { "audit" });
+    rows.push(("part", column((0..500).map(part).collect::<StringArray>())));
+    work.parquet("people.parquet", rows);
+    let job = |seed: u64, doubt: &str| {
+        format!(
+            "cfaudit: 1\nname: trainings\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
+             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
+             [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
+             split: {{column: part, train: [train], audit: [audit]}}\ncounterfactuals:\n  flip: \
+             {{naive: {{}}}}\nmodels:\n  trees: {{forest: {{trees: 15}}{doubt}}}\nmetrics: \
+             {{families: [performance, group, ccm, shift], bootstrap: {{samples: 20}}}}\nrun: {{seed: \
+             {seed}, keep_rows: none}}\n"
+        )
+    };
+    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
+    assert_same(&expected, &results(&work.path("other")), "threads");
+    for r in 0..2 {
+        let seed = RandomStream::new(5, &format!("doubt/training/{r}")).u64();
+        work.write("one.yaml", &job(seed, ""));
+        work.cfaudit(0, &format!("run one.yaml --out one-{r} --cache cache"));
+    }
+    let values = |out: &str, column: &str| {
+        let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+        let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
+        let row = |row: TableRecord<'_>| (key.map(|k| row.text(k).to_owned()), row.real(column));
+        metrics.records().map(row).collect::<BTreeMap<_, _>>()
+    };
+    let [once, twice] = ["one-0", "one-1"].map(|out| values(out, "value"));
+    let [lo, hi] = ["training_lo", "training_hi"].map(|column| values("out", column));
+    let (mut n, mut moved) = ([0, 0], 0);
+    for (key, value) in values("out", "value") {
+        let (Some(a), Some(b), Some(_)) = (once[&key], twice[&key], value) else { continue };
+        assert_eq!((lo[&key], hi[&key]), (Some(a.min(b)), Some(a.max(b))), "{key:?}");
+        n[usize::from(key[0].is_empty())] += 1;
+        moved += usize::from(a != b);
+    }
+    assert!(n[0] > 20 && n[1] > 20 && moved > 20, "{n:?} {moved}");
+    // Rows drawn again move what seeds do not.
+    work.write(
+        "drawn.yaml",
+        &job(5, "").replace(
+            "{forest: {trees: 15}}",
+            "{logistic: {l2: 1}, doubt: {training: 4, resample: true}}",
+        ),
+    );
+    work.cfaudit(0, "run drawn.yaml --out drawn --cache cache");
+    let key = ["", "total", "", "", "acc"].map(str::to_owned);
+    let of = |column: &str| values("drawn", column)[&key].unwrap();
+    assert!(of("training_lo") < of("training_hi") && of("training_var") > 0.0);
 }
 
 /// The training rows are drawn again, those of a person together; the same bytes on any number of

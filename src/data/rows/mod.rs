@@ -2,6 +2,7 @@
 
 pub(crate) mod aligned;
 pub(crate) mod content;
+pub(crate) mod draw;
 pub(crate) mod ids;
 pub(crate) mod profile;
 pub(crate) mod reference;

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::data::FeatureRows;
 use crate::data::rows::RowsReader;
+use crate::data::rows::draw::RowDraw;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
@@ -92,6 +93,7 @@ enum TrainingSource<'a> {
         workers: &'a WorkerPool,
         watch: StageWatch<'a>,
         added: Vec<AddedTraining<'a>>,
+        draw: Option<RowDraw>,
     },
 }
 
@@ -117,8 +119,26 @@ impl<'a> TrainingRows<'a> {
         added: Vec<AddedTraining<'a>>,
     ) -> Self {
         TrainingRows {
-            source: TrainingSource::Files { reader, roles, fold, workers, watch, added },
+            source: TrainingSource::Files {
+                reader,
+                roles,
+                fold,
+                workers,
+                watch,
+                added,
+                draw: None,
+            },
         }
+    }
+
+    /// The same rows of a prepared file, drawn again: each weighs as often as it was drawn. Rows in
+    /// memory stay as they are.
+    #[must_use]
+    pub(crate) fn drawn(mut self, again: RowDraw) -> Self {
+        if let TrainingSource::Files { draw, .. } = &mut self.source {
+            *draw = Some(again);
+        }
+        self
     }
 
     /// Rows in memory, each with weight 1.
@@ -169,13 +189,13 @@ impl<'a> TrainingRows<'a> {
             TrainingSource::Memory(groups) => {
                 groups.iter().try_for_each(|group| merge(visit(group)?))
             }
-            TrainingSource::Files { reader, roles, fold, workers, watch, added } => {
+            TrainingSource::Files { reader, roles, fold, workers, watch, added, draw } => {
                 // Row groups are numbered across all parts.
                 let n_groups =
                     reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
                 let read = |mut g: usize| {
                     if g < reader.n_groups() {
-                        return read_group(reader, roles, *fold, g);
+                        return read_group(reader, (roles, *fold), *draw, g);
                     }
                     g -= reader.n_groups();
                     for part in added {
@@ -205,7 +225,9 @@ impl<'a> TrainingRows<'a> {
     pub fn largest_weight(&self) -> Result<f64> {
         let weighted = match &self.source {
             TrainingSource::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
-            TrainingSource::Files { reader, .. } => reader.layout().weight.is_some(),
+            TrainingSource::Files { reader, draw, .. } => {
+                draw.is_some() || reader.layout().weight.is_some()
+            }
         };
         if !weighted {
             return Ok(1.0);
@@ -285,8 +307,8 @@ impl<'a> TrainingRows<'a> {
 
 fn read_group(
     reader: &RowsReader,
-    roles: &RolesReader,
-    fold: u8,
+    (roles, fold): (&RolesReader, u8),
+    draw: Option<RowDraw>,
     g: usize,
 ) -> Result<TrainingBatch> {
     let batch = reader.read(g)?;
@@ -295,10 +317,12 @@ fn read_group(
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
         .collect();
     let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
-    let weights = if batch.weight.is_empty() {
-        Vec::new()
-    } else {
-        trains.iter().map(|&i| batch.weight[i]).collect()
+    let keys = batch.person_keys();
+    let weight = |&i: &usize| {
+        let own = batch.weight.get(i).copied().unwrap_or(1.0);
+        own * draw.map_or(1.0, |draw| draw.times(keys[i]))
     };
+    let weighted = draw.is_some() || !batch.weight.is_empty();
+    let weights = if weighted { trains.iter().map(weight).collect() } else { Vec::new() };
     Ok(TrainingBatch::from_origin(batch.rows.take(&trains), labels, weights, &trains))
 }

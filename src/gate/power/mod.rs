@@ -341,6 +341,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
         GateDecideBy::Estimate => return Some("by_estimate"),
         GateDecideBy::Worlds => return Some("by_worlds"),
         GateDecideBy::Fit => return Some("by_fit"),
+        GateDecideBy::Training => return Some("by_training"),
         GateDecideBy::All => return Some("by_all"),
         GateDecideBy::Interval => {}
     }

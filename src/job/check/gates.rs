@@ -7,7 +7,8 @@ use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{
-    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, Word,
+    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, ModelBlock,
+    Word,
 };
 use crate::metric::swap_effect::RatioOrder;
 use crate::param::{ColumnName, Finite, Name};
@@ -123,8 +124,10 @@ impl JobChecker<'_> {
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
-        let by_doubt =
-            matches!(gate.decide_by, GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::All);
+        let by_doubt = matches!(
+            gate.decide_by,
+            GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All
+        );
         if by_doubt && metric.family == MetricFamily::Graph {
             let what = format!(
                 "`{}` is a single number for all graphs, without an interval across them",
@@ -289,8 +292,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about a gate that is decided by fits, or by every doubt, where there are none but
-    /// people.
+    /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there are
+    /// none but people.
     fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         let sets = self.job.sets();
         let of_gate = gate.counterfactual.as_ref();
@@ -301,12 +304,37 @@ impl JobChecker<'_> {
         let has_graphs = set.is_some_and(|set| set.graphs().is_some());
         let of_arm = gate.arm.is_some();
         let by_all = gate.decide_by == GateDecideBy::All;
-        if !of_arm && (has_fits || by_all && has_graphs) {
+        let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
+        let has_trainings = model.is_some_and(|model| model.doubt.is_some()) && !has_graphs;
+        if by_all && gate.between == Some(GateBetween::WorstCase) {
+            let what = format!(
+                "the gate `{name}` is decided by every doubt, but several groups, of which some \
+                 differ by chance, are judged by the interval over people"
+            );
+            let hint = "write `decide_by: interval`, and another gate with `decide_by: training`";
+            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+            return;
+        }
+        let has = match gate.decide_by {
+            GateDecideBy::Fit => has_fits,
+            GateDecideBy::Training => has_trainings,
+            _ => has_fits || has_graphs || has_trainings,
+        };
+        if !of_arm && has {
             return;
         }
         let what = match (of_arm, by_all) {
             (true, _) => format!(
-                "the gate `{name}` is on an arm of an experiment, whose sets are not fitted again"
+                "the gate `{name}` is on an arm of an experiment, whose sets and models are not \
+                 made again"
+            ),
+            (false, false) if gate.decide_by == GateDecideBy::Training => format!(
+                "the gate `{name}` is decided by trainings, but {}",
+                if has_graphs {
+                    "sets of graphs are not measured for other trainings"
+                } else {
+                    "its model is not trained again"
+                }
             ),
             (false, true) => {
                 format!(
@@ -318,7 +346,10 @@ impl JobChecker<'_> {
                 format!("the gate `{name}` is decided by fits, but its set is not fitted again")
             }
         };
-        let hint = if of_arm || set.is_none_or(|set| set.knobs().is_none()) {
+        let trains = model.is_some_and(ModelBlock::is_trained_here) && !has_graphs;
+        let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
+            "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the model"
+        } else if of_arm || set.is_none_or(|set| set.knobs().is_none()) {
             "write `decide_by: interval`"
         } else {
             "write `decide_by: interval`, or add `doubt: {fit: 20}` to the set"
@@ -333,6 +364,7 @@ impl JobChecker<'_> {
             let by = match gate.decide_by {
                 GateDecideBy::Estimate => "the estimate, which has",
                 GateDecideBy::Fit => "fits, which have",
+                GateDecideBy::Training => "trainings, which have",
                 GateDecideBy::All => "every doubt, which together have",
                 GateDecideBy::Worlds | GateDecideBy::Interval => "graphs, which have",
             };

@@ -15,6 +15,9 @@ use crate::param::{ColumnName, Name, Word};
 use super::defaults::{families, needs_counterfactual};
 use super::{JobChecker, path};
 
+/// The most trainings of a model.
+const MOST_TRAININGS: u64 = 1000;
+
 impl JobChecker<'_> {
     /// The blocks `counterfactuals` and `models`.
     pub(super) fn models(&mut self) {
@@ -73,6 +76,7 @@ impl JobChecker<'_> {
             return;
         }
         self.model_of_classes(&at, name, model);
+        self.training_doubt(&at, name, model);
         if let Some((kind, knobs)) = model.trained_here() {
             let here = format!("{at}.{}", kind.key());
             self.refused(&here, knobs.refusals());
@@ -107,6 +111,45 @@ impl JobChecker<'_> {
         }
         if let Some(python) = &model.python {
             self.python(&format!("{at}.python"), name, python);
+        }
+    }
+
+    /// Complains where a model cannot be trained again, or every training gives the same.
+    fn training_doubt(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        let Some(doubt) = model.doubt else { return };
+        let here = join(at, "doubt");
+        if !(2..=MOST_TRAININGS).contains(&doubt.training.get()) {
+            let few = if doubt.training.get() < 2 { "too few to differ" } else { "too many" };
+            let what = format!("`{}` trainings are {few}", doubt.training.get());
+            let hint = format!("2 to {MOST_TRAININGS}; 5 is usual");
+            self.push_problem("bad-value", join(&here, "training"), what, hint);
+        }
+        let Some((kind, knobs)) = model.trained_here() else {
+            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+            let what = format!("the model `{name}` is {why}, and the run cannot train it again");
+            self.push_problem("not-offered", here, what, "remove it");
+            return;
+        };
+        if !doubt.resample && !knobs.draws() {
+            let what = format!(
+                "`{}` is trained without chance here, so that every training gives the same model",
+                kind.key()
+            );
+            let hint = "add `resample: true`, which draws the training rows again";
+            self.push_problem("not-offered", here.clone(), what, hint);
+        }
+        if model.threshold.is_fitted() {
+            let what = format!(
+                "the threshold of `{name}` is fitted to the training rows, and stands for none of \
+                 the other trainings"
+            );
+            let hint = "write the threshold as a number, or remove `doubt`";
+            self.push_problem("not-offered", here.clone(), what, hint);
+        }
+        if self.job.data.label.classes().is_some() && self.is_sound(&["data.label"]) {
+            let what = "the doubt about a training is measured for a label of two sides, and \
+                        `data.label` has `classes`";
+            self.push_problem("not-offered", here, what, "remove it");
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) struct MeasuredValue {
     pub placebo: Option<PlaceboBand>,
     /// What other rows to learn from give; none where no doubt about the fit was asked for.
     pub fit: Option<RepeatSpread>,
+    /// What other trainings of the model give; none where it is not trained again.
+    pub training: Option<RepeatSpread>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
 }
@@ -191,6 +193,7 @@ impl MeasuredValue {
             switched: None,
             placebo: None,
             fit: None,
+            training: None,
             furthest: None,
         }
     }

@@ -40,7 +40,7 @@ use crate::model::kind::scale_key::{BetterEnd, ScaleBlock};
 use crate::model::kind::scores::ScoresBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Count};
 
 macro_rules! model_kinds {
     (
@@ -90,6 +90,10 @@ macro_rules! model_kinds {
             /// nothing is compared.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub expect: Option<ExpectBlock>,
+            /// Trains the model again with other seeds, or also on rows drawn again: how far each
+            /// value depends on the training. Only for models that the run trains.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub doubt: Option<TrainingDoubtBlock>,
         }
 
         /// A kind of model with its knobs.
@@ -143,6 +147,23 @@ macro_rules! model_kinds {
             }
         }
     };
+}
+
+/// How sure the values of a model are, its people apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingDoubtBlock {
+    /// How often the model is trained again, each time with another seed, 2 to 1000. From 40 on the
+    /// interval leaves out the tails.
+    #[serde(default = "five")]
+    pub training: Count,
+    /// Whether the training rows are drawn again with replacement, too.
+    #[serde(default)]
+    pub resample: bool,
+}
+
+fn five() -> Count {
+    Count::new(5).expect("5 is a count")
 }
 
 model_kinds! {

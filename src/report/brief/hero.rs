@@ -18,7 +18,9 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::{KeyedRow, OTHER_GRAPHS, ResultKey};
+use crate::report::read::panel::{
+    KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey,
+};
 use crate::report::read::words::people;
 
 /// Groups in the hero chart of several.
@@ -702,10 +704,13 @@ fn undecided(limit: &AuditLimit, result: &HarmResult) -> RichText {
         "worlds" | "all" if second && result.second == OTHER_GRAPHS => {
             "Possible causal graphs disagree: ".into()
         }
-        "fit" | "all" if second => {
+        "fit" | "all" if second && result.second == OTHER_FITS => {
             "The answer depends on the rows that the set learns from: ".into()
         }
-        "worlds" | "fit" => "The question cannot be decided: ".into(),
+        "training" | "all" if second && result.second == OTHER_TRAININGS => {
+            "The answer depends on the training of the model: ".into()
+        }
+        "worlds" | "fit" | "training" => "The question cannot be decided: ".into(),
         _ if people => "Too few people to decide: ".into(),
         _ => "The question cannot be decided: ".into(),
     }

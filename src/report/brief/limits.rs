@@ -397,6 +397,9 @@ impl AuditLimit {
             _ if self.decides == "fit" => {
                 words = words.text("The range over fits on rows drawn again decides.");
             }
+            _ if self.decides == "training" => {
+                words = words.text("The range over trainings of the model decides.");
+            }
             _ if self.decides == "all" => {
                 words = words.text("The intervals of all doubts decide together.");
             }
@@ -442,7 +445,7 @@ impl AuditLimit {
         let measure = audit
             .measure(&part.key, &part.metric)
             .filter(|_| self.arm.is_empty() && self.class.is_empty() && !self.is_of_change())
-            .filter(|measure| measure.across.is_some() || measure.fit.is_some());
+            .filter(|measure| measure.across.is_some() || measure.second().is_some());
         Some(match measure {
             Some(measure) => PlotPoint {
                 value,
@@ -474,6 +477,7 @@ impl AuditLimit {
                 let over = match self.decides.as_str() {
                     "worlds" => "graphs ",
                     "fit" => "fits ",
+                    "training" => "trainings ",
                     "all" => "all doubts ",
                     _ => "",
                 };

@@ -30,6 +30,9 @@ pub(crate) const OTHER_GRAPHS: &str = "other graphs and refits";
 /// The same in a set that was fitted again on rows drawn again.
 pub(crate) const OTHER_FITS: &str = "other rows to learn from";
 
+/// The same where neither is, of a model that was trained again.
+pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
+
 /// One value of `metrics`.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportedValue {
@@ -59,6 +62,8 @@ pub(crate) struct ReportedValue {
     pub(crate) across: Option<GraphSpread>,
     /// What other rows to learn from give; none where the set was not fitted again.
     pub(crate) fit: Option<(f64, f64)>,
+    /// What other trainings of the model give; none where it was not trained again.
+    pub(crate) training: Option<(f64, f64)>,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(crate) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
@@ -293,11 +298,13 @@ pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
 }
 
 impl ReportedValue {
-    /// The interval of the doubt next to people, and what it is over; none where there is none.
+    /// The interval of the doubt next to people, and what it is over; none where there is none. Of
+    /// several the first of graphs, fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), &'static str)> {
         let graphs = self.across.as_ref().and_then(|across| across.ends);
         let fits = self.fit.map(|ends| (ends, OTHER_FITS));
-        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(fits)
+        let trainings = self.training.map(|ends| (ends, OTHER_TRAININGS));
+        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(fits).or(trainings)
     }
 }
 
@@ -324,6 +331,7 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
             whole: row.denominator,
         }),
         fit: row.fit_lo.zip(row.fit_hi),
+        training: row.training_lo.zip(row.training_hi),
         repeats: row.placebo_repeats,
         small: row.flags.split(',').any(|flag| flag.starts_with("small_")),
         impaired: row.impaired_group.to_string(),

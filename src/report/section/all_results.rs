@@ -8,7 +8,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS};
+use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 
 /// Rows on the page; the others are in the table `metrics`.
 const ROWS_AT_MOST: usize = 200;
@@ -54,6 +54,13 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         blocks.push(PageBlock::Note(
             "Other rows to learn from: the range of the values of the same people where the set is \
              fitted on rows that are drawn again with replacement."
+                .into(),
+        ));
+    }
+    if has(OTHER_TRAININGS) {
+        blocks.push(PageBlock::Note(
+            "Other trainings of the model: the range of the values of the same people by models \
+             that are trained with other seeds, or on rows that are drawn again."
                 .into(),
         ));
     }

@@ -303,6 +303,9 @@ pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFor
     if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.fit)) {
         cell.small.push(format!("other fits {}", terms::noise(kind, value, lo, hi)).into());
     }
+    if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.training)) {
+        cell.small.push(format!("other trainings {}", terms::noise(kind, value, lo, hi)).into());
+    }
     cell
 }
 

@@ -364,9 +364,15 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
              people"
                 .into(),
         ],
-        "all" => {
-            vec!["every doubt decides: people, and graphs or fits where the set has them".into()]
-        }
+        "training" => vec![
+            "the range over trainings of the model decides; it does not include the sampling of \
+             people"
+                .into(),
+        ],
+        "all" => vec![
+            "every doubt decides: people, and graphs, fits or trainings where there are such"
+                .into(),
+        ],
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![RichText::from(other.replace('_', " "))],
@@ -498,6 +504,7 @@ pub(crate) fn gate_clause(gate: &GateRow) -> RichText {
     let other = match decides {
         "worlds" => Some(" over graphs and refits"),
         "fit" => Some(" over fits on rows drawn again"),
+        "training" => Some(" over trainings of the model"),
         "all" => Some(" over all doubts"),
         "interval, holm" => Some(" at the level that Holm's method gives"),
         _ => None,
@@ -517,6 +524,7 @@ pub(crate) fn gate_clause_with_value(
     let over = match decides {
         "worlds" => " over graphs and refits",
         "fit" => " over fits on rows drawn again",
+        "training" => " over trainings of the model",
         "all" => " over all doubts",
         _ => "",
     };

@@ -559,6 +559,36 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
     assert!(!findings.contains("inconclusive: negative switch rate"), "{findings}");
 }
 
+/// Ranges over fits and trainings stand next to the interval over people, with what they are.
+#[test]
+fn ranges_over_fits_and_trainings_are_told() {
+    let asked = |manifest: &mut Manifest| {
+        let set = manifest.counterfactuals.iter_mut().find(|set| set.name == "world").unwrap();
+        set.doubt = Some(20);
+    };
+    let html = changed(&two_groups(), &asked, &|tables| {
+        let of = |row: &MetricRow| row.counterfactual == "world" && row.value.is_some();
+        change(tables, of, |row: &mut MetricRow| {
+            (row.fit_lo, row.fit_hi, row.fit_repeats) = (Some(0.1), Some(0.3), Some(20));
+        });
+        let of = |row: &MetricRow| row.counterfactual == "flip" && row.value.is_some();
+        change(tables, of, |row: &mut MetricRow| {
+            (row.training_lo, row.training_hi) = (Some(0.05), Some(0.4));
+        });
+        let of = |row: &GateRow| row.gate == "women-keep-approvals";
+        change(tables, of, |row: &mut GateRow| row.rule = "at_most, fit".into());
+    });
+    for said in [
+        "other fits 10.0 to 30.0 %",
+        "other trainings 5.0 to 40.0 %",
+        "Other fits: 20 fits of the set on rows drawn again with replacement. The interval next to",
+        "the range over fits on rows drawn again decides; it does not include the sampling",
+        "the interval over fits on rows drawn again is 8.2 to 20.2",
+    ] {
+        assert!(html.contains(said), "{said}");
+    }
+}
+
 #[test]
 fn a_gate_by_holm_is_told_with_its_finding() {
     let html = changed(&two_groups(), &same, &|tables| {

@@ -195,6 +195,7 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
         GateDecideBy::Estimate => return Some("by_estimate"),
         GateDecideBy::Worlds => return Some("by_worlds"),
         GateDecideBy::Fit => return Some("by_fit"),
+        GateDecideBy::Training => return Some("by_training"),
         GateDecideBy::All => return Some("by_all"),
         GateDecideBy::Interval => {}
     }

@@ -8,12 +8,11 @@
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::draw::RowDraw;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Result};
-use crate::num::poisson::PoissonWeights;
-use crate::param::Seed;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
@@ -71,24 +70,7 @@ impl RowClasses {
 pub(crate) struct LearningReference<'a> {
     context: RowContext<'a>,
     file: Option<(RowsReader, LayoutRecoding)>,
-    draw: Option<ReferenceDraw>,
-}
-
-/// One draw of the rows of a reference with replacement: each row counts Poisson(1) times, and all
-/// rows of a person equally often. It depends on the key of the person and the number of the repeat
-/// alone (stream `doubt/fit`).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ReferenceDraw {
-    weights: PoissonWeights,
-    repeat: usize,
-}
-
-impl ReferenceDraw {
-    /// That of a repeat, counted from 0.
-    pub(crate) fn new(seed: Seed, repeat: u64) -> Self {
-        let weights = PoissonWeights::new(seed.0, "doubt/fit");
-        ReferenceDraw { weights, repeat: usize::try_from(repeat).unwrap_or(usize::MAX) }
-    }
+    draw: Option<RowDraw>,
 }
 
 /// A change of the reference on reading: it gets a row group's number, the positions of the rows in
@@ -109,7 +91,7 @@ impl<'a> LearningReference<'a> {
     }
 
     /// The same rows, drawn again.
-    pub(crate) fn drawn(&self, draw: ReferenceDraw) -> Self {
+    pub(crate) fn drawn(&self, draw: RowDraw) -> Self {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
@@ -165,7 +147,7 @@ impl<'a> LearningReference<'a> {
         match self.draw {
             _ if !is_reference => 0,
             None => 1,
-            Some(draw) => draw.weights.weight(batch.person_keys()[i], draw.repeat) as usize,
+            Some(draw) => draw.times(batch.person_keys()[i]) as usize,
         }
     }
 

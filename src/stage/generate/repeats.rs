@@ -9,7 +9,8 @@
 //! sampling noise.
 //!
 //! *Doubt about the fit*: what the set gives with other rows to learn from. A repeat draws the rows
-//! of the reference again with replacement ([`ReferenceDraw`]); people, models and everything else
+//! of the reference again with replacement ([`RowDraw`], stream
+//! `doubt/fit`); people, models and everything else
 //! stay as they are.
 //!
 //! Memory: 24 bytes per row for a placebo, and 14 per counterfactual.
@@ -22,6 +23,7 @@ use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
+use crate::data::rows::draw::RowDraw;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
@@ -30,12 +32,13 @@ use crate::exec::files;
 use crate::job::CounterfactualSet;
 use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
 use crate::stage::count::evidence::{ScoredGroup, counting_unit, ranks};
-use crate::stage::generate::basis::{LearningReference, ReferenceDraw, ReferenceEdit, RowClasses};
+use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
 use crate::stage::generate::rows::{
     GenerateInputs, generate_group, invalidate_outside, write_back, write_backs,
@@ -215,7 +218,7 @@ impl RepeatInputs<'_> {
             let one = match &names {
                 Some((samples, reference)) => self.shuffled(r, samples, reference.as_ref())?,
                 None => {
-                    let drawn = self.reference.drawn(ReferenceDraw::new(self.seed, r));
+                    let drawn = self.reference.drawn(RowDraw::new(self.seed, "doubt/fit", r));
                     self.repeat(&drawn, None)?
                 }
             };
@@ -357,7 +360,7 @@ impl RepeatInputs<'_> {
         Ok(RepeatScores { keys, scores })
     }
 
-    /// The evidence about a model: one pass, and a second one where score metrics are asked for.
+    /// The evidence about a model.
     fn count(
         &self,
         k: usize,
@@ -366,8 +369,6 @@ impl RepeatInputs<'_> {
         made: &[RepeatScores],
         untaught: &[usize],
     ) -> Result<SetRepeat> {
-        let layout = self.context.rows.layout();
-        let n_groups = layout.attributes[self.position].groups.len();
         let read = |g: usize| -> Result<ScoredGroup> {
             Ok(ScoredGroup {
                 batch: self.context.rows.read_counted(g, model.rule.reads_carried())?,
@@ -377,35 +378,53 @@ impl RepeatInputs<'_> {
                 scores_cf: made[g].scores[k].clone(),
             })
         };
-        let attribute = &layout.attributes[self.position];
-        let unit = counting_unit(layout, false);
-        let empty = || CounterfactualCounts::new(n_groups).counted_by(unit, self.seed);
-        let first = |part: &mut CounterfactualCounts, g: usize| {
-            let rows = read(g)?;
-            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
-            rows.people(layout, attribute, own, &model.rule, |i, person, cfs| {
-                part.add_person(rows.batch.person_keys()[i], person, cfs)
-            });
-            Ok(0)
-        };
-        let row_groups = self.context.row_groups();
-        let counts = row_groups.gather(empty, first)?;
-        if !self.wants_shift {
-            return Ok(SetRepeat { counts, second: None, untaught: untaught.to_vec() });
-        }
-        let start = counts.second_pass();
-        let again = |part: &mut ShiftPass, g: usize| {
-            let rows = read(g)?;
-            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
-            rows.people(layout, attribute, own, &model.rule, |_, person, cfs| {
-                part.add(person, cfs)
-            });
-            Ok(0)
-        };
-        let second =
-            row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
-        Ok(SetRepeat { counts, second: Some(second), untaught: untaught.to_vec() })
+        let of = (self.position, self.seed, &model.rule);
+        let counted = count_repeat(self.context, of, names, self.wants_shift, read)?;
+        Ok(SetRepeat { untaught: untaught.to_vec(), ..counted })
     }
+}
+
+/// Counts what one repeat gave, read by row group: one pass, and a second one where score metrics
+/// are asked for. `names` are the groups of the rows, where they are not what the rows say.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn count_repeat(
+    row_context: RowContext<'_>,
+    (position, seed, rule): (usize, Seed, &DecisionRule),
+    names: Option<&RowGroupLabels>,
+    wants_shift: bool,
+    read: impl Fn(usize) -> Result<ScoredGroup> + Sync,
+) -> Result<SetRepeat> {
+    let layout = row_context.rows.layout();
+    let attribute = &layout.attributes[position];
+    let people = |g: usize,
+                  each: &mut dyn FnMut(u64, &ScoredPerson, &[ScoredCounterfactual])|
+     -> Result<u64> {
+        let rows = read(g)?;
+        let own = names.map_or(&rows.batch.groups[position], |names| &names[g]);
+        rows.people(layout, attribute, own, rule, |i, person, cfs| {
+            each(rows.batch.person_keys()[i], person, cfs)
+        });
+        Ok(0)
+    };
+    let row_groups = row_context.row_groups();
+    let (n_groups, unit) = (attribute.groups.len(), counting_unit(layout, false));
+    let counts = row_groups.gather(
+        || CounterfactualCounts::new(n_groups).counted_by(unit, seed),
+        |part: &mut CounterfactualCounts, g: usize| {
+            people(g, &mut |key, person, cfs| part.add_person(key, person, cfs))
+        },
+    )?;
+    let untaught = Vec::new();
+    if !wants_shift {
+        return Ok(SetRepeat { counts, second: None, untaught });
+    }
+    let start = counts.second_pass();
+    let again =
+        |part: &mut ShiftPass, g: usize| people(g, &mut |_, person, cfs| part.add(person, cfs));
+    let second = row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
+    Ok(SetRepeat { counts, second: Some(second), untaught })
 }
 
 /// Gives the column of the attribute back what the rows say.

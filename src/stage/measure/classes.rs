@@ -43,7 +43,7 @@ pub(crate) fn measure(
             row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
         tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
         for (one, counts) in each_vs_rest(label, row_builder).zip(counts.one_vs_rest()) {
-            one.rows_measured(row_context.workers, counts, None, tables);
+            one.rows_measured(row_context.workers, counts, None, None, tables);
         }
         groups(row_builder, &counts, tables);
         let matrices =
@@ -74,7 +74,7 @@ pub(crate) fn measure(
     let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest()).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
-        one.switches_measured(row_context.workers, counts, (shift, None), None, tables);
+        one.switches_measured(row_context.workers, counts, (shift, None), (None, None), tables);
         for (from, to) in directions(row_builder) {
             one.histogram_rows(
                 (counts.shift(from, to), counts.weight_shift(from, to)),

@@ -6,7 +6,7 @@ use crate::exec::StageContext;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{
-    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, RetrainedStage, WorldsStage,
 };
 use crate::stage::stage_builder::StageInput;
 
@@ -46,6 +46,8 @@ pub(crate) struct AuditInputs {
     pub(crate) placebo_stage: Option<StageInput<PlaceboStage>>,
     /// The stage that fitted the set on rows drawn again; none where the set does not ask for it.
     pub(crate) doubt: Option<StageInput<DoubtStage>>,
+    /// The stage that trained the model again; none where the model does not ask for it.
+    pub(crate) retrained: Option<StageInput<RetrainedStage>>,
     /// Whether it counted slices.
     pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.

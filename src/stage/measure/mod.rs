@@ -34,10 +34,11 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::repeated::RepeatedValues;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::param::Word;
+use crate::param::{Level, Word};
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
@@ -237,13 +238,31 @@ impl AuditMeasurement<'_> {
         let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.ctx, EVIDENCE));
         let flips = flips.transpose()?;
         let workers = self.context.workers;
-        builder.rows_measured(workers, counts, flips.as_ref(), &mut self.tables);
+        let trainings = match &stages.retrained {
+            None => None,
+            Some(stage) => {
+                let repeats = stage.evidence(self.ctx)?.rows.swap_remove(builder.audit.attribute);
+                Some(
+                    self.repeated(|level| {
+                        RepeatedValues::of_rows(&repeats, &builder.settings, level)
+                    }),
+                )
+            }
+        };
+        let measured = (flips.as_ref(), trainings.as_ref());
+        builder.rows_measured(workers, counts, measured.0, measured.1, &mut self.tables);
         builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
             // Nobody of a fold may have a group.
             let counted = counts.confusion(GroupSelection::All).predicted() > 0;
             counted.then(|| measure_factual(counts, None, settings))
         })
+    }
+
+    /// Values of repeats, with ends at the level of the job.
+    fn repeated(&self, of: impl FnOnce(Level) -> RepeatedValues + Send) -> RepeatedValues {
+        let level = self.checked.job.metrics.interval.level;
+        self.context.workers.within(|| of(level))
     }
 
     fn add_counterfactuals(
@@ -281,9 +300,20 @@ impl AuditMeasurement<'_> {
                 .doubt
                 .as_ref()
                 .map(|stage| stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model)));
-            let (fits, level) = (fits.transpose()?, self.checked.job.metrics.interval.level);
-            let fits = fits.as_deref().map(|repeats| (repeats, level));
-            builder.switches_measured(workers, counts, beside, fits, &mut self.tables);
+            let trainings = stages.retrained.as_ref().map(|stage| stage.evidence(ctx));
+            let trainings = trainings.transpose()?.and_then(|all| {
+                let mut sets = all.sets.into_iter();
+                let (.., repeats) = sets.find(|(set, position, _)| {
+                    Some(set) == audit.set.as_ref() && *position == audit.attribute
+                })?;
+                Some(repeats)
+            });
+            let values = |repeats: Vec<SetRepeat>| {
+                self.repeated(|level| RepeatedValues::of_set(&repeats, &builder.settings, level))
+            };
+            let (fits, trainings) = (fits.transpose()?.map(values), trainings.map(values));
+            let doubts = (fits.as_ref(), trainings.as_ref());
+            builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }
         builder.counterfactual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &CounterfactualCounts, settings| {
@@ -405,7 +435,7 @@ fn measure_slices(
         for (slice, counts) in &stage.parse::<FactualSlices>(text)?.0 {
             let row_builder = row_builder(*slice);
             if row_builder.is_measured(counts.people_predicted(), smallest, tables) {
-                row_builder.rows_measured(row_context.workers, counts, None, tables);
+                row_builder.rows_measured(row_context.workers, counts, None, None, tables);
             }
             row_builder.factual_counts(counts, tables);
         }
@@ -418,7 +448,7 @@ fn measure_slices(
                 row_context.workers,
                 counts,
                 (second.as_ref(), None),
-                None,
+                (None, None),
                 tables,
             );
         }

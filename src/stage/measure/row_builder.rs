@@ -8,7 +8,7 @@ use crate::metric;
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
-use crate::metric::bootstrap::repeats::SetRepeat;
+use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -18,11 +18,10 @@ use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::fit_spread::put_fit_spread;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
+use crate::metric::value::repeated::RepeatedValues;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
-use crate::param::Level;
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
@@ -202,9 +201,13 @@ impl RowBuilder<'_> {
         workers: &WorkerPool,
         counts: &FactualCounts,
         flips: Option<&FlipTestResult>,
+        trainings: Option<&RepeatedValues>,
         tables: &mut ResultTables,
     ) {
-        let measured = workers.within(|| measure_factual(counts, flips, &self.settings));
+        let mut measured = workers.within(|| measure_factual(counts, flips, &self.settings));
+        for of in &mut measured {
+            of.training = trainings.and_then(|trainings| trainings.spread_of(of));
+        }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
     }
 
@@ -214,16 +217,15 @@ impl RowBuilder<'_> {
         workers: &WorkerPool,
         counts: &CounterfactualCounts,
         (shift, placebo): (Option<&ShiftEvidence>, Option<&PlaceboEvidence>),
-        fit: Option<(&[SetRepeat], Level)>,
+        (fits, trainings): (Option<&RepeatedValues>, Option<&RepeatedValues>),
         tables: &mut ResultTables,
     ) {
-        let measured = workers.within(|| {
-            let mut measured = measure_counterfactual(counts, shift, placebo, &self.settings);
-            if let Some((repeats, level)) = fit {
-                put_fit_spread(&mut measured, repeats, &self.settings, level);
-            }
-            measured
-        });
+        let mut measured =
+            workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
+        for of in &mut measured {
+            of.fit = fits.and_then(|fits| fits.spread_of(of));
+            of.training = trainings.and_then(|trainings| trainings.spread_of(of));
+        }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
     }
 
@@ -232,7 +234,8 @@ impl RowBuilder<'_> {
         let measured = &self.undefined_if_unknown(measured);
         let interval = measured.interval.as_ref();
         let ends = measured.placebo.and_then(|band| band.ends);
-        let fit = measured.fit.filter(|_| measured.value.is_ok()).and_then(|fit| fit.spread);
+        let spread = |of: Option<RepeatSpread>| of.filter(|_| measured.value.is_ok())?.spread;
+        let (fit, training) = (spread(measured.fit), spread(measured.training));
         let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
         let furthest = measured.furthest;
         let row = self.key(
@@ -266,6 +269,10 @@ impl RowBuilder<'_> {
             fit_hi: fit.and_then(|(_, hi, _)| finite(hi)),
             fit_var: fit.and_then(|(.., variance)| finite(variance)),
             fit_repeats: measured.fit.map(|fit| whole(fit.repeats)),
+            training_lo: training.and_then(|(lo, ..)| finite(lo)),
+            training_hi: training.and_then(|(_, hi, _)| finite(hi)),
+            training_var: training.and_then(|(.., variance)| finite(variance)),
+            training_repeats: measured.training.map(|training| whole(training.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.

@@ -10,7 +10,7 @@ use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
     CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
-    ThresholdStage, TrainStage, WorldsStage,
+    RetrainedStage, ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
@@ -46,6 +46,7 @@ impl AuditInputs {
             placebo: None,
             placebo_stage: None,
             doubt: None,
+            retrained: need_retrained(unit, b)?,
             has_slices: sliced,
             flips,
             graph_scores: None,
@@ -88,6 +89,7 @@ impl AuditInputs {
                 .map(|placebo| placebo.repeats),
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
             doubt: doubted.then(|| b.need::<DoubtStage>(unit)).transpose()?,
+            retrained: if graphs { None } else { need_retrained(unit, b)? },
             has_slices: sliced,
             flips: None,
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
@@ -132,6 +134,15 @@ impl AuditInputs {
         }
         Ok(audits)
     }
+}
+
+/// The stage that trains the model of a unit again, where the job asks for it: of the plain audit.
+fn need_retrained(
+    unit: &AuditUnit,
+    b: &mut StageBuilder<'_, '_>,
+) -> Result<Option<StageInput<RetrainedStage>>> {
+    let asked = unit.experiment.is_empty() && b.plan.model_of(unit)?.1.doubt.is_some();
+    asked.then(|| b.need::<RetrainedStage>(&AuditUnit::of_model(&unit.model))).transpose()
 }
 
 /// The name of the arm of a unit in tables; empty in the plain audit.

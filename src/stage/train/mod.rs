@@ -1,6 +1,7 @@
 //! The stage `train`: the models of the plain audit, one for each fold; the model of an arm in a
 //! fold, with the rows that the arm adds; those of inner folds.
 
+pub(crate) mod retrained;
 pub(crate) mod trainer;
 
 use crate::error::Result;

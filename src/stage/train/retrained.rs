@@ -1,0 +1,167 @@
+//! The stage `retrained/MODEL`: the model is trained several times, and each time asked and counted
+//! in the place of the one that is audited.
+//!
+//! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training rows
+//! are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals and
+//! threshold stay as they are. Graph-uncertain sets take no part.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::draw::RowDraw;
+use crate::error::Result;
+use crate::exec::accumulator::merge_all;
+use crate::exec::{StageContext, files, misfit};
+use crate::metric::bootstrap::repeats::SetRepeat;
+use crate::metric::evidence::counts::FactualCounts;
+use crate::model::Scorer;
+use crate::model::kind::TrainingDoubtBlock;
+use crate::num::seed::RandomStream;
+use crate::param::Seed;
+use crate::stage::count::evidence::{BlockSettings, CountInputs, ScoredGroup, gather_rows};
+use crate::stage::generate::repeats::count_repeat;
+use crate::stage::kinds::{GenerateStage, RetrainedStage};
+use crate::stage::models::UnitModels;
+use crate::stage::row_context::RowContext;
+use crate::stage::rule::RuleInputs;
+use crate::stage::score::rows::{score_rows, trained_groups};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::train::trainer::trainer;
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of the stage.
+const EVIDENCE: &str = "retrained.json";
+
+/// What the repeats of a model gave.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RetrainedEvidence {
+    /// Of the rows as they are, by position of the attribute.
+    pub(crate) rows: Vec<Vec<FactualCounts>>,
+    /// Of counterfactuals, by set and position of the attribute.
+    pub(crate) sets: Vec<(String, usize, Vec<SetRepeat>)>,
+}
+
+impl StageInput<RetrainedStage> {
+    /// What the repeats gave.
+    pub(crate) fn evidence(&self, ctx: &StageContext<'_>) -> Result<RetrainedEvidence> {
+        self.read(ctx, EVIDENCE)
+    }
+}
+
+/// A model that is trained again, to be opened.
+struct RetrainedInputs<'a> {
+    models: UnitModels<'a>,
+    model: &'a crate::job::ModelBlock,
+    doubt: TrainingDoubtBlock,
+    rule: RuleInputs<'a>,
+    seed: Seed,
+    sets: Vec<(String, usize, StageInput<GenerateStage>)>,
+    wants_shift: bool,
+}
+
+impl Stage for RetrainedStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Retrained;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let models = UnitModels::of(unit, b)?;
+        models.training_inputs(b);
+        let named = plan.job.models.iter().find(|(name, _)| name.as_str() == unit.model);
+        let Some((name, model, doubt)) =
+            named.and_then(|(n, model)| Some((n, model, model.doubt?)))
+        else {
+            return Err(misfit(format!("the model `{}` is not trained again", unit.model)));
+        };
+        b.value("doubt", doubt);
+        let rule = RuleInputs::need(b, name.as_str(), model)?;
+        let seed = b.seed();
+        let mut sets = Vec::new();
+        for applied in plan.applied_sets() {
+            if applied.graphs().is_none() && applied.block.asks(name) {
+                let made = b.need::<GenerateStage>(&applied.unit())?;
+                sets.push((applied.set.to_owned(), applied.position, made));
+            }
+        }
+        let wants_shift = b.value("score metrics", plan.wants_shift());
+        let inputs = RetrainedInputs { models, model, doubt, rule, seed, sets, wants_shift };
+        work(move |ctx| inputs.models.rows.with(ctx, 0, |rows| inputs.write(ctx, rows)))
+    }
+}
+
+impl RetrainedInputs<'_> {
+    fn write(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
+        let attributes = row_context.rows.layout().attributes.len();
+        let of_set = |(set, position, _): &(String, usize, _)| (set.clone(), *position, Vec::new());
+        let mut evidence = RetrainedEvidence {
+            rows: vec![Vec::new(); attributes],
+            sets: self.sets.iter().map(of_set).collect(),
+        };
+        for r in 0..self.doubt.training.get() {
+            self.repeat(ctx, row_context, r, &mut evidence)?;
+        }
+        files::write_json(&ctx.out().join(EVIDENCE), &evidence)
+    }
+
+    /// The models of all folds, trained for a repeat.
+    fn train(&self, row_context: RowContext<'_>, r: u64) -> Result<Vec<Box<dyn Scorer>>> {
+        let stream = format!("doubt/training/{r}");
+        let seed = Seed(RandomStream::new(self.seed.0, &stream).u64());
+        let Some(trainer) = trainer(self.model, row_context.rows.layout(), seed) else {
+            return Err(misfit(
+                "a model that is trained elsewhere is not trained again".to_owned(),
+            ));
+        };
+        let train = |fold: usize| {
+            let rows = row_context.training(u8::try_from(fold).unwrap_or(u8::MAX));
+            let rows = match self.doubt.resample {
+                true => rows.drawn(RowDraw::new(self.seed, "doubt/training", r)),
+                false => rows,
+            };
+            Ok(trainer.fit(&rows)? as Box<dyn Scorer>)
+        };
+        (0..self.models.n).map(train).collect()
+    }
+
+    fn repeat(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        r: u64,
+        evidence: &mut RetrainedEvidence,
+    ) -> Result<()> {
+        let scorers = self.train(row_context, r)?;
+        let rule = self.rule.open(ctx, row_context)?;
+        let folder = ctx.out().join("scores");
+        files::make_folder(&folder)?;
+        score_rows(row_context, &scorers, None, &folder)?;
+        let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
+        let blocks = BlockSettings { seed: self.seed, paired: false };
+        for (attribute, repeats) in evidence.rows.iter_mut().enumerate() {
+            let counts = gather_rows((row_context, &rule, &scores), attribute, blocks, 1)?;
+            repeats.extend(merge_all(counts));
+        }
+        for ((_, position, made), (.., repeats)) in self.sets.iter().zip(&mut evidence.sets) {
+            let (position, made) = (*position, made.open(ctx, row_context)?);
+            let known = trained_groups(row_context, position, scorers.len())?;
+            let folder = ctx.out().join("scores-of-set");
+            files::make_folder(&folder)?;
+            score_rows(row_context, &scorers, Some((&made, &known)), &folder)?;
+            let scores_cf = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
+            let scored = CountInputs {
+                rule: &rule,
+                attribute: position,
+                counterfactuals: &made,
+                scores: &scores,
+                scores_cf: &scores_cf,
+            };
+            let read = |g: usize| ScoredGroup::read(row_context, scored, g);
+            let of = (position, self.seed, &rule);
+            repeats.push(count_repeat(row_context, of, None, self.wants_shift, read)?);
+            files::remove_folder(&folder)?;
+        }
+        files::remove_folder(&folder)
+    }
+}
