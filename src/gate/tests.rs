@@ -619,6 +619,16 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     let (verdict, reason, ..) = ruled(&frame, 0.25, GateDecideBy::All);
     assert_eq!(verdict, GateStatus::Inconclusive);
     assert!(reason.contains("none over 40 fits: fewer than 95 % of the repeats"), "{reason}");
+    // Trainings decide alone, and are one of all doubts.
+    (frame[0].fit_lo, frame[0].training_repeats) = (Some(0.12), Some(5));
+    (frame[0].training_lo, frame[0].training_hi) = (Some(0.05), Some(0.14));
+    let (verdict, reason, ..) = ruled(&frame, 0.14, GateDecideBy::Training);
+    assert_eq!(verdict, GateStatus::Pass);
+    assert!(reason.starts_with("the whole range over 5 trainings keeps the limit; it is based on"));
+    let (verdict, reason, ends, _) = ruled(&frame, 0.25, GateDecideBy::All);
+    assert_eq!((verdict, ends), (GateStatus::Pass, Some((0.05, 0.25))));
+    assert!(reason.starts_with("the whole range over people, 40 fits and 5 trainings keeps"));
+    frame[0].training_repeats = None;
     // Graphs are a doubt of the set, too.
     frame[0].fit_repeats = None;
     (frame[0].n_worlds, frame[0].world_lo, frame[0].world_hi) = (Some(9), Some(0.1), Some(0.3));

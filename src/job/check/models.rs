@@ -140,8 +140,8 @@ impl JobChecker<'_> {
         }
         if model.threshold.is_fitted() {
             let what = format!(
-                "the threshold of `{name}` is fitted to the training rows, and stands for none of \
-                 the other trainings"
+                "the threshold of `{name}` is fitted to the audited model, and the other trainings \
+                 would need thresholds of their own"
             );
             let hint = "write the threshold as a number, or remove `doubt`";
             self.push_problem("not-offered", here.clone(), what, hint);
