@@ -19,6 +19,7 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::worlds::WorldCounts;
+use crate::stage::count::switches::ClassSwitchAccumulator;
 use crate::stage::generate::rows::GenerationSums;
 use crate::stage::score::join::JoinedScores;
 use crate::stage::score::recheck::RepeatedAnswers;
@@ -107,6 +108,7 @@ states! {
     SwitchAccumulator = "switches" version 1;
     FactualClassCounts = "factual-class-counts" version 1;
     SwitchClassCounts = "switch-class-counts" version 1;
+    ClassSwitchAccumulator = "class-switches" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 1;
     QualitySums = "quality-sums" version 1;

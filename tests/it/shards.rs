@@ -61,6 +61,12 @@ fn draw(i: usize, k: f64) -> f64 {
     (i as f64 * k.sqrt()).fract()
 }
 
+/// The decision about a row in a region, 0 for its own; none where nobody decided.
+fn decided(i: usize, region: i64) -> Option<&'static str> {
+    let granted = draw(i, 23.0) > 0.4 + 0.1 * region as f64;
+    (i % 41 != 7).then_some(if granted { "granted" } else { "refused" })
+}
+
 /// The columns of rows with these numbers.
 fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
     let whole = |k: f64, n: f64| -> ArrayRef {
@@ -87,6 +93,12 @@ fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
         ("branch", word(11.0, &["north", "south"])),
         ("weight", number(13.0, 0.5, 3.0)),
         ("cutoff", number(14.0, 0.3, 0.7)),
+        ("band", whole(15.0, 5.0)),
+        ("decided", column(rows.clone().map(|i| decided(i, 0)).collect::<StringArray>())),
+        ("risk", word(17.0, &["low", "mid", "high"])),
+        ("p_low", number(19.0, 0.0, 1.0)),
+        ("p_mid", number(21.0, 0.0, 1.0)),
+        ("p_high", number(22.0, 0.0, 1.0)),
         ("repaid", column(Int64Array::from_iter(repaid))),
     ]
 }
@@ -183,10 +195,70 @@ fn fitted_sets_weights_and_compared_models_in_shards() {
     if is_without_lightgbm() {
         return;
     }
-    let work = with_job("plausible");
-    work.run(0, "job.yaml", "");
-    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], "");
-    assert_same(&work.results(), &from_plan(&work, &plan, ""), "three shards");
+    assert_in_shards(&with_job("plausible"), &["survey", "learn", "count", "shift"], "");
+}
+
+/// A run and three shards of a job of `tests/jobs/parts` make the same folder.
+#[track_caller]
+fn assert_in_shards(work: &Work, passes: &[&str], args: &str) {
+    work.run(0, "job.yaml", args);
+    let plan = pass_over(work, 3, passes, args);
+    assert_same(&work.results(), &from_plan(work, &plan, args), "three shards");
+}
+
+#[test]
+fn five_groups_with_strata_and_weights_in_shards() {
+    if !is_without_lightgbm() {
+        assert_in_shards(&with_job("groups"), &["survey", "count"], "");
+    }
+}
+
+#[test]
+fn decisions_in_shards() {
+    let work = with_job("decisions");
+    write_scores(&work, 0);
+    assert_in_shards(&work, &["survey", "count"], "");
+}
+
+#[test]
+fn three_classes_in_shards() {
+    let work = with_job("classes");
+    write_scores(&work, 0);
+    assert_in_shards(&work, &["survey", "count"], "");
+    // Balances of each class, from the first rows of all shards.
+    let (args, work) = ("--set metrics.interval.method=none", with_job("classes"));
+    write_scores(&work, 0);
+    assert_in_shards(&work, &["survey", "learn", "count"], args);
+}
+
+#[cfg(feature = "onnx")]
+#[test]
+fn an_onnx_file_in_shards() {
+    let work = with_job("onnx");
+    fs::copy(root().join("tests/onnx/linear.onnx"), work.path("linear.onnx")).unwrap();
+    let ran = work.command("check job.yaml --cache cache").output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    if said.contains("pip install onnxruntime") {
+        crate::work::skip("no library of the ONNX runtime here");
+        return;
+    }
+    assert_in_shards(&work, &["survey", "count"], "");
+}
+
+#[test]
+fn a_python_function_in_shards() {
+    let Some(python) = crate::python::interpreter("pyarrow") else { return };
+    let work = with_job("python");
+    work.write(
+        "scoring.py",
+        "def score(rows):\n    return [income / 100 + 0.02 * region\n            for income, \
+         region in zip(rows.column('income').to_pylist(), rows.column('region').to_pylist())]\n",
+    );
+    assert_in_shards(
+        &work,
+        &["survey", "count"],
+        &format!("--set models.ours.python.with={python}"),
+    );
 }
 
 /// Without intervals score metrics need the balance of the first rows: the pass `learn`.
@@ -285,9 +357,18 @@ fn write_scores(work: &Work, more: i64) {
         ],
     );
     let all: Vec<(usize, i64)> = (0..n).flat_map(moved).collect();
+    let numbers = |k: f64| {
+        column(Float64Array::from_iter_values(
+            all.iter().map(|of| draw(3 * of.0 + of.1 as usize, k)),
+        ))
+    };
     write(
         "moved.parquet",
         vec![
+            ("decided", column(all.iter().map(|of| decided(of.0, of.1)).collect::<StringArray>())),
+            ("p_low", numbers(26.0)),
+            ("p_mid", numbers(29.0)),
+            ("p_high", numbers(30.0)),
             ("row_id", column(Int64Array::from_iter_values(all.iter().map(|of| ids(of.0))))),
             (
                 "to_group",

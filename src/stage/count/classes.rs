@@ -90,8 +90,8 @@ fn n_classes(layout: &Layout) -> usize {
 /// Counts the audited rows of one model by the groups of one attribute.
 ///
 /// # Errors
-/// Weights outgrow their sums; a file cannot be read; the run is to stop; nobody counts.
-pub(crate) fn count_rows(
+/// Weights outgrow their sums; a file cannot be read; the run is to stop.
+pub(crate) fn gather_rows(
     row_context: RowContext<'_>,
     scores: &ClassScores,
     attribute: usize,
@@ -104,28 +104,33 @@ pub(crate) fn count_rows(
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
-    let whole = row_context.row_groups().gather(empty, |part, g| {
+    row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =
             (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
         for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
             part.add(batch.row_key[i], &person);
         }
         Ok(batch.row.len() as u64)
-    })?;
+    })
+}
+
+/// Fails where none of all rows counts.
+///
+/// # Errors
+/// None does.
+pub(crate) fn check_rows_counted(
+    row_context: RowContext<'_>,
+    whole: &FactualClassCounts,
+    attribute: usize,
+) -> Result<()> {
     // Whom one class leaves out, all leave out.
-    if let Some(one) = whole
-        .one_vs_rest()
-        .first()
-        .filter(|one| one.confusion(GroupSelection::All).predicted() == 0)
-    {
-        return Err(no_rows_counted(
-            one,
-            row_context.roles.n_audited(),
-            &layout.attributes[attribute].name,
-        )
-        .into());
+    match whole.one_vs_rest().first() {
+        Some(one) if one.confusion(GroupSelection::All).predicted() == 0 => {
+            let name = &row_context.rows.layout().attributes[attribute].name;
+            Err(no_rows_counted(one, row_context.roles.n_audited(), name).into())
+        }
+        _ => Ok(()),
     }
-    Ok(whole)
 }
 
 /// The audited rows of a declared group, with their positions.

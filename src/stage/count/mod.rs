@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::merge_all;
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
@@ -309,8 +310,16 @@ impl Stage for CountStage {
                 plan.check_person_memory(row_context, 1)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
-                    let scores = scores.of_classes(ctx, row_context, n)?;
-                    let counts = classes::count_rows(row_context, &scores, *position, blocks.seed)?;
+                    let gather = || {
+                        let scores = scores.of_classes(ctx, row_context, n)?;
+                        let seed = blocks.seed;
+                        classes::gather_rows(row_context, &scores, *position, seed)
+                    };
+                    let one = || Ok(vec![(0, gather()?)]);
+                    let states = passes.gather(ctx, ShardPass::Count, one)?;
+                    let states = states.into_iter().flatten().map(|(_, counts)| counts);
+                    let Some(counts) = merge_all(states) else { return Ok(()) };
+                    classes::check_rows_counted(row_context, &counts, *position)?;
                     return files::write_json(&out, &counts);
                 }
                 let gather = || {
@@ -373,10 +382,11 @@ fn plan_switches<'a>(
             plan.check_person_memory(row_context, others + u64::from(others > 1))?;
             let write = |name: &str| ctx.out().join(name);
             if let Some(n) = plan.n_classes() {
-                let (counts, shift) =
-                    sources.with_class_scores(ctx, (row_context, n), |scored| {
-                        switches::count_class_switches(row_context, scored, blocks.seed, wanted)
-                    })?;
+                let passes = (ctx, passes);
+                let counted = sources.with_class_scores(ctx, (row_context, n), |scored| {
+                    switches::count_class_switches(passes, row_context, scored, blocks.seed, wanted)
+                })?;
+                let Some((counts, shift)) = counted else { return Ok(()) };
                 if let Some(shift) = shift {
                     files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
                 }

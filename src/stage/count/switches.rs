@@ -9,6 +9,8 @@
 //! again: an estimate that is too far off, a direction that the first rows do not have, and a slice
 //! of more people than are kept one by one.
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
@@ -64,8 +66,10 @@ impl ShiftSettings {
 pub(crate) type CountedSwitches = (CounterfactualCounts, Option<ShiftEvidence>);
 
 /// One accumulator for everybody, for each slice or for each class; made where somebody is.
+#[derive(Serialize, Deserialize)]
 struct SwitchPart {
     all: Vec<Option<SwitchAccumulator>>,
+    #[serde(skip)]
     room: ChunkWorkspace,
 }
 
@@ -459,10 +463,49 @@ fn draw(
     Ok(redraw.intervals(&tiles, counts, level))
 }
 
-/// Counterfactuals of a label of several classes, whole and one class against all others.
-struct ClassPart {
+/// The state of the counterfactuals of a label of several classes, whole and each class against all
+/// others.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ClassSwitchAccumulator {
     counts: SwitchClassCounts,
     one_vs_rest: SwitchPart,
+}
+
+impl ClassSwitchAccumulator {
+    /// Nobody yet; `none` are the empty counts of this number of classes.
+    pub(crate) fn new(none: SwitchClassCounts) -> Self {
+        let n_classes = none.classes();
+        ClassSwitchAccumulator { counts: none, one_vs_rest: SwitchPart::new(n_classes) }
+    }
+
+    /// Adds a person; `keep` says for each class what is kept of its scores, and `nobody` are the
+    /// empty counts of a class against all others.
+    pub(crate) fn add(
+        &mut self,
+        keep: &[Option<ScoreKeeping>],
+        nobody: impl Fn() -> CounterfactualCounts,
+        (key, person, cfs): (u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
+    ) {
+        self.counts.add_classes(key, person, cfs);
+        let mut moved: Vec<ScoredCounterfactual> = Vec::with_capacity(cfs.len());
+        for class in 0..self.counts.classes() {
+            moved.clear();
+            moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
+            let one = person.one_vs_rest(class);
+            self.one_vs_rest.add(class, keep, &nobody, (key, &one, moved.as_slice()));
+        }
+    }
+}
+
+impl Accumulator for ClassSwitchAccumulator {
+    fn merge(&mut self, other: Self) {
+        self.counts.merge(other.counts);
+        self.one_vs_rest.merge(other.one_vs_rest);
+    }
+
+    fn settle(&mut self) {
+        self.one_vs_rest.all.iter_mut().flatten().for_each(Accumulator::settle);
+    }
 }
 
 /// The counterfactuals of a label of several classes.
@@ -481,69 +524,67 @@ impl ClassSwitchPass<'_> {
         CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout, false), self.seed)
     }
 
-    fn empty(&self) -> ClassPart {
+    fn empty(&self) -> ClassSwitchAccumulator {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = SwitchClassCounts::new(self.n_classes, n_groups);
-        ClassPart {
-            counts: if layout.weight.is_some() { none.with_weights(self.seed) } else { none },
-            one_vs_rest: SwitchPart::new(self.n_classes),
-        }
+        ClassSwitchAccumulator::new(match layout.weight.is_some() {
+            true => none.with_weights(self.seed),
+            false => none,
+        })
     }
 
     /// Adds the rows of a row group before the position `end`.
     fn add(
         &self,
-        part: &mut ClassPart,
+        part: &mut ClassSwitchAccumulator,
         keep: &[Option<ScoreKeeping>],
         g: usize,
         end: usize,
     ) -> Result<u64> {
         let group = ClassScoredGroup::read(self.context, self.scored, g)?;
-        let mut moved: Vec<ScoredCounterfactual> = Vec::new();
         let each =
             |i: usize, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
-                if i >= end {
-                    return;
-                }
-                part.counts.add_classes(key, person, cfs);
-                for class in 0..self.n_classes {
-                    moved.clear();
-                    moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
-                    let one = person.one_vs_rest(class);
-                    let person = (key, &one, moved.as_slice());
-                    part.one_vs_rest.add(class, keep, || self.nobody(), person);
+                if i < end {
+                    part.add(keep, || self.nobody(), (key, person, cfs));
                 }
             };
         group.people(self.context.rows.layout(), self.scored.attribute, each);
         Ok(group.len() as u64)
     }
 
-    fn gather(
-        &self,
-        keep: &[Option<ScoreKeeping>],
-    ) -> Result<(SwitchClassCounts, Vec<Option<GatheredSwitches>>)> {
-        let whole = self.context.row_groups().fold(
-            || self.empty(),
-            |part, g| self.add(part, keep, g, usize::MAX),
-            |whole, part| {
-                whole.counts.merge(part.counts);
-                whole.one_vs_rest.merge(part.one_vs_rest);
-            },
-        )?;
-        Ok((whole.counts, finished(whole.one_vs_rest.into_states(), self.n_classes)))
+    fn gather(&self, keep: &[Option<ScoreKeeping>]) -> Result<Vec<(u64, ClassSwitchAccumulator)>> {
+        let add = |part: &mut _, g| self.add(part, keep, g, usize::MAX);
+        Ok(vec![(0, self.context.row_groups().gather(|| self.empty(), add)?)])
     }
 
-    /// The balances of the first rows, class by class.
-    fn learn_balances(&self) -> Result<Vec<ScoreBalances>> {
+    /// What was gathered: the counts, and what each class against all others gave.
+    fn finished(
+        &self,
+        states: Vec<(u64, ClassSwitchAccumulator)>,
+    ) -> (SwitchClassCounts, Vec<Option<GatheredSwitches>>) {
+        let whole = merge_all(states.into_iter().map(|(_, state)| state));
+        let whole = whole.unwrap_or_else(|| self.empty());
+        (whole.counts, finished(whole.one_vs_rest.into_states(), self.n_classes))
+    }
+
+    /// The first rows, from which the balances of each class are estimated.
+    fn gather_first(&self) -> Result<Vec<(u64, CounterfactualCounts)>> {
         let mut part = self.empty();
         let keep = vec![Some(ScoreKeeping::Nothing); self.n_classes];
         first_rows(self.context, |g, end| self.add(&mut part, &keep, g, end).map(|_| ()))?;
-        let of_class = |of: Option<GatheredSwitches>| {
-            ScoreBalances::of(&of.map_or_else(|| self.nobody(), |of| of.counts))
-        };
-        let first = finished(part.one_vs_rest.into_states(), self.n_classes);
-        Ok(first.into_iter().map(of_class).collect())
+        let counted = self.finished(vec![(0, part)]).1.into_iter();
+        Ok((0..).zip(counted).filter_map(|(class, of)| Some((class, of?.counts))).collect())
+    }
+
+    /// The balances of the first rows, class by class.
+    fn balances(&self, first: Vec<(u64, CounterfactualCounts)>) -> Vec<ScoreBalances> {
+        let mut by_class = vec![self.nobody(); self.n_classes];
+        for (class, counts) in first {
+            let place = usize::try_from(class).ok().and_then(|class| by_class.get_mut(class));
+            place.into_iter().for_each(|place| place.clone_from(&counts));
+        }
+        by_class.iter().map(ScoreBalances::of).collect()
     }
 }
 
@@ -552,19 +593,32 @@ impl ClassSwitchPass<'_> {
 /// # Errors
 /// As [`count_switches`].
 pub(crate) fn count_class_switches(
+    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: ClassCountInputs<'_>,
     seed: Seed,
     wanted: Option<ShiftSettings>,
-) -> Result<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)> {
+) -> Result<Option<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)>> {
     let layout = row_context.rows.layout();
     check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let n_classes = layout.label.as_ref().map_or(0, |label| label.classes.len());
     let pass = ClassSwitchPass { context: row_context, scored, seed, n_classes };
-    let keep = keeping(row_context, wanted, n_classes, || pass.learn_balances().map(Some))?;
-    let (counts, gathered) = pass.gather(&keep.unwrap_or_default())?;
-    let again = |keep: &[Option<ScoreKeeping>]| pass.gather(keep).map(|(_, again)| Some(again));
-    let found = second(row_context, wanted, gathered, |_, _| true, again)?.unwrap_or_default();
+    let learn = || {
+        let first = passes.gather(ctx, ShardPass::Learn, || pass.gather_first())?;
+        Ok(first.map(|first| pass.balances(first)))
+    };
+    let Some(keep) = keeping(row_context, wanted, n_classes, learn)? else { return Ok(None) };
+    let Some(states) = passes.gather(ctx, ShardPass::Count, || pass.gather(&keep))? else {
+        return Ok(None);
+    };
+    let (counts, gathered) = pass.finished(states);
+    let again = |again: &[Option<ScoreKeeping>]| {
+        let states = passes.gather(ctx, ShardPass::Shift, || pass.gather(again))?;
+        Ok(states.map(|states| pass.finished(states).1))
+    };
+    let Some(found) = second(row_context, wanted, gathered, |_, _| true, again)? else {
+        return Ok(None);
+    };
     let (mut one_vs_rest, mut evidence) = (Vec::new(), Vec::new());
     for of in found {
         let (counts, shift) = of.unwrap_or_else(|| (pass.nobody(), None));
@@ -576,5 +630,5 @@ pub(crate) fn count_class_switches(
         one_vs_rest.push(counts);
         evidence.extend(shift);
     }
-    Ok((counts.with_one_vs_rest(one_vs_rest), wanted.map(|_| evidence)))
+    Ok(Some((counts.with_one_vs_rest(one_vs_rest), wanted.map(|_| evidence))))
 }

@@ -18,6 +18,7 @@ use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
+use crate::stage::count::switches::ClassSwitchAccumulator;
 use crate::stage::score::join::{JoinedScores, RecheckResult};
 
 const GROUPS: usize = 3;
@@ -161,6 +162,21 @@ fn with_class_person(row: u64, work: impl FnOnce(&ClassPerson<'_>)) {
     });
 }
 
+/// The same with the counterfactuals in all other groups.
+fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCounterfactual<'_>])) {
+    with_class_person(row, |person| {
+        let scores: Vec<Vec<Option<f64>>> =
+            (0..GROUPS as u64).map(|to| class_scores(row, 50 + 10 * to)).collect();
+        let moved = |to: usize| ClassCounterfactual {
+            to,
+            predicted: most_likely_class(&scores[to]),
+            scores: &scores[to],
+        };
+        let cfs: Vec<_> = (0..GROUPS).filter(|&to| to != person.group).map(moved).collect();
+        work(person, &cfs);
+    });
+}
+
 impl SampleState for FactualClassCounts {
     const VARIANTS: u64 = 2;
 
@@ -183,17 +199,21 @@ impl SampleState for SwitchClassCounts {
     }
 
     fn add_sample(&mut self, row: u64) {
-        with_class_person(row, |person| {
-            let scores: Vec<Vec<Option<f64>>> =
-                (0..GROUPS as u64).map(|to| class_scores(row, 50 + 10 * to)).collect();
-            let moved = |to: usize| ClassCounterfactual {
-                to,
-                predicted: most_likely_class(&scores[to]),
-                scores: &scores[to],
-            };
-            let cfs: Vec<_> = (0..GROUPS).filter(|&to| to != person.group).map(moved).collect();
-            self.add(row, person, &cfs);
-        });
+        with_class_switches(row, |person, cfs| self.add(row, person, cfs));
+    }
+}
+
+impl SampleState for ClassSwitchAccumulator {
+    const VARIANTS: u64 = 2;
+
+    fn sample(variant: u64) -> Self {
+        ClassSwitchAccumulator::new(SwitchClassCounts::sample(variant))
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let keep = vec![Some(ScoreKeeping::Pairs); CLASSES];
+        let nobody = || CounterfactualCounts::new(GROUPS);
+        with_class_switches(row, |person, cfs| self.add(&keep, nobody, (row, person, cfs)));
     }
 }
 

@@ -85,13 +85,6 @@ impl Refusals<'_> {
                  leave `data.split` out",
             );
         }
-        if data.label.classes().is_some() {
-            self.push(
-                &["data", "label", "classes"],
-                "labels of several classes are counted in one process",
-                "without `--shards` the job runs as it is",
-            );
-        }
     }
 
     fn sets(&mut self, job: &Job) {
@@ -159,6 +152,13 @@ impl Refusals<'_> {
                         "train it first and name its file by `lightgbm: {file: ...}`",
                     );
                 }
+            }
+            if model.amount().is_some() {
+                self.push(
+                    &at("amount"),
+                    "the amounts of all people are held in one process",
+                    "audit a sample of the rows for this model, in a job of its own",
+                );
             }
             if model.http.is_some() {
                 self.push(
