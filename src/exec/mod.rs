@@ -32,6 +32,7 @@ use self::store::{PresentEntry, ResultStore, StoreEntry, StoreView};
 use crate::error::Result;
 
 pub(crate) mod accumulator;
+pub(crate) mod buckets;
 pub mod cancel;
 pub(crate) mod child;
 pub mod clean;

@@ -25,3 +25,7 @@ pub(crate) mod short_number;
 pub(crate) mod student;
 pub(crate) mod summary;
 pub(crate) mod transport;
+
+/// The most units that all people may weigh together; every sum and product of sums that metrics
+/// form stays within its type.
+pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;

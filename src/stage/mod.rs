@@ -168,7 +168,7 @@ fn run_stages(
     };
     let digests = match &shards {
         None => InputDigests::load(&store.view(), settings.rehash),
-        Some(shards) => InputDigests::planned(&shards.plan.files),
+        Some(shards) => shards.digests(&share)?,
     };
     let input =
         input::locate(checked, settings, AbsentDataSet::Download, (digests, &workers), cancel)?;

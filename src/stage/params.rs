@@ -61,6 +61,12 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             .collect(),
         derive: data.derived(),
         row_id: data.row_id.clone(),
+        joins_by_key: {
+            let mut files = job.models.values().filter_map(ModelBlock::made_elsewhere);
+            let mut sets = job.counterfactuals.values().filter_map(CounterfactualSet::knobs);
+            files.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some())
+                || sets.any(|knobs| knobs.external_file().is_some())
+        },
         person: data.person.clone(),
         keep: data.keep.clone(),
         label: data.label.column().map(|l| LabelParams {
@@ -114,6 +120,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         decisions,
         strata: job.strata().map(|name| (name.clone(), missing(name))),
         slices: job.metrics.by.iter().map(|name| (name.clone(), missing(name))).collect(),
+        hash_split: data.hash_split(job.run.seed),
         split: data.split.as_ref().and_then(|s| {
             Some(SplitColumn {
                 column: s.column.clone()?,

@@ -21,6 +21,7 @@ use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::worlds::WorldCounts;
 use crate::stage::count::switches::ClassSwitchAccumulator;
 use crate::stage::generate::rows::GenerationSums;
+use crate::stage::input::digest::FileHashes;
 use crate::stage::score::join::JoinedScores;
 use crate::stage::score::recheck::RepeatedAnswers;
 
@@ -125,6 +126,7 @@ states! {
     ContentHash = "content-hash" version 1;
     PreparedProfile = "prepared-profile" version 1;
     RuleMatches = "rule-matches" version 1;
+    FileHashes = "file-hashes" version 1;
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare};
-use crate::data::rows::split::{self, SplitMethod};
+use crate::data::rows::split::{self, RankDraw, RankedSplit};
 use crate::data::source::side_table::{JoinParams, SideTable};
 use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
 use crate::data::spelling::Spelling;
@@ -96,6 +96,7 @@ impl Stage for PrepareStage {
         let params = plan.prepare_params();
         column_inputs(b, &params);
         b.input("data.row_id", |job| &job.data.row_id);
+        b.value("files joined by row id", params.joins_by_key);
         b.input("data.person", |job| &job.data.person);
         b.input("data.keep", |job| &job.data.keep);
         b.value("data.duplicates", &params.drop_duplicates);
@@ -103,6 +104,7 @@ impl Stage for PrepareStage {
         b.input("data.label", |job| &job.data.label);
         b.input("data.sensitive", |job| &job.data.sensitive);
         b.value("data.split", params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit)));
+        b.value("split by hash", params.hash_split);
         b.value("columns of models", &params.carry);
         b.value("decisions of models", &params.decisions);
         let source = match &plan.input.import {
@@ -190,21 +192,21 @@ impl Stage for SplitStage {
             return experiment::plan_folds(unit, b);
         }
         let plan = b.plan;
-        let rule = plan.split_rule();
+        let rule = plan.ranked_split();
         b.texts([("data.split".to_owned(), format!("{rule:?}"))]);
-        if matches!(rule, SplitMethod::Share(..) | SplitMethod::Folds(..)) {
+        if rule.is_some() {
             b.seed();
         }
         let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
         work(move |ctx| {
-            let rows = rows.open(ctx)?;
-            if rule == SplitMethod::All {
-                return split::write_all_audited(&ctx.out().join(ROLES), &rows);
-            }
-            let roles = with_watch(ctx, |watch| {
-                split::assign_roles(&rows, rule, seed, plan.workers, watch)
-            })?;
-            roles.write(&ctx.out().join(ROLES), &rows)
+            let (rows, out) = (rows.open(ctx)?, ctx.out().join(ROLES));
+            with_watch(ctx, |watch| match rule {
+                None => split::write_note(&out, &rows, plan.workers, watch),
+                Some(rule) => {
+                    let draw = RankDraw::new(seed, ctx.out());
+                    split::assign_roles(&rows, rule, draw, plan.workers, watch)?.write(&out, &rows)
+                }
+            })
         })
     }
 }
@@ -285,13 +287,14 @@ impl<'a> StagePlan<'a> {
         read().map_err(|error| self.with_model_place(error, &["data", "join", join.name.as_str()]))
     }
 
-    fn split_rule(&self) -> SplitMethod {
-        let Some(split) = &self.job.data.split else { return SplitMethod::All };
-        let by = self.job.data.strata_of_split();
+    /// How the rows are split by their ranks; none where each row has its own role.
+    fn ranked_split(&self) -> Option<RankedSplit> {
+        let data = &self.job.data;
+        let (split, by) = (data.split.as_ref()?, data.strata_of_split());
         match (&split.share, split.folds) {
-            (Some(share), _) => SplitMethod::Share(share.audit, by),
-            (None, Some(folds)) => SplitMethod::Folds(folds.get(), by),
-            (None, None) => SplitMethod::Column,
+            (Some(_), _) if !split.by.is_rank() => None,
+            (Some(share), _) => Some(RankedSplit::Share(share.audit, by)),
+            (None, folds) => Some(RankedSplit::Folds(folds?.get(), by)),
         }
     }
 }
@@ -326,6 +329,7 @@ fn reference_params(job: &Job) -> PrepareParams {
         // A reference holds all columns itself.
         joins: Vec::new(),
         row_id: None,
+        joins_by_key: false,
         person: None,
         keep: Vec::new(),
         label: column.map(|column| LabelParams {
@@ -339,6 +343,7 @@ fn reference_params(job: &Job) -> PrepareParams {
         carry: Vec::new(),
         decisions: Vec::new(),
         split: None,
+        hash_split: None,
         strata: None,
         slices: Vec::new(),
         ..prepare_params(job, true)

@@ -447,7 +447,7 @@ pub(crate) fn data(
     with_prepared(checked, settings, observer, cancel, Some(true), |plan, input, records| {
         let folder = |kind| folder_of(records, kind);
         let rows = RowsReader::open(&folder(UnitKind::Prepare))?;
-        let roles = RolesReader::open(&folder(UnitKind::Split).join(ROLES))?;
+        let roles = RolesReader::open(&folder(UnitKind::Split).join(ROLES), &rows)?;
         let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;

@@ -68,7 +68,7 @@ impl<'a> RowInputs<'a> {
         work: impl FnOnce(RowContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let rows = self.rows.open(ctx)?;
-        let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file))?;
+        let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file), &rows)?;
         ctx.set_total(passes * rows.layout().n_rows);
         with_watch(ctx, |watch| {
             work(RowContext { rows: &rows, roles: &roles, workers: self.plan.workers, watch })
@@ -91,8 +91,8 @@ impl StageInput<ReferenceStage> {
 }
 
 impl StageInput<SplitStage> {
-    /// The roles of all rows.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RolesReader> {
-        RolesReader::open(&self.folder(ctx).join(ROLES))
+    /// The roles of these rows.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: &RowsReader) -> Result<RolesReader> {
+        RolesReader::open(&self.folder(ctx).join(ROLES), rows)
     }
 }

@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "exec::hash",
             "exec::pieces",
             "exec::accumulator",
+            "exec::buckets",
         ],
     ),
     ("causal", &["num", "data"]),

@@ -3,7 +3,8 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -94,6 +95,8 @@ fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)> {
         ("weight", number(13.0, 0.5, 3.0)),
         ("cutoff", number(14.0, 0.3, 0.7)),
         ("band", whole(15.0, 5.0)),
+        ("signed", column(Int64Array::from_iter_values(rows.clone().map(|i| i as i64 * 3 - 600)))),
+        ("name", column(StringArray::from_iter_values(rows.clone().map(|i| format!("p{i:05}"))))),
         ("decided", column(rows.clone().map(|i| decided(i, 0)).collect::<StringArray>())),
         ("risk", word(17.0, &["low", "mid", "high"])),
         ("p_low", number(19.0, 0.0, 1.0)),
@@ -261,6 +264,57 @@ fn a_python_function_in_shards() {
     );
 }
 
+/// The share of each row is its own, and so is a column: shards and a run audit the same rows.
+#[test]
+fn splits_row_by_row_in_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let hash = "--set data.split.share.train=0.4 --set data.split.share.audit=0.6 --set \
+                data.split.by=hash --set metrics.interval.method=none";
+    let work = with_job("naive");
+    assert_in_shards(&work, &["survey", "learn", "count"], hash);
+    let rows = &work.json("out/manifest.json")["rows"];
+    let (trained, audited) = (rows["trained"].as_u64().unwrap(), rows["audited"].as_u64().unwrap());
+    assert!(trained > 120 && audited > 200 && trained + audited < 423, "{rows}");
+    let column = "--set data.split.column=risk --set data.split.train=[low] --set \
+                  data.split.audit=[mid]";
+    assert_in_shards(&with_job("naive"), &["survey", "count"], column);
+    let ranked = hash.replace("by=hash", "by=rank");
+    with_job("naive").cfaudit(2, &format!("plan job.yaml --shards 3 --to plan {ranked}")).says(&[
+        "error[not-in-shards]",
+        "`data.split` ranks all rows",
+        "by: hash",
+    ]);
+}
+
+/// Text ids that rise by their bytes need no comparison, in shards and in a run.
+#[test]
+fn text_ids_in_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    assert_in_shards(&work, &["survey", "count"], "--set data.row_id=name");
+}
+
+/// Files of scores whose ids are texts, whose keys do not rise, or numbers below 0.
+#[test]
+fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
+    for id in ["name", "signed"] {
+        let ids_of = |ids: Vec<i64>| match id {
+            "name" => {
+                let names = ids.iter().map(|id| format!("p{:05}", id / 3));
+                column(StringArray::from_iter_values(names))
+            }
+            _ => column(Int64Array::from_iter_values(ids.iter().map(|id| id - 600))),
+        };
+        let work = with_job("scores");
+        write_scores_by(&work, 0, ids_of);
+        assert_in_shards(&work, &["survey", "count"], &format!("--set data.row_id={id}"));
+    }
+}
+
 /// Without intervals score metrics need the balance of the first rows: the pass `learn`.
 #[test]
 fn balances_are_learnt_from_the_first_rows_of_all_shards() {
@@ -329,9 +383,146 @@ fn parts_that_are_lost_altered_or_foreign_are_found() {
     merge(5).says(&["0123", &code, "use one program everywhere"]);
 }
 
+/// Two workers of one shard at the same time: both end well, and the part is that of one.
+#[test]
+fn a_shard_that_is_run_twice_at_once() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let plan = pass_over(&work, 2, &["survey"], "");
+    let part = work.path("plan2/count/part-00000.state");
+    let worker = format!("worker {plan} --pass count --shard 0 --cache cache");
+    let start = || work.command(&worker).stdout(Stdio::null()).spawn().unwrap();
+    for mut child in [start(), start()] {
+        assert!(child.wait().unwrap().success());
+    }
+    let first = fs::read(&part).unwrap();
+    fs::remove_file(&part).unwrap();
+    work.cfaudit(0, &format!("worker {plan} --pass count --shard 0 --cache off"));
+    assert_eq!(fs::read(&part).unwrap(), first);
+    assert_eq!(names(&work.path("plan2/count")), ["part-00000.state"], "nothing else is left");
+}
+
+/// The files of a folder.
+fn names(folder: &Path) -> Vec<String> {
+    files(folder).into_keys().collect()
+}
+
+/// However far a worker or a merge has come when it is killed: no part of a file is there, and
+/// another attempt gives the bytes of one that was left alone.
+#[test]
+#[ignore = "slow, `make test-slow` runs it: workers and merges killed at 20 moments each"]
+fn killed_at_any_moment() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let plan = pass_over(&work, 2, &["survey", "count"], "");
+    let expected = files(&work.path(&plan));
+    let tasks = [
+        ("worker", "count", " --shard 1", "part-00001.state"),
+        ("worker", "survey", " --shard 0", "part-00000.state"),
+        ("merge", "count", "", "merged.state"),
+    ];
+    let mut killed = 0;
+    for (verb, pass, shard, file) in tasks {
+        let name = format!("{pass}/{file}");
+        let path = work.path(&plan).join(&name);
+        let command = |cache: &str| {
+            let cache = if verb == "worker" { format!(" --cache {cache}") } else { String::new() };
+            work.command(&format!("{verb} {plan} --pass {pass}{shard}{cache}"))
+        };
+        let begun = Instant::now();
+        fs::remove_file(&path).unwrap();
+        Ran::of(&mut command("off"), 0);
+        let whole = begun.elapsed();
+        for moment in 0..20 {
+            fs::remove_file(&path).unwrap();
+            let mut child =
+                command("cache").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(whole.mul_f64(1.2 * draw(moment + 1, 2.0)));
+            let ended = child.try_wait().unwrap().is_some();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += usize::from(!ended);
+            let there = fs::read(&path).ok();
+            assert!(there.is_none_or(|bytes| bytes == expected[&name]), "{name} at {moment}");
+            Ran::of(&mut command("cache"), 0);
+            assert_eq!(fs::read(&path).unwrap(), expected[&name], "{name} at {moment}");
+        }
+    }
+    assert!(killed > 20, "{killed}");
+    let after = files(&work.path(&plan));
+    let left: Vec<&String> = after.keys().filter(|name| !expected.contains_key(*name)).collect();
+    assert!(left.iter().all(|name| name.contains(".new-")), "{left:?}");
+    work.run(0, "job.yaml", "");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "after all that");
+}
+
+/// The first rows, from which balances are estimated, have nobody of group 3: its scores are passed
+/// over again, by all shards.
+#[test]
+fn a_direction_that_the_first_rows_lack_is_passed_over_again() {
+    if is_without_lightgbm() {
+        return;
+    }
+    // Files of one row group each; the first has more rows than balances are estimated from.
+    let (work, sizes) = (with_job("naive"), [69_000, 500]);
+    let mut first = 0;
+    for (name, n) in ["a", "b"].iter().zip(sizes) {
+        let rows = first..first + n;
+        let regions = rows.clone().map(|i| if i < 69_000 { 1 + i as i64 % 2 } else { 3 });
+        let mut columns = people(rows);
+        let wanted = ["id", "region", "income", "age", "branch", "repaid"];
+        columns.retain(|(name, _)| wanted.contains(name));
+        columns[1].1 = column(Int64Array::from_iter_values(regions));
+        work.parquet(&format!("rows/{name}.parquet"), columns);
+        first += n;
+    }
+    let args = "--set metrics.interval.method=none --set metrics.by=[] --set \
+                metrics.families=[ccm,shift,clarify] --set data.features.nominal=[]";
+    work.run(0, "job.yaml", args);
+    let plan = pass_over(&work, 2, &["survey", "learn", "count"], args);
+    let shift = |shard: usize| {
+        work.cfaudit(0, &format!("worker {plan} --pass shift --shard {shard}")).summary()["done"]
+            .clone()
+    };
+    assert_eq!([shift(0), shift(1)], ["written", "written"]);
+    let early =
+        work.cfaudit(5, &format!("run job.yaml --from {plan} --out out2 --cache off {args}"));
+    early.says(&["shift", "not merged yet", "hint: "]);
+    work.cfaudit(0, &format!("merge {plan} --pass shift"));
+    assert_same(&work.results(), &from_plan(&work, &plan, args), "two shards");
+}
+
+/// Gates that compare with a baseline decide from merged states as a run does.
+#[test]
+fn a_baseline_in_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    work.cfaudit(0, "run job.yaml --out before --cache cache");
+    let change = "gates:\n  change: {metric: nsr, model: bought, counterfactual: flip, against: \
+                  baseline, rise_at_most: 0.9, level: warn}\n";
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &job.replace("gates:\n", change));
+    fs::rename(work.path("rows/b.parquet"), work.path("later.parquet")).unwrap();
+    work.run(0, "job.yaml", "--baseline before");
+    let plan = pass_over(&work, 2, &["survey", "count"], "");
+    assert_same(&work.results(), &from_plan(&work, &plan, "--baseline before"), "a baseline");
+    assert!(work.path("out/tables/changes.parquet").exists());
+}
+
 /// Writes the scores of rows, and of their counterfactuals in every other region, in the order of
 /// the rows; `more` are entries of no row.
 fn write_scores(work: &Work, more: i64) {
+    write_scores_by(work, more, |ids| column(Int64Array::from(ids)));
+}
+
+/// The same with another column of ids.
+fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef) {
     let n = ROW_GROUPS.concat().iter().sum::<usize>();
     let all_regions = people(0..n)[1].1.as_primitive::<Int64Type>().values().to_vec();
     let regions = all_regions.as_slice();
@@ -352,7 +543,7 @@ fn write_scores(work: &Work, more: i64) {
     write(
         "factual.parquet",
         vec![
-            ("row_id", column(Int64Array::from_iter_values(rows))),
+            ("row_id", ids_of(rows.collect())),
             ("score", column(Float64Array::from_iter_values(scores))),
         ],
     );
@@ -369,7 +560,7 @@ fn write_scores(work: &Work, more: i64) {
             ("p_low", numbers(26.0)),
             ("p_mid", numbers(29.0)),
             ("p_high", numbers(30.0)),
-            ("row_id", column(Int64Array::from_iter_values(all.iter().map(|of| ids(of.0))))),
+            ("row_id", ids_of(all.iter().map(|of| ids(of.0)).collect())),
             (
                 "to_group",
                 column(StringArray::from_iter_values(all.iter().map(|of| of.1.to_string()))),

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
+    UInt64Array,
 };
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -13,10 +14,12 @@ use arrow::error::ArrowError;
 
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::plan::{DecisionPlan, PreparePlan};
-use crate::data::prepare::row_id::KeyRun;
+use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::{KeptSlice, SliceCodes};
 use crate::data::rows::ids::{key_of_integer, key_of_text};
 use crate::data::rows::number_array;
+use crate::data::rows::split::TRAIN;
+use crate::data::rows::stored::ROLE;
 use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::table::file::{cached, distinct, packed, sampled};
@@ -43,6 +46,7 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
         }
     }
     fields.extend(plan.person.map(|_| Field::new("person", DataType::UInt64, false)));
+    fields.extend(plan.hash_split.map(|_| packed(Field::new(ROLE, DataType::UInt8, false))));
     fields.extend(plan.weight.map(|_| Field::new("weight", DataType::Float64, false)));
     for feature in plan.features.iter().filter(|feature| !feature.kind.is_coded()) {
         let name = format!("x.{}", feature.name);
@@ -73,8 +77,10 @@ pub(crate) struct RowChunk {
     plain: Vec<ArrayRef>,
     /// The codes of each coded column.
     codes: Vec<SliceCodes>,
-    /// The keys of the row ids; without row ids that of no row.
-    pub(crate) keys: KeyRun,
+    /// The row ids; without them those of no row.
+    pub(crate) ids: IdRun,
+    /// How many of the rows the hash split audits; 0 without one.
+    pub(crate) drawn: u64,
 }
 
 impl RowChunk {
@@ -84,18 +90,18 @@ impl RowChunk {
         if plan.can_lose_rows() {
             plain.push(Arc::new(UInt64Array::from_iter_values(slice.row_numbers())));
         }
-        let mut keys = KeyRun::default();
+        let mut run = IdRun::default();
         match plan.row_id.map(|column| &slice.columns[column]) {
             None => {}
             Some(SourceValues::Int(ids)) => {
-                keys = KeyRun::of(ids.values().iter().map(|&id| key_of_integer(id)));
+                run = IdRun::of(ids.values().iter().copied());
                 // Every row has an id.
                 plain.push(Arc::new(Int64Array::new(ids.values().clone(), None)));
             }
             Some(values) => {
                 let id = |i: usize| values.word(i).unwrap_or_default();
-                let hashes: Vec<u64> = (0..slice.n).map(|i| key_of_text(&id(i))).collect();
-                keys = KeyRun::of(hashes.iter().copied());
+                let hashes = keys_of(values, slice.n);
+                run = IdRun::of((0..slice.n).map(id));
                 plain.push(Arc::new(UInt64Array::from(hashes)));
                 plain.push(match values {
                     SourceValues::Text(ids) => Arc::new(ids.clone()),
@@ -104,16 +110,18 @@ impl RowChunk {
             }
         }
         if let Some(column) = plan.person {
-            let values = &slice.columns[column];
-            let keys = match values {
-                SourceValues::Int(ids) => {
-                    UInt64Array::from_iter_values(ids.values().iter().map(|&id| key_of_integer(id)))
-                }
-                _ => UInt64Array::from_iter_values(
-                    (0..slice.n).map(|i| key_of_text(&values.word(i).unwrap_or_default())),
-                ),
+            plain.push(Arc::new(UInt64Array::from(keys_of(&slice.columns[column], slice.n))));
+        }
+        let mut drawn = 0;
+        if let Some(split) = plan.hash_split {
+            let keys = match plan.person.or(plan.row_id) {
+                None => slice.row_numbers().collect(),
+                Some(column) => keys_of(&slice.columns[column], slice.n),
             };
-            plain.push(Arc::new(keys));
+            let roles = keys.into_iter().map(|key| if split.audits(key) { 0 } else { TRAIN });
+            let roles: Vec<u8> = roles.collect();
+            drawn = roles.iter().filter(|&&role| role == 0).count() as u64;
+            plain.push(Arc::new(UInt8Array::from(roles)));
         }
         if let Some(column) = plan.weight {
             plain.push(Arc::new(Float64Array::from(slice.columns[column].numbers())));
@@ -127,7 +135,7 @@ impl RowChunk {
         plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
         let decided = |of: &DecisionPlan| decisions(of, &slice.columns[of.column], slice.n);
         plain.extend(plan.decisions.iter().map(decided));
-        RowChunk { n: slice.n, plain, codes, keys }
+        RowChunk { n: slice.n, plain, codes, ids: run, drawn }
     }
 
     /// Replaces codes of the piece by those of all rows, given by column.
@@ -135,6 +143,14 @@ impl RowChunk {
         for (codes, of_all) in self.codes.iter_mut().zip(columns) {
             codes.table.iter_mut().for_each(|code| *code = of_all[*code as usize]);
         }
+    }
+}
+
+/// The keys of the ids of rows or persons.
+fn keys_of(ids: &SourceValues, n: usize) -> Vec<u64> {
+    match ids {
+        SourceValues::Int(ids) => ids.values().iter().map(|&id| key_of_integer(id)).collect(),
+        _ => (0..n).map(|i| key_of_text(&ids.word(i).unwrap_or_default())).collect(),
     }
 }
 

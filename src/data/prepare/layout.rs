@@ -175,8 +175,11 @@ impl RowDescription {
             decisions.push(decision_words(decision, name, counted, &mut issues)?);
             carried.push(carried_decision(name));
         }
+        // Rows, and their counterfactuals in all other groups.
+        let others = attributes.iter().map(|of| of.groups.len().saturating_sub(1)).max();
+        let counted = survey.n_rows.saturating_mul(others.unwrap_or(0).max(1) as u64);
         let weight = plan.weight.map(|column| {
-            let unit = survey.weights.unit();
+            let unit = survey.weights.unit(counted);
             WeightColumn {
                 column: plan.name(column).to_owned(),
                 unit,
@@ -184,13 +187,13 @@ impl RowDescription {
             }
         });
         if let (Some(column), Some((smallest, left))) =
-            (plan.weight, survey.weights.rounding_loss())
+            (plan.weight, survey.weights.rounding_loss(counted))
         {
             let text = format!(
-                "weights are counted in whole units of {}, a 2^32nd of the largest: the smallest, \
-                 {smallest}, counts as {left}; write weights whose ratios are smaller, or round \
-                 them to multiples of one number",
-                survey.weights.unit().value()
+                "weights are counted in whole units of {}, at least a 2^32nd of the largest: the \
+                 smallest, {smallest}, counts as {left}; write weights whose ratios are smaller, or \
+                 round them to multiples of one number",
+                survey.weights.unit(counted).value()
             );
             issues.push(issue("coarse-weight", IssueSeverity::Warning, plan.name(column), 0, text));
         }
@@ -224,6 +227,7 @@ impl RowDescription {
         };
         let stored = StoredRows {
             rows_follow: here.keeps_all(),
+            role_column: plan.hash_split.is_some(),
             tables: code_tables(plan, here, &layout, roles.as_ref()),
             ..StoredRows::default()
         };

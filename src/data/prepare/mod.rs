@@ -29,13 +29,12 @@ pub(crate) mod weight;
 
 use std::path::{Path, PathBuf};
 
-use crate::data::Layout;
 use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::layout::RowDescription;
 use crate::data::prepare::params::{FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
-use crate::data::prepare::row_id::KeyRun;
+use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::{KeptSlice, SourceSurvey};
 use crate::data::prepare::surveyed::{SurveyedRange, SurveyedRows};
 use crate::data::prepare::view::SourceView;
@@ -43,6 +42,7 @@ use crate::data::rows::RowsReader;
 use crate::data::rows::stored::STORED;
 use crate::data::source::ParquetSource;
 use crate::data::source::recut::RecutWriter;
+use crate::data::{Layout, RowIdKind};
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
@@ -108,7 +108,7 @@ impl<'p> Preparation<'p> {
         let Preparation { plan, batch_rows, workers, watch, .. } = self;
         let (source, batch_rows) = (plan.view.source(), *batch_rows);
         let mut survey = SourceSurvey::empty(plan);
-        let mut keys = KeyRun::default();
+        let (mut ids, mut drawn) = (IdRun::default(), 0);
         let writer = |dir: &Path| {
             RecutWriter::create(&rows_file(dir), encode::schema(plan), workers, batch_rows)
         };
@@ -130,7 +130,8 @@ impl<'p> Preparation<'p> {
             survey.check_levels(plan)?;
             for mut chunk in chunks {
                 chunk.recode(&codes);
-                keys.append(chunk.keys);
+                ids.append(std::mem::take(&mut chunk.ids));
+                drawn += chunk.drawn;
                 if let Some(rows) = &mut rows {
                     rows.push(chunk)?;
                 }
@@ -139,8 +140,9 @@ impl<'p> Preparation<'p> {
             Ok(())
         })?;
         rows.map_or(Ok(()), RecutWriter::finish)?;
-        let (first_row, rows, kept) = (source.first_row(), source.n_rows(), survey.n_rows);
-        Ok(SurveyedRows::new(survey, SurveyedRange { first_row, rows, kept, keys }))
+        let (first_row, rows) = (source.first_row(), source.n_rows());
+        let roles = survey.role_counts(plan, drawn);
+        Ok(SurveyedRows::new(survey, SurveyedRange { first_row, rows, roles, ids }))
     }
 
     /// Writes what the rows mean, `codes.json` and `layout.json`, from the survey of all rows.
@@ -164,7 +166,7 @@ impl<'p> Preparation<'p> {
             RowDescription::new(plan, &all.survey, &own.survey)?;
         stored.first_row = own.first_row();
         stored.is_shard = matches!(here, RowsHere::Shard(_));
-        stored.kept_before = all.kept_before(own.first_row());
+        (stored.audited_before, stored.roles) = (all.audited_before(own.first_row()), all.roles());
         if let RowsHere::None = here {
             stored.elsewhere = true;
             let schema = encode::schema(plan);
@@ -183,12 +185,20 @@ impl<'p> Preparation<'p> {
             layout.person.iter_mut().for_each(|person| person.persons = persons);
             files::write_json(&out_dir.join("layout.json"), &layout)?;
         }
-        if let Some(column) = params.row_id.as_ref().filter(|_| !all.keys_rise()) {
+        let by_key = params.joins_by_key && layout.row_id == RowIdKind::Text;
+        let compares = !all.ids_rise() || by_key && matches!(here, RowsHere::All);
+        if let Some(column) = params.row_id.as_ref().filter(|_| compares) {
             let (source, column) = (plan.view.source(), column.as_str());
             match here {
                 RowsHere::All => {
                     let rows = RowsReader::open(out_dir)?;
-                    row_id::check_unique(&rows, column, source, *watch)?;
+                    row_id::check_unique(
+                        &rows,
+                        column,
+                        source,
+                        (out_dir, by_key),
+                        (self.workers, *watch),
+                    )?;
                 }
                 RowsHere::Shard(_) | RowsHere::None => {
                     return Err(row_id::unsorted_fault(column).into());

@@ -2,6 +2,7 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::issues::MISSING_VALUES;
+use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::spelling::Spelling;
 use crate::data::sql;
@@ -128,6 +129,8 @@ pub(crate) struct PrepareParams {
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
+    /// Whether files are joined to the rows by the hashes of their ids.
+    pub joins_by_key: bool,
     /// The column that says whose row it is; without it each row is a person.
     pub person: Option<ColumnName>,
     /// Filters, in order.
@@ -167,6 +170,8 @@ pub(crate) struct PrepareParams {
     pub decisions: Vec<DecisionParams>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,
+    /// The split, where the hash of each row decides it.
+    pub hash_split: Option<HashSplit>,
     /// The column whose values are strata, and what happens to its missing values.
     pub strata: Option<(ColumnName, MissingRule)>,
     /// The columns whose values are slices, and what happens to their missing values.

@@ -11,6 +11,7 @@ use crate::data::prepare::params::{
     SplitColumn,
 };
 use crate::data::prepare::view::SourceView;
+use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
@@ -37,6 +38,8 @@ pub(crate) struct PreparePlan<'a> {
     /// Columns of decisions, carried behind those.
     pub(crate) decisions: Vec<DecisionPlan>,
     pub(crate) split: Option<SplitPlan>,
+    /// The split by the hash of each row.
+    pub(crate) hash_split: Option<HashSplit>,
     /// The column of strata, coded as a feature.
     pub(crate) strata: Option<FeaturePlan>,
     pub(crate) slices: Vec<FeaturePlan>,
@@ -173,6 +176,7 @@ impl<'a> PreparePlan<'a> {
             carry,
             decisions,
             split,
+            hash_split: params.hash_split,
             strata,
             slices,
             coded,

@@ -1,49 +1,81 @@
 //! The exact check that no row id occurs twice, and the number of different persons.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::RowIdKind;
 use crate::data::rows::RowsReader;
+use crate::data::rows::ids::RowIds;
 use crate::data::source::ParquetSource;
-use crate::error::{Fault, Result};
-use crate::exec::pieces::StageWatch;
+use crate::error::{Error, Fault, Result};
+use crate::exec::accumulator::PieceLoop;
+use crate::exec::buckets::{BUCKETS, MOST_WAITING, RecordBuckets, bucket_of};
+use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastHasher;
 use crate::num::seed::sm;
 
 /// Largest number of keys held at a time, 8 bytes each.
 ///
-/// With more rows the keys are checked in several passes over ranges of them.
+/// With more persons they are counted in several passes over ranges of keys.
 const KEYS_AT_ONCE: u64 = 20_000_000;
 
-/// Whether the keys of some rows rise from row to row, which shows that none occurs twice.
+/// The temporary file of ids that are being compared.
+const IDS: &str = "ids.tmp";
+
+/// A row id, in the order by which files are sorted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OrderedId {
+    Integer(i64),
+    Text(String),
+}
+
+impl From<i64> for OrderedId {
+    fn from(id: i64) -> Self {
+        OrderedId::Integer(id)
+    }
+}
+
+impl From<Cow<'_, str>> for OrderedId {
+    fn from(id: Cow<'_, str>) -> Self {
+        OrderedId::Text(id.into_owned())
+    }
+}
+
+/// Whether the ids of some rows rise from row to row, texts by their bytes, which shows that none
+/// occurs twice.
 ///
 /// Files are often sorted by id.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeyRun {
-    /// The first and the last key; none without rows.
-    ends: Option<(u64, u64)>,
-    /// Whether some key is not above the one before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct IdRun {
+    /// The first and the last id; none without rows.
+    ends: Option<(OrderedId, OrderedId)>,
+    /// Whether some id is not above the one before it.
     broken: bool,
 }
 
-impl KeyRun {
-    /// The keys of rows that follow each other.
-    pub(crate) fn of(mut keys: impl Iterator<Item = u64>) -> Self {
-        let Some(first) = keys.next() else { return KeyRun::default() };
-        let (mut last, mut broken) = (first, false);
-        for key in keys {
-            broken |= last >= key;
-            last = key;
+impl IdRun {
+    /// The ids of rows that follow each other.
+    pub(crate) fn of<T: Clone + PartialOrd + Into<OrderedId>>(
+        mut ids: impl Iterator<Item = T>,
+    ) -> Self {
+        let Some(first) = ids.next() else { return IdRun::default() };
+        let (mut last, mut broken) = (first.clone(), false);
+        for id in ids {
+            broken |= last >= id;
+            last = id;
         }
-        KeyRun { ends: Some((first, last)), broken }
+        IdRun { ends: Some((first.into(), last.into())), broken }
     }
 
-    /// Merges the keys of the rows that follow these.
-    pub(crate) fn append(&mut self, next: KeyRun) {
+    /// Merges the ids of the rows that follow these.
+    pub(crate) fn append(&mut self, next: IdRun) {
         self.broken |= next.broken;
-        self.ends = match (self.ends, next.ends) {
+        self.ends = match (self.ends.take(), next.ends) {
             (Some((first, last)), Some((from, to))) => {
                 self.broken |= last >= from;
                 Some((first, to))
@@ -52,7 +84,7 @@ impl KeyRun {
         };
     }
 
-    /// Whether every key is above the one before it.
+    /// Whether every id is above the one before it.
     pub(crate) fn rises(&self) -> bool {
         !self.broken
     }
@@ -67,33 +99,37 @@ pub(crate) fn unsorted_fault(column: &str) -> Fault {
     Fault::new("unsorted-row-ids", what).in_column(column).hint(hint)
 }
 
-/// Fails where two kept rows share their id.
+/// Fails where two kept rows share their id; of texts 128 bits of hash are compared, by which two
+/// of 10^12 texts are taken for one with a probability of 10^-15. Where files are joined `by_key`
+/// two texts must not share their 64 bits either: nothing would tell their entries apart.
 ///
-/// Two different texts with the same hash count as the same: later stages could not distinguish
-/// their rows, and such a pair takes billions of rows to occur.
+/// `scratch` is a folder for a temporary file of 24 bytes a row, where there are many rows.
 ///
 /// # Errors
-/// A row id occurs twice; `rows` cannot be read.
+/// A row id occurs twice; `rows` cannot be read; the disk refuses.
 pub(crate) fn check_unique(
     rows: &RowsReader,
     column: &str,
     source: &ParquetSource,
-    watch: StageWatch<'_>,
+    (scratch, by_key): (&Path, bool),
+    (workers, watch): (&WorkerPool, StageWatch<'_>),
 ) -> Result<()> {
-    let each_key = |visit: &mut dyn FnMut(u64, u64) -> bool| {
-        let mut position = 0;
-        for group in 0..rows.n_groups() {
-            (watch.check)()?;
-            for key in rows.read_row_keys(group)? {
-                if !visit(position, key) {
-                    return Ok(());
-                }
-                position += 1;
-            }
-        }
-        Ok(())
+    let read = |group: usize| {
+        let ids: Vec<[u64; 2]> = match rows.layout().row_id {
+            RowIdKind::Text if !by_key => match rows.read_ids(group)? {
+                RowIds::Text(ids) => ids.iter().map(|id| halves_of_text(id)).collect(),
+                RowIds::Integer(_) => Vec::new(),
+            },
+            _ => rows.read_row_keys(group)?.into_iter().map(|key| [sm(key), key]).collect(),
+        };
+        Ok((0, ids))
     };
-    match repeated(rows.layout().n_rows, KEYS_AT_ONCE, &each_key)? {
+    let mut repeated = RepeatedIds::new(scratch.join(IDS), MOST_WAITING);
+    // The rows were counted when they were prepared.
+    let quiet = StageWatch { check: watch.check, progress: &|_| () };
+    let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
+    row_groups.in_order(read, |_, ids| ids.into_iter().try_for_each(|id| repeated.push(id)))?;
+    match repeated.first(workers, watch)? {
         None => Ok(()),
         Some((first, second)) => {
             let (one, two) = (id_word(rows, first)?, id_word(rows, second)?);
@@ -102,19 +138,59 @@ pub(crate) fn check_unique(
                     format!("the row id `{}` occurs in row {} and in row {}", one.1, one.0, two.0)
                 }
                 false => format!(
-                    "the row ids `{}` (row {}) and `{}` (row {}) have the same 64-bit hash",
+                    "the row ids `{}` (row {}) and `{}` (row {}) have the same 64-bit hash, by \
+                     which files are joined",
                     one.1, one.0, two.1, two.0
                 ),
             };
             let fault = Fault::new("duplicate-row-id", what).in_column(column);
-            Err(source
-                .locate_row(fault, two.0)
-                .hint(
-                    "row ids must be unique among the kept rows;                      leave \
-                     `row_id` out to use row numbers",
-                )
-                .into())
+            let hint = "row ids must be unique among the kept rows; leave `row_id` out to use row \
+                        numbers";
+            Err(source.locate_row(fault, two.0).hint(hint).into())
         }
+    }
+}
+
+/// A hash of 128 bits.
+fn halves_of_text(id: &str) -> [u64; 2] {
+    let hash = xxhash_rust::xxh3::xxh3_128(id.as_bytes());
+    [(hash >> 64) as u64, hash as u64]
+}
+
+/// Finds ids that occur twice among any number of rows.
+struct RepeatedIds {
+    ids: RecordBuckets<3>,
+    n: u64,
+}
+
+impl RepeatedIds {
+    fn new(path: PathBuf, most: usize) -> Self {
+        RepeatedIds { ids: RecordBuckets::new(path, most), n: 0 }
+    }
+
+    /// Adds the id of the next row: a hash and what makes it exact.
+    fn push(&mut self, [hash, rest]: [u64; 2]) -> Result<()> {
+        let position = self.n;
+        self.n += 1;
+        self.ids.push(bucket_of(hash), [hash, rest, position])
+    }
+
+    /// Positions of two rows that share an id; of several pairs the one whose later row comes
+    /// first.
+    fn first(self, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<Option<(u64, u64)>> {
+        let mut found: Option<(u64, u64)> = None;
+        let look = |bucket: usize| {
+            (watch.check)()?;
+            let ids = self.ids.sorted(bucket)?;
+            // Equal ids are in the order of their rows.
+            let pairs = ids.windows(2).filter(|pair| pair[0][..2] == pair[1][..2]);
+            Ok::<_, Error>(pairs.map(|pair| (pair[1][2], pair[0][2])).min())
+        };
+        workers.map(BUCKETS, look, |_, pair| {
+            found = found.into_iter().chain(pair).min();
+            Ok::<_, Error>(())
+        })?;
+        Ok(found.map(|(later, earlier)| (earlier, later)))
     }
 }
 
@@ -137,40 +213,6 @@ pub(crate) fn count_persons(rows: &RowsReader, watch: StageWatch<'_>) -> Result<
     Ok(persons)
 }
 
-/// Calls its argument with the position and the key of every row in order, until it returns false.
-type EachKey<'a> = dyn Fn(&mut dyn FnMut(u64, u64) -> bool) -> Result<()> + 'a;
-
-/// Positions of two rows that share a key; of several pairs the one whose later row comes first.
-fn repeated(n_rows: u64, at_once: u64, each_key: &EachKey<'_>) -> Result<Option<(u64, u64)>> {
-    let passes = n_rows.div_ceil(at_once).max(1);
-    let mut shared: Vec<u64> = Vec::new();
-    for pass in 0..passes {
-        let mut keys: Vec<u64> = Vec::new();
-        each_key(&mut |_, key| {
-            if passes == 1 || sm(key) % passes == pass {
-                keys.push(key);
-            }
-            true
-        })?;
-        keys.sort_unstable();
-        shared.extend(keys.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]));
-    }
-    if shared.is_empty() {
-        return Ok(None);
-    }
-    shared.sort_unstable();
-    let (mut first, mut pair) = (HashMap::new(), None);
-    each_key(&mut |position, key| {
-        if shared.binary_search(&key).is_ok()
-            && let Some(before) = first.insert(key, position)
-        {
-            pair = Some((before, position));
-        }
-        pair.is_none()
-    })?;
-    Ok(pair)
-}
-
 /// Row number and row id of the row at this position.
 fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
     let mut before = 0;
@@ -186,44 +228,52 @@ fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYS_AT_ONCE, KeyRun, repeated};
+    use std::borrow::Cow;
 
-    /// Checks the pair found among keys, with all keys held at once and three at a time, and
-    /// whether they rise, however they are cut.
+    use super::{IdRun, RepeatedIds, halves_of_text};
+    use crate::exec::pieces::{StageWatch, WorkerPool};
+    use crate::num::seed::sm;
+
+    /// Checks the pair found among ids, with all of them in memory and with three, and whether they
+    /// rise, as numbers and as texts, however they are cut.
     #[track_caller]
-    fn check(keys: &[u64], expected: Option<(u64, u64)>) {
-        let each_key = |visit: &mut dyn FnMut(u64, u64) -> bool| {
-            for (position, &key) in (0..).zip(keys) {
-                if !visit(position, key) {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        for at_once in [KEYS_AT_ONCE, 3] {
-            let found = repeated(keys.len() as u64, at_once, &each_key).unwrap();
-            assert_eq!(found, expected, "{at_once} at once");
+    fn check(ids: &[i64], expected: Option<(u64, u64)>) {
+        let (folder, workers) = (tempfile::tempdir().unwrap(), WorkerPool::new(2).unwrap());
+        for (by_text, most) in [(false, 1000), (false, 3), (true, 1000), (true, 3)] {
+            let halves = |id: &i64| match by_text {
+                true => halves_of_text(&id.to_string()),
+                false => [sm(id.cast_unsigned()), id.cast_unsigned()],
+            };
+            let mut repeated = RepeatedIds::new(folder.path().join("ids"), most);
+            ids.iter().for_each(|id| repeated.push(halves(id)).unwrap());
+            let found = repeated.first(&workers, StageWatch::SILENT).unwrap();
+            assert_eq!(found, expected, "{most} at once");
         }
-        for length in 1..=keys.len() {
-            let mut run = KeyRun::default();
-            for part in keys.chunks(length) {
-                run.append(KeyRun::of(part.iter().copied()));
-                run.append(KeyRun::default());
+        for length in 1..=ids.len() {
+            let [mut run, mut texts] = [IdRun::default(), IdRun::default()];
+            let text = |id: &i64| -> Cow<'_, str> { format!("{:02}", id).into() };
+            for part in ids.chunks(length) {
+                run.append(IdRun::of(part.iter().copied()));
+                run.append(IdRun::default());
+                texts.append(IdRun::of(part.iter().map(text)));
             }
-            assert_eq!(run, KeyRun::of(keys.iter().copied()));
-            assert_eq!(run.rises(), keys.is_sorted_by(|a, b| a < b), "parts of {length}");
+            assert_eq!(run, IdRun::of(ids.iter().copied()));
+            let rises = ids.is_sorted_by(|a, b| a < b);
+            assert_eq!(run.rises(), rises, "parts of {length}");
+            assert_eq!(texts.rises(), ids.iter().map(text).is_sorted_by(|a, b| a < b));
         }
     }
 
     #[test]
-    fn keys_that_occur_twice() {
+    fn ids_that_occur_twice() {
         check(&[], None);
         check(&[5, 5], Some((0, 1)));
         check(&[1, 2, 3, 5, 8, 9, 12], None);
+        check(&[-9, -1, 0, 7], None);
         check(&[9, 1, 3, 2, 8, 5, 12], None);
         check(&[1, 2, 3, 3, 8, 9], Some((2, 3)));
-        // The pair whose later row comes first, whichever pass finds it.
+        // The pair whose later row comes first.
         check(&[7, 4, 6, 5, 3, 2, 5, 4, 7, 7], Some((3, 6)));
-        check(&[0, u64::MAX, 0, u64::MAX], Some((0, 2)));
+        check(&[0, i64::MAX, 0, i64::MAX], Some((0, 2)));
     }
 }

@@ -15,6 +15,7 @@ use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::weight::WeightSummary;
+use crate::data::rows::role_counts::RoleCounts;
 use crate::data::source::side_table::{EXAMPLES, JoinParams, UnmatchedRule};
 use crate::data::source::{SourceSlice, list_words};
 use crate::data::thousands::Thousands;
@@ -361,6 +362,20 @@ impl SourceSurvey {
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
         }
+    }
+
+    /// How many of the kept rows are audited and train, where each row has its own role; all count
+    /// as audited where none has. `drawn` is how many a hash split audits.
+    pub(crate) fn role_counts(&self, plan: &PreparePlan<'_>, drawn: u64) -> RoleCounts {
+        if let Some(split) = &plan.split {
+            let tally = &self.tallies[plan.coded_position(split.column)];
+            let of = |words: &[String]| {
+                words.iter().filter_map(|word| tally.occurrences.get(word)).map(|seen| seen.n).sum()
+            };
+            return RoleCounts { audited: of(&split.audit), trained: of(&split.train) };
+        }
+        let audited = if plan.hash_split.is_some() { drawn } else { self.n_rows };
+        RoleCounts { audited, trained: self.n_rows - audited }
     }
 
     /// Counts the rows of a slice; returns the codes of each counted column.

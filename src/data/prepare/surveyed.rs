@@ -3,21 +3,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::prepare::row_id::KeyRun;
+use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::SourceSurvey;
+use crate::data::rows::role_counts::RoleCounts;
 use crate::exec::accumulator::Accumulator;
 
 /// Rows of the source that follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SurveyedRange {
     /// Number of the first one.
     pub(crate) first_row: u64,
     /// How many they are.
     pub(crate) rows: u64,
-    /// How many of them are kept.
-    pub(crate) kept: u64,
-    /// The keys of the kept ones; without row ids those of no row.
-    pub(crate) keys: KeyRun,
+    /// The roles of those that are kept, as far as each row has its own; where ranks decide, all
+    /// count as audited.
+    pub(crate) roles: RoleCounts,
+    /// The ids of the kept ones; without row ids those of no row.
+    pub(crate) ids: IdRun,
 }
 
 /// What was seen of some rows.
@@ -37,16 +39,24 @@ impl SurveyedRows {
         SurveyedRows { survey, ranges }
     }
 
-    /// Whether the keys rise from row to row, through all ranges.
-    pub(crate) fn keys_rise(&self) -> bool {
-        let mut all = KeyRun::default();
-        self.ranges.iter().for_each(|range| all.append(range.keys));
+    /// Whether the ids rise from row to row, through all ranges.
+    pub(crate) fn ids_rise(&self) -> bool {
+        let mut all = IdRun::default();
+        self.ranges.iter().for_each(|range| all.append(range.ids.clone()));
         all.rises()
     }
 
-    /// Rows that are kept before the one with this number.
-    pub(crate) fn kept_before(&self, row: u64) -> u64 {
-        self.ranges.iter().filter(|range| range.first_row < row).map(|range| range.kept).sum()
+    /// Rows that are audited before the one with this number.
+    pub(crate) fn audited_before(&self, row: u64) -> u64 {
+        let before = self.ranges.iter().filter(|range| range.first_row < row);
+        before.map(|range| range.roles.audited).sum()
+    }
+
+    /// The roles of all rows.
+    pub(crate) fn roles(&self) -> RoleCounts {
+        let mut all = RoleCounts::default();
+        self.ranges.iter().for_each(|range| all += range.roles);
+        all
     }
 
     /// Number of the first row; 0 where there is none.
@@ -75,8 +85,9 @@ impl Accumulator for SurveyedRows {
 #[cfg(test)]
 mod tests {
     use super::{SurveyedRange, SurveyedRows};
-    use crate::data::prepare::row_id::KeyRun;
+    use crate::data::prepare::row_id::IdRun;
     use crate::data::prepare::survey::SourceSurvey;
+    use crate::data::rows::role_counts::RoleCounts;
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
 
@@ -88,12 +99,16 @@ mod tests {
         fn add_sample(&mut self, row: u64) {
             let mut survey = SourceSurvey::sample(0);
             survey.add_sample(row);
-            self.merge(SurveyedRows::new(survey, range(row, row % 2, row * 7 % 11)));
+            self.merge(SurveyedRows::new(
+                survey,
+                range(row, row % 2, (row * 7 % 11).cast_signed()),
+            ));
         }
     }
 
-    fn range(first_row: u64, kept: u64, key: u64) -> SurveyedRange {
-        SurveyedRange { first_row, rows: 1, kept, keys: KeyRun::of([key].into_iter()) }
+    fn range(first_row: u64, audited: u64, id: i64) -> SurveyedRange {
+        let roles = RoleCounts { audited, trained: 1 - audited };
+        SurveyedRange { first_row, rows: 1, roles, ids: IdRun::of([id].into_iter()) }
     }
 
     #[test]
@@ -101,15 +116,16 @@ mod tests {
         let of = |ranges: &[SurveyedRange]| {
             let mut all = SurveyedRows::default();
             for range in ranges {
-                all.merge(SurveyedRows::new(SourceSurvey::default(), *range));
+                all.merge(SurveyedRows::new(SourceSurvey::default(), range.clone()));
             }
             all
         };
         let rising = of(&[range(2, 1, 9), range(0, 1, 3), range(1, 0, 4)]);
-        assert!(rising.keys_rise());
-        assert_eq!([0, 1, 2, 3].map(|row| rising.kept_before(row)), [0, 1, 1, 2]);
+        assert!(rising.ids_rise());
+        assert_eq!([0, 1, 2, 3].map(|row| rising.audited_before(row)), [0, 1, 1, 2]);
+        assert_eq!(rising.roles(), RoleCounts { audited: 2, trained: 1 });
         assert_eq!((rising.first_row(), rising.n_rows()), (0, 3));
-        assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).keys_rise());
-        assert!(!of(&[range(0, 1, 3), range(1, 1, 2)]).keys_rise());
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).ids_rise());
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 2)]).ids_rise());
     }
 }

@@ -5,15 +5,26 @@
 //! which the largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to
 //! the nearest whole number of units: each is off by less than 2^-32 of the largest, so one of at
 //! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
-//! largest may round to 0.
+//! largest may round to 0. Of more than 2^30 rows and counterfactuals the largest weight is fewer
+//! units, so that the sum of all stays below 2^62: at 2^34 of them 2^28, which is 3.8e-9 of the
+//! largest.
 //!
-//! Choice: the unit depends only on the kept rows, whether they train or are audited, and not on
-//! their order.
+//! Choice: the unit depends only on the kept rows and the number of groups, whether rows train or
+//! are audited, and not on their order.
 
 use serde::{Deserialize, Serialize};
 
+use crate::num::MAX_TOTAL_WEIGHT;
+
 /// Largest number of units of one weight.
 pub(crate) const MAX_UNITS: u64 = 1 << 32;
+
+/// How many units the largest weight may be where so many rows or counterfactuals are summed: a
+/// power of two, at most [`MAX_UNITS`].
+fn most_units(counted: u64) -> u64 {
+    let bits = MAX_TOTAL_WEIGHT.ilog2().saturating_sub(counted.max(1).next_power_of_two().ilog2());
+    MAX_UNITS.min(1 << bits)
+}
 
 /// The column of weights, and the unit in which they are counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,11 +103,11 @@ impl WeightSummary {
     /// The smallest weight above 0, and its value after rounding to whole units.
     ///
     /// `None` where rounding changes it by at most a millionth.
-    pub(crate) fn rounding_loss(&self) -> Option<(f64, f64)> {
+    pub(crate) fn rounding_loss(&self, counted: u64) -> Option<(f64, f64)> {
         if self.largest == 0.0 {
             return None;
         }
-        let unit = self.unit();
+        let unit = self.unit(counted);
         let rounded = unit.units_of(self.smallest) as f64 * unit.value();
         ((rounded - self.smallest).abs() > 1e-6 * self.smallest).then_some((self.smallest, rounded))
     }
@@ -114,16 +125,17 @@ impl WeightSummary {
         self.odd = a;
     }
 
-    /// The unit; some weight must be above 0.
-    pub(crate) fn unit(&self) -> WeightUnit {
+    /// The unit where so many rows or counterfactuals are summed; some weight must be above 0.
+    pub(crate) fn unit(&self, counted: u64) -> WeightUnit {
+        let most = most_units(counted);
         let divisor = WeightUnit { odd: self.odd, exponent: self.exponent };
         // Where this quotient is not exact it is far above the bound.
-        if self.largest / divisor.value() <= MAX_UNITS as f64 {
+        if self.largest / divisor.value() <= most as f64 {
             return divisor;
         }
         let (odd, exponent) = odd_and_exponent(self.largest);
         let ceiling = exponent + if odd == 1 { 0 } else { 64 - odd.leading_zeros().cast_signed() };
-        WeightUnit { odd: 1, exponent: ceiling - MAX_UNITS.trailing_zeros().cast_signed() }
+        WeightUnit { odd: 1, exponent: ceiling - most.trailing_zeros().cast_signed() }
     }
 }
 
@@ -138,13 +150,13 @@ fn odd_and_exponent(x: f64) -> (u64, i32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_UNITS, WeightSummary, WeightUnit};
+    use super::{MAX_TOTAL_WEIGHT, MAX_UNITS, WeightSummary, WeightUnit};
     use crate::num::seed::RandomStream;
 
     fn of(weights: &[f64]) -> WeightUnit {
         let mut all = WeightSummary::default();
         weights.iter().for_each(|&w| all.add(w));
-        all.unit()
+        all.unit(weights.len() as u64)
     }
 
     #[test]
@@ -182,13 +194,33 @@ mod tests {
         assert_eq!(of(&[4_294_967_297.0, 1.0]).value(), 2.0);
         let mut coarse = WeightSummary::default();
         [1.0, 1e-7, 3.0].into_iter().for_each(|w| coarse.add(w));
-        let (smallest, left) = coarse.rounding_loss().unwrap();
+        let (smallest, left) = coarse.rounding_loss(3).unwrap();
         assert!(smallest == 1e-7 && (left - 1e-7).abs() > 1e-13, "{left}");
         let mut exact = WeightSummary::default();
         [0.5, 7.0].into_iter().for_each(|w| exact.add(w));
-        assert_eq!(exact.rounding_loss(), None);
+        assert_eq!(exact.rounding_loss(2), None);
         let tiny = of(&[1.0, 1e-20]);
         assert_eq!((tiny.units_of(1.0), tiny.units_of(1e-20)), (MAX_UNITS, 0));
+    }
+
+    /// However many there are, their sum fits; up to 2^30 the unit is the finest.
+    #[test]
+    fn more_people_have_a_coarser_unit() {
+        let mut summary = WeightSummary::default();
+        [0.3, 1.0, 2.7].into_iter().for_each(|w| summary.add(w));
+        let finest = summary.unit(3);
+        for (counted, times) in
+            [(1 << 30, 1), ((1 << 30) + 1, 2), (1 << 34, 16), (1 << 62, 1_u64 << 32)]
+        {
+            let unit = summary.unit(counted);
+            assert_eq!(unit.value() / finest.value(), times as f64, "{counted}");
+            let sum = u128::from(counted) * u128::from(unit.units_of(2.7));
+            assert!(sum <= u128::from(MAX_TOTAL_WEIGHT), "{counted}");
+        }
+        // What has a common measure stays exact as long as it fits.
+        let mut whole = WeightSummary::default();
+        [1.0, 7.0].into_iter().for_each(|w| whole.add(w));
+        assert_eq!([whole.unit(1 << 40), whole.unit(1 << 59)].map(WeightUnit::value), [1.0, 1.0]);
     }
 
     #[test]
@@ -201,6 +233,6 @@ mod tests {
         }
         let mut merged = WeightSummary::default();
         parts.iter().rev().for_each(|part| merged.merge(*part));
-        assert_eq!((merged, merged.unit().value()), (whole, 0.75));
+        assert_eq!((merged, merged.unit(400).value()), (whole, 0.75));
     }
 }

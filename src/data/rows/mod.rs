@@ -6,6 +6,7 @@ pub(crate) mod draw;
 pub(crate) mod ids;
 pub(crate) mod profile;
 pub(crate) mod reference;
+pub(crate) mod role_counts;
 pub(crate) mod split;
 pub(crate) mod stored;
 pub mod training;
@@ -16,11 +17,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
-    DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt32Type, UInt64Type,
+    DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
 };
 
 use crate::data::exchange::raw;
 use crate::data::rows::ids::{RowIds, key_of_integer};
+use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, slice_name,
 };
@@ -121,9 +123,19 @@ impl RowsReader {
         self.stored.is_shard
     }
 
-    /// Kept rows in the shards before this one.
-    pub(crate) fn kept_before(&self) -> u64 {
-        self.stored.kept_before
+    /// Audited rows in the shards before this one, where each row has its own role.
+    pub(crate) fn audited_before(&self) -> u64 {
+        self.stored.audited_before
+    }
+
+    /// The roles of the rows of all shards, where each row has its own; else all are audited.
+    pub(crate) fn role_counts(&self) -> RoleCounts {
+        self.stored.roles
+    }
+
+    /// Whether the rows hold their roles: a column or their hashes split them.
+    pub(crate) fn hold_roles(&self) -> bool {
+        self.stored.role_column || self.stored.tables.contains_key(ROLE)
     }
 
     /// Fails where the rows are elsewhere.
@@ -360,17 +372,18 @@ impl RowsReader {
         Ok(RowIds::Integer(keys.into_iter().map(u64::cast_signed).collect()))
     }
 
-    /// The roles of a row group, where a column of the source splits the rows.
+    /// The roles of a row group, where a column of the source or hashes split the rows.
     ///
     /// # Errors
     /// A damaged file.
-    pub fn read_roles(&self, group: usize) -> Result<Option<Vec<u8>>> {
-        if !self.stored.tables.contains_key(ROLE) {
-            return Ok(None);
+    pub fn read_roles(&self, group: usize) -> Result<Vec<u8>> {
+        if self.stored.role_column {
+            let mut columns = self.columns(group, &[ROLE.to_owned()], &[])?;
+            return Ok(self.column::<UInt8Type>(&mut columns, ROLE)?.values().to_vec());
         }
         let columns = self.columns(group, &[], &[ROLE.to_owned()])?;
         let role = |code| u8::try_from(code).unwrap_or(split::NEITHER);
-        Ok(Some(self.codes(&columns, ROLE, role)?))
+        self.codes(&columns, ROLE, role)
     }
 
     /// Some columns of a row group: those of the file, and those that `coded` names need.

@@ -8,9 +8,9 @@
 //! `h(seed, row_key, 0)`, then by position. With the counter `c`: fold = `c mod k`; a row is
 //! audited iff `floor((c + 1) share) > floor(c share)`.
 //!
-//! Ranks are exact with bounded memory: a first pass counts each stratum by range of hashes, then
-//! each further pass holds and sorts one run of ranges: at most about half a million rows, or one
-//! range, at 16 bytes a row.
+//! Ranks are exact: one pass puts the rows into 256 buckets by their hashes, and each bucket is
+//! sorted. Beyond half a million rows the buckets are in a temporary file of 24 bytes a row; memory
+//! is that of the buckets in work, and a byte a row.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
+use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::{PreparedBatch, RowsReader};
-use crate::error::{Error, FOLDER_CHANGED_HINT, Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
+use crate::exec::buckets::{BUCKETS, MOST_WAITING, RecordBuckets, bucket_of};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastMap;
@@ -38,11 +40,8 @@ pub(crate) const TRAIN: u8 = 254;
 /// The role of a row that neither trains nor is audited.
 pub(crate) const NEITHER: u8 = 255;
 
-/// Number of rows that a pass holds.
-const ROWS_AT_ONCE: u64 = 1 << 19;
-
-/// Number of ranges of hashes, by their upper bits.
-const RANGES: usize = 4096;
+/// The temporary file of rows that are being ranked.
+const RANKS: &str = "ranks.tmp";
 
 /// Shares of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,13 +65,27 @@ pub enum Stratification {
     None,
 }
 
-/// How the rows are split.
+/// How the share of the rows that is audited is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitDraw {
+    /// By the rank of a row among the rows of its stratum: exactly the share of each stratum.
+    #[default]
+    Rank,
+    /// By the hash of a row alone: the share up to chance. Other rows change nothing, so a row
+    /// keeps its side when rows are added.
+    Hash,
+}
+
+impl SplitDraw {
+    pub(crate) fn is_rank(&self) -> bool {
+        *self == SplitDraw::Rank
+    }
+}
+
+/// A split that depends on all rows together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum SplitMethod {
-    /// Every row is audited, none trains.
-    All,
-    /// A column of the source decided while the rows were prepared.
-    Column,
+pub(crate) enum RankedSplit {
     /// This share is audited, the rest trains.
     Share(Fraction, Stratification),
     /// Each of this many folds is audited once, by models fitted on the others.
@@ -110,7 +123,7 @@ impl RowRoles {
         self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
     }
 
-    /// Writes `roles.parquet` with row groups like those of the rows.
+    /// Writes `roles.parquet` with row groups like those of the rows, and the note next to it.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -128,116 +141,108 @@ impl RowRoles {
             let batch = batch.map_err(|e| Error::operator("write", path, e, None))?;
             writer.append(encoder.encode(&batch)?)?;
         }
-        writer.finish()
+        writer.finish()?;
+        let mut counts = RoleCounts::default();
+        let mut n_folds = 1;
+        for &role in &self.0 {
+            counts.audited += u64::from(audited(role).is_some());
+            counts.trained += u64::from(role == TRAIN);
+            n_folds = audited(role).map_or(n_folds, |fold| n_folds.max(usize::from(fold) + 1));
+        }
+        if n_folds > 1 {
+            counts.trained += counts.audited;
+        }
+        RolesNote { place: RolesPlace::File, before: 0, counts, n_folds }.write(path)
     }
 }
 
-/// Where the roles of rows stand.
-#[derive(Debug, Clone)]
-enum RolesSource {
+/// Where the roles of rows are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum RolesPlace {
     /// In `roles.parquet`.
-    File(ParquetFile),
-    /// Nowhere: every row is audited, which needs no file.
-    All(AllAudited),
+    File,
+    /// In the prepared rows.
+    Rows,
+    /// Nowhere: every row is audited.
+    Nowhere,
 }
 
-/// Rows that are all audited: what a reader must know of them.
+/// What a reader must know of the roles before it reads any.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct AllAudited {
-    /// Rows here: of a shard its own.
-    rows: u64,
-    /// Rows of each row group but the last.
-    group_rows: usize,
-    /// Rows in all shards before this one.
+struct RolesNote {
+    place: RolesPlace,
+    /// Audited rows in all shards before this one.
     before: u64,
-    /// Rows in all.
-    audited: u64,
+    /// Of all shards.
+    counts: RoleCounts,
+    n_folds: usize,
 }
 
-impl AllAudited {
-    /// The file next to which `roles.parquet` would be.
+impl RolesNote {
+    /// The file next to which `roles.parquet` is, if there is one.
     fn file(roles: &Path) -> PathBuf {
         roles.with_extension("json")
     }
 
-    fn n_groups(self) -> usize {
-        usize::try_from(self.rows).unwrap_or(usize::MAX).div_ceil(self.group_rows.max(1))
-    }
-
-    fn rows_of(self, group: usize) -> usize {
-        let before = group.saturating_mul(self.group_rows) as u64;
-        usize::try_from(self.rows.saturating_sub(before)).unwrap_or(usize::MAX).min(self.group_rows)
+    fn write(self, roles: &Path) -> Result<()> {
+        files::write_json(&RolesNote::file(roles), &self)
     }
 }
 
-/// Writes that every row is audited, in place of `roles.parquet`.
+/// Writes that the roles need no file of their own: every row is audited, or the prepared rows hold
+/// their roles.
 ///
 /// # Errors
-/// There is no row; the disk refuses.
-pub(crate) fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
-    if rows.layout().n_rows == 0 {
-        return Err(no_audit_rows(0).into());
+/// No row is audited; a column puts rows of a person on both sides; the disk refuses.
+pub(crate) fn write_note(
+    path: &Path,
+    rows: &RowsReader,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<()> {
+    let counts = rows.role_counts();
+    if counts.audited == 0 {
+        return Err(no_audit_rows(rows.layout().n_rows).into());
     }
-    let file = rows.file();
-    let all = AllAudited {
-        rows: file.n_rows(),
-        group_rows: if file.n_groups() == 0 { 0 } else { file.group_rows(0) },
-        before: rows.kept_before(),
-        audited: rows.layout().n_rows,
-    };
-    files::write_json(&AllAudited::file(path), &all)
+    let place = if rows.hold_roles() { RolesPlace::Rows } else { RolesPlace::Nowhere };
+    if place == RolesPlace::Rows {
+        check_persons(rows, workers, watch)?;
+    }
+    RolesNote { place, before: rows.audited_before(), counts, n_folds: 1 }.write(path)
+}
+
+/// Where the roles of rows are read.
+#[derive(Debug, Clone)]
+enum RolesSource {
+    File(ParquetFile),
+    Rows(Box<RowsReader>),
+    /// Every row is audited; the file has the sizes of the row groups.
+    All(ParquetFile),
 }
 
 /// The roles of rows, read a row group at a time.
 #[derive(Debug, Clone)]
 pub struct RolesReader {
     source: RolesSource,
-    n_before: u64,
-    n_audited: u64,
-    n_trained: u64,
-    n_folds: usize,
+    note: RolesNote,
 }
 
 impl RolesReader {
-    /// Opens the file and counts its roles.
+    /// Opens the roles of rows in the folder of their split.
     ///
     /// # Errors
-    /// The file is absent or damaged.
-    pub fn open(path: &Path) -> Result<Self> {
-        let everybody = AllAudited::file(path);
-        if everybody.exists() {
-            let text = files::read_text(&everybody)?;
-            let all: AllAudited = serde_json::from_str(&text)
-                .map_err(|e| Error::io("read", &everybody, &e.into()))?;
-            return Ok(RolesReader {
-                source: RolesSource::All(all),
-                n_before: all.before,
-                n_audited: all.audited,
-                n_trained: 0,
-                n_folds: 1,
-            });
-        }
-        let mut reader = RolesReader {
-            source: RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
-            n_before: 0,
-            n_audited: 0,
-            n_trained: 0,
-            n_folds: 1,
+    /// A file is absent or damaged.
+    pub fn open(path: &Path, rows: &RowsReader) -> Result<Self> {
+        let file = RolesNote::file(path);
+        let text = files::read_text(&file)?;
+        let note: RolesNote =
+            serde_json::from_str(&text).map_err(|e| Error::io("read", &file, &e.into()))?;
+        let source = match note.place {
+            RolesPlace::File => RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
+            RolesPlace::Rows => RolesSource::Rows(Box::new(rows.clone())),
+            RolesPlace::Nowhere => RolesSource::All(rows.file().clone()),
         };
-        let mut by_folds = false;
-        for group in 0..reader.n_groups() {
-            for &role in &reader.read(group)?.0 {
-                reader.n_audited += u64::from(role < TRAIN);
-                reader.n_trained += u64::from(role == TRAIN);
-                by_folds |= role > 0 && role < TRAIN;
-                reader.n_folds = audited(role)
-                    .map_or(reader.n_folds, |fold| reader.n_folds.max(usize::from(fold) + 1));
-            }
-        }
-        if by_folds {
-            reader.n_trained += reader.n_audited;
-        }
-        Ok(reader)
+        Ok(RolesReader { source, note })
     }
 
     /// The roles of one row group of the prepared rows.
@@ -250,14 +255,8 @@ impl RolesReader {
                 let batch = file.read_group(group, Some(&["role"]))?;
                 Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
             }
-            RolesSource::All(all) => Ok(RowRoles(vec![0; all.rows_of(group)])),
-        }
-    }
-
-    fn n_groups(&self) -> usize {
-        match &self.source {
-            RolesSource::File(file) => file.n_groups(),
-            RolesSource::All(all) => all.n_groups(),
+            RolesSource::Rows(rows) => rows.read_roles(group).map(RowRoles),
+            RolesSource::All(file) => Ok(RowRoles(vec![0; file.group_rows(group)])),
         }
     }
 
@@ -266,8 +265,12 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn all(&self) -> Result<RowRoles> {
+        let n_groups = match &self.source {
+            RolesSource::File(file) | RolesSource::All(file) => file.n_groups(),
+            RolesSource::Rows(rows) => rows.n_groups(),
+        };
         let mut all = Vec::new();
-        for group in 0..self.n_groups() {
+        for group in 0..n_groups {
             all.extend(self.read(group)?.0);
         }
         Ok(RowRoles(all))
@@ -275,53 +278,47 @@ impl RolesReader {
 
     /// Number of audited rows in the shards before this one.
     pub(crate) fn n_before(&self) -> u64 {
-        self.n_before
+        self.note.before
     }
 
     /// Number of audited rows; in a shard those of all shards.
     pub fn n_audited(&self) -> u64 {
-        self.n_audited
+        self.note.counts.audited
     }
 
     /// Number of folds; 1 without folds.
     pub fn n_folds(&self) -> usize {
-        self.n_folds
+        self.note.n_folds
     }
 
-    /// Number of training rows in some fold.
+    /// Number of training rows in some fold; in a shard those of all shards.
     pub fn n_trained(&self) -> u64 {
-        self.n_trained
+        self.note.counts.trained
     }
 }
 
-/// The role of every prepared row.
+/// The role of every prepared row, by its rank.
 ///
 /// # Errors
 /// No row would be audited, or a fold would have no row; the rows cannot be read.
 pub(crate) fn assign_roles(
     rows: &RowsReader,
-    rule: SplitMethod,
-    seed: u64,
+    rule: RankedSplit,
+    draw: RankDraw<'_>,
     workers: &WorkerPool,
     watch: StageWatch<'_>,
 ) -> Result<RowRoles> {
     let n = rows.layout().n_rows;
     let roles = match rule {
-        SplitMethod::All => RowRoles(vec![0; usize::try_from(n).unwrap_or(0)]),
-        SplitMethod::Column => {
-            let roles = from_column(rows, workers, watch)?;
-            check_persons(rows, &roles, workers, watch)?;
-            roles
-        }
-        SplitMethod::Share(audit, by) => {
+        RankedSplit::Share(audit, by) => {
             let share = audit.get();
             // Counts of rows are far below 2^53, so they are exact as floats.
             let whole = |c: u64| (c as f64 * share).floor();
-            roles_by_rank(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| {
+            roles_by_rank(rows, (by, None), draw, workers, watch, |c| {
                 if whole(c + 1) > whole(c) { 0 } else { TRAIN }
             })?
         }
-        SplitMethod::Folds(k, by) => {
+        RankedSplit::Folds(k, by) => {
             let person = rows.layout().person.as_ref();
             let (n, units, one) =
                 person.map_or((n, "rows", "row"), |of| (of.persons, "persons", "person"));
@@ -331,7 +328,7 @@ pub(crate) fn assign_roles(
                     .hint(format!("every fold needs a {one}, and there can be 254 folds at most"))
                     .into());
             }
-            roles_by_rank(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| {
+            roles_by_rank(rows, (by, None), draw, workers, watch, |c| {
                 u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
             })?
         }
@@ -355,7 +352,7 @@ pub(crate) fn folds_within(
     rows: &RowsReader,
     of: (&RowRoles, u8),
     (k, by): (u64, Stratification),
-    seed: u64,
+    draw: RankDraw<'_>,
     workers: &WorkerPool,
     watch: StageWatch<'_>,
 ) -> Result<RowRoles> {
@@ -367,7 +364,7 @@ pub(crate) fn folds_within(
     if k > n {
         return too_many(n, "rows");
     }
-    let roles = roles_by_rank(rows, (by, Some(of)), seed, ROWS_AT_ONCE, workers, watch, |c| {
+    let roles = roles_by_rank(rows, (by, Some(of)), draw, workers, watch, |c| {
         u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
     })?;
     // Of fewer persons than folds the last folds have none.
@@ -377,21 +374,15 @@ pub(crate) fn folds_within(
 }
 
 /// Fails where a column puts rows of one person on both sides.
-fn check_persons(
-    rows: &RowsReader,
-    roles: &RowRoles,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
-) -> Result<()> {
+fn check_persons(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<()> {
     let Some(person) = &rows.layout().person else { return Ok(()) };
     let (mut sides, mut both): (FastMap<u64, u8>, _) = (FastMap::default(), 0_u64);
     let read = |group: usize| {
         let keys = rows.read_persons(group)?;
-        Ok((keys.len() as u64, keys))
+        Ok((keys.len() as u64, (keys, rows.read_roles(group)?)))
     };
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |group, keys| {
-        let first = rows.first_row(group);
-        for (key, &role) in keys.into_iter().zip(roles.0.iter().skip(first)) {
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, (keys, roles)| {
+        for (key, role) in keys.into_iter().zip(roles) {
             if role != NEITHER {
                 both += u64::from(*sides.entry(key).or_insert(role) != role);
             }
@@ -408,26 +399,6 @@ fn check_persons(
     let hint = "give all rows of a person the same side, or split by `share` or `folds`, which \
                 keep persons together";
     Err(Fault::new("person-on-both-sides", what).in_column(&person.column).hint(hint).into())
-}
-
-fn from_column(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<RowRoles> {
-    let mut roles = Vec::new();
-    let read = |group: usize| {
-        let found = rows.read_roles(group)?.ok_or_else(|| {
-            Error::operator(
-                "read",
-                rows.file().path(),
-                "the rows were prepared without a split column",
-                FOLDER_CHANGED_HINT,
-            )
-        })?;
-        Ok((found.len() as u64, found))
-    };
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, found| {
-        roles.extend(found);
-        Ok(())
-    })?;
-    Ok(RowRoles(roles))
 }
 
 /// (label, group), both shifted by one so that missing is 0 and comes first.
@@ -447,6 +418,24 @@ fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = Spl
     (0..batch.rows.n).map(move |i| (label(i), group(i)))
 }
 
+/// What ranks are drawn with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RankDraw<'a> {
+    /// The seed of the hashes.
+    pub(crate) seed: u64,
+    /// A folder for a temporary file.
+    pub(crate) scratch: &'a Path,
+    /// Rows in memory at most, but for those of a bucket.
+    pub(crate) most: usize,
+}
+
+impl<'a> RankDraw<'a> {
+    /// With a temporary file in a folder, where there are many rows.
+    pub(crate) fn new(seed: u64, scratch: &'a Path) -> Self {
+        RankDraw { seed, scratch, most: MOST_WAITING }
+    }
+}
+
 /// Gives every row `role(c)`, where `c` is its rank over all strata; where a person may have
 /// several rows, that of the person.
 ///
@@ -454,69 +443,63 @@ fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = Spl
 pub(crate) fn roles_by_rank(
     rows: &RowsReader,
     (by, among): (Stratification, Option<(&RowRoles, u8)>),
-    seed: u64,
-    at_once: u64,
+    draw: RankDraw<'_>,
     workers: &WorkerPool,
     watch: StageWatch<'_>,
     role: impl Fn(u64) -> u8,
 ) -> Result<RowRoles> {
     if rows.layout().person.is_some() {
-        return roles_by_person(rows, (by, among), seed, workers, watch, role);
+        return roles_by_person(rows, (by, among), draw.seed, workers, watch, role);
     }
-    let range = |hash: u64| (hash >> 52) as usize;
     // Stratum, hash and position of every row of a row group; computed in parallel.
-    let read = |group: usize| -> Result<Vec<(SplitStratum, u64, usize)>> {
+    let read = |group: usize| {
         let batch = rows.read_keys(group)?;
         let first = rows.first_row(group);
         let ranks =
             |(i, _): &(usize, _)| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
         let keys = strata(&batch, by).zip(&batch.row_key).enumerate().filter(ranks);
-        Ok(keys.map(|(i, (stratum, &key))| (stratum, h(seed, key, 0), first + i)).collect())
+        let record = |(i, (stratum, &key)): (usize, (SplitStratum, &u64))| {
+            [stratum_number(stratum), h(draw.seed, key, 0), (first + i) as u64]
+        };
+        let records: Vec<[u64; 3]> = keys.map(record).collect();
+        Ok((batch.row.len() as u64, records))
     };
-
-    let mut counts: BTreeMap<SplitStratum, Vec<u64>> = BTreeMap::new();
-    let row_groups = PieceLoop { workers, watch, n: rows.n_groups() };
-    let counted = |group| {
-        let keys = read(group)?;
-        Ok((keys.len() as u64, keys))
-    };
-    row_groups.in_order(counted, |_, keys| {
-        for (stratum, hash, _) in keys {
-            counts.entry(stratum).or_insert_with(|| vec![0; RANGES])[range(hash)] += 1;
+    let mut buckets = RecordBuckets::new(draw.scratch.join(RANKS), draw.most);
+    // By stratum the rank of its first row in each bucket.
+    let mut starts: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, records| {
+        for record in records {
+            let [stratum, hash, _] = record;
+            let bucket = bucket_of(hash);
+            starts.entry(stratum).or_insert_with(|| vec![0; BUCKETS])[bucket] += 1;
+            buckets.push(bucket, record)?;
         }
         Ok(())
     })?;
-    // Rank of the first row of each stratum and range.
     let mut next = 0;
-    let mut starts = counts.clone();
     for slot in starts.values_mut().flatten() {
         next += std::mem::replace(slot, next);
     }
-    let sizes: Vec<u64> = (0..RANGES).map(|r| counts.values().map(|c| c[r]).sum()).collect();
-
     let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
-    for (lo, hi) in range_runs(&sizes, at_once) {
-        let mut held: BTreeMap<SplitStratum, Vec<(u64, usize)>> = BTreeMap::new();
-        let in_range = |group: usize| {
-            let keys = read(group)?;
-            let here = keys.into_iter().filter(|(_, hash, _)| (lo..hi).contains(&range(*hash)));
-            Ok((0, here.collect::<Vec<_>>()))
-        };
-        row_groups.in_order(in_range, |_, wanted| {
-            for (stratum, hash, position) in wanted {
-                held.entry(stratum).or_default().push((hash, position));
-            }
-            Ok(())
-        })?;
-        for (stratum, mut rows) in held {
-            rows.sort_unstable();
-            let first = starts[&stratum][lo];
-            for ((_, position), rank) in rows.into_iter().zip(first..) {
-                roles[position] = role(rank);
+    let sorted = |bucket: usize| {
+        (watch.check)()?;
+        buckets.sorted(bucket)
+    };
+    workers.map(BUCKETS, sorted, |bucket, records| {
+        for of_stratum in records.chunk_by(|a, b| a[0] == b[0]) {
+            let first = starts[&of_stratum[0][0]][bucket];
+            for (&[_, _, position], rank) in of_stratum.iter().zip(first..) {
+                roles[position as usize] = role(rank);
             }
         }
-    }
+        Ok::<_, Error>(())
+    })?;
     Ok(RowRoles(roles))
+}
+
+/// A stratum as a number, in the order of strata.
+fn stratum_number((label, group): SplitStratum) -> u64 {
+    u64::from(label) << 16 | u64::from(group)
 }
 
 /// The same for all rows of each person, whose first row gives the stratum. Memory: some 60 bytes a
@@ -561,18 +544,4 @@ fn roles_by_person(
     }
     let of_row = |number: u32| roles.get(number as usize).copied().unwrap_or(NEITHER);
     Ok(RowRoles(whose.into_iter().map(of_row).collect()))
-}
-
-/// Runs of ranges that hold at most `at_once` rows, or a single range.
-fn range_runs(sizes: &[u64], at_once: u64) -> Vec<(usize, usize)> {
-    let (mut runs, mut lo, mut held) = (Vec::new(), 0, 0);
-    for (i, &size) in sizes.iter().enumerate() {
-        if held > 0 && held + size > at_once {
-            runs.push((lo, i));
-            (lo, held) = (i, 0);
-        }
-        held += size;
-    }
-    runs.push((lo, sizes.len()));
-    runs
 }

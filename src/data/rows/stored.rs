@@ -9,6 +9,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::role_counts::RoleCounts;
 use crate::data::{Attribute, Feature, StrataColumn};
 
 /// The file of [`StoredRows`], next to `rows.parquet`.
@@ -49,8 +50,12 @@ pub(crate) struct StoredRows {
     pub(crate) rows_follow: bool,
     /// Number of the first row of the source that was read.
     pub(crate) first_row: u64,
-    /// Kept rows before that one: of a shard those of the shards before it.
-    pub(crate) kept_before: u64,
+    /// Audited rows before that one: of a shard those of the shards before it.
+    pub(crate) audited_before: u64,
+    /// The roles of the rows of all shards, as far as each row has its own.
+    pub(crate) roles: RoleCounts,
+    /// Whether the file has a column of roles, which the hash of each row drew.
+    pub(crate) role_column: bool,
     /// Whether these are the rows of one shard of a plan.
     pub(crate) is_shard: bool,
     /// Whether the rows are in the shards of a plan, and none of them here.

@@ -248,6 +248,15 @@ impl ParquetSource {
         &self.pieces
     }
 
+    /// Position of the first piece of each file that has rows.
+    pub(crate) fn first_pieces(&self) -> BTreeMap<&Path, usize> {
+        let mut first = BTreeMap::new();
+        for (i, piece) in self.pieces.iter().enumerate() {
+            first.entry(self.parts[piece.part].file.path()).or_insert(i);
+        }
+        first
+    }
+
     /// The names of the files in messages.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().map(|p| p.name.as_path())

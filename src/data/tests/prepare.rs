@@ -12,7 +12,7 @@ use crate::data::prepare::params::{
 };
 use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
-use crate::data::rows::split::{RolesReader, SplitMethod, TRAIN, assign_roles, write_all_audited};
+use crate::data::rows::split::{RolesReader, RowRoles, TRAIN, write_note};
 use crate::data::source::ParquetSource;
 use crate::data::{FeatureColumn, FeatureKind};
 use crate::error::{Error, StopSignal};
@@ -66,21 +66,34 @@ fn adult_has_the_counts_of_its_publication() {
     assert_eq!(reader.layout(), &prepared.layout);
     let sizes: Vec<usize> = (0..reader.n_groups()).map(|g| reader.file().group_rows(g)).collect();
     assert!(sizes[..11].iter().all(|&n| n == BATCH) && sizes[11..] == [48_842 - 11 * BATCH]);
-    let roles =
-        assign_roles(&reader, SplitMethod::Column, 1, &super::workers(2), StageWatch::SILENT)
-            .unwrap();
+    // The rows hold the roles that a column gives them; a note says so.
+    let noted = |name: &str, reader: &RowsReader| {
+        let path = out.path().join(name);
+        write_note(&path, reader, &super::workers(2), StageWatch::SILENT).unwrap();
+        assert!(!path.exists());
+        RolesReader::open(&path, reader).unwrap()
+    };
+    let roles = noted("column.parquet", &reader);
+    assert_eq!((roles.n_audited(), roles.n_trained(), roles.n_folds()), (16_281, 32_561, 1));
+    let roles = roles.all().unwrap();
     assert_eq!(roles.0.iter().filter(|&&r| r == 0).count(), 16_281);
     assert_eq!(roles.0.iter().filter(|&&r| r == TRAIN).count(), 32_561);
+    // A file of roles is read group by group, and counted when it is written.
     roles.write(&out.path().join("roles.parquet"), &reader).unwrap();
-    let written = RolesReader::open(&out.path().join("roles.parquet")).unwrap();
+    let written = RolesReader::open(&out.path().join("roles.parquet"), &reader).unwrap();
     assert_eq!((written.n_audited(), written.n_trained()), (16_281, 32_561));
     let read: Vec<u8> = (0..reader.n_groups()).flat_map(|g| written.read(g).unwrap().0).collect();
     assert_eq!(read, roles.0);
-    // Where all rows are audited a note says so.
-    let all = out.path().join("all.parquet");
-    write_all_audited(&all, &reader).unwrap();
-    let (all, exists) = (RolesReader::open(&all).unwrap(), all.exists());
-    assert_eq!((all.n_audited(), all.n_trained(), all.n_folds(), exists), (48_842, 0, 1, false));
+    let folds = RowRoles((0..48_842).map(|i| (i % 5) as u8).collect());
+    folds.write(&out.path().join("folds.parquet"), &reader).unwrap();
+    let folds = RolesReader::open(&out.path().join("folds.parquet"), &reader).unwrap();
+    assert_eq!((folds.n_audited(), folds.n_trained(), folds.n_folds()), (48_842, 48_842, 5));
+    // Where all rows are audited a note says that too.
+    let whole = tempfile::tempdir().unwrap();
+    let params = PrepareParams { split: None, ..adult() };
+    prepare_parquet(&file, &params, whole.path(), BATCH, 2).unwrap();
+    let all = noted("all.parquet", &RowsReader::open(whole.path()).unwrap());
+    assert_eq!((all.n_audited(), all.n_trained(), all.n_folds()), (48_842, 0, 1));
     let by_group: Vec<usize> = (0..12).map(|g| all.read(g).unwrap().0.len()).collect();
     assert_eq!(by_group, sizes);
     assert_eq!(all.all().unwrap().0, vec![0; 48_842]);

@@ -169,8 +169,7 @@ fn derived_columns_play_every_role() {
     let rows = batches(dir.path());
     let codes: Vec<u32> = rows.iter().flat_map(|b| b.rows.codes(1).to_vec()).collect();
     assert_eq!(codes, [0, 0, 1, 1]);
-    let roles =
-        crate::data::rows::RowsReader::open(dir.path()).unwrap().read_roles(0).unwrap().unwrap();
+    let roles = crate::data::rows::RowsReader::open(dir.path()).unwrap().read_roles(0).unwrap();
     assert_eq!(roles, [crate::data::rows::split::TRAIN, crate::data::rows::split::TRAIN, 0, 0]);
 }
 

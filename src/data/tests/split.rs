@@ -13,17 +13,76 @@ use super::{
 };
 use crate::data::prepare::params::{PrepareParams, SplitColumn};
 use crate::data::rows::RowsReader;
+use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::{
-    NEITHER, RowRoles, SplitMethod, Stratification, TRAIN, assign_roles, audited, trains,
+    NEITHER, RankDraw, RankedSplit, RolesReader, RowRoles, Stratification, TRAIN, assign_roles,
+    audited, trains, write_note,
 };
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
+use crate::num::seed::{h, u01};
 use crate::param::{Fraction, Word};
 use crate::table::file::{FileOwner, ParquetFile};
 use crate::tests::shared;
 
-fn split(folder: &Path, rule: SplitMethod, seed: u64) -> Result<RowRoles> {
-    assign_roles(&RowsReader::open(folder).unwrap(), rule, seed, &workers(2), StageWatch::SILENT)
+fn split(folder: &Path, rule: RankedSplit, seed: u64) -> Result<RowRoles> {
+    let rows = RowsReader::open(folder).unwrap();
+    let draw = RankDraw::new(seed, folder);
+    let roles = assign_roles(&rows, rule, draw, &workers(2), StageWatch::SILENT)?;
+    // The same from a file, where memory holds few rows.
+    let few = RankDraw { most: 100, ..draw };
+    assert_eq!(assign_roles(&rows, rule, few, &workers(3), StageWatch::SILENT)?, roles);
+    Ok(roles)
+}
+
+/// The roles that the prepared rows hold, or of rows that are all audited.
+fn noted(folder: &Path) -> Result<RolesReader> {
+    let rows = RowsReader::open(folder).unwrap();
+    let path = folder.join("roles.parquet");
+    write_note(&path, &rows, &workers(2), StageWatch::SILENT)?;
+    RolesReader::open(&path, &rows)
+}
+
+/// Each row by itself: `u01(h(seed, key, 0))` against the share, whatever other rows there are.
+#[test]
+fn a_share_by_hash_is_that_of_each_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows.in.parquet");
+    let n = 4000_i64;
+    let share = |audit: f64| HashSplit { audit: Fraction::new(audit).unwrap(), seed: 42 };
+    let roles = |ids: Vec<i64>, params: PrepareParams| {
+        let groups: Vec<&str> = ids.iter().map(|i| ["A", "B"][(i % 2) as usize]).collect();
+        let columns = vec![("id", integers(&ids)), ("g", texts(&groups))];
+        parquet(&file, columns, 700);
+        let params = PrepareParams { sensitive: vec![sensitive("g", &["A", "B"])], ..params };
+        prepare_parquet(&file, &params, dir.path(), BATCH, 2).unwrap();
+        noted(dir.path())
+    };
+    let by_id = |share: HashSplit| PrepareParams {
+        row_id: Some(column("id")),
+        hash_split: Some(share),
+        ..PrepareParams::default()
+    };
+    let all = roles((0..n).collect(), by_id(share(0.25))).unwrap();
+    let expected: Vec<u8> =
+        (0..n as u64).map(|i| if u01(h(42, i, 0)) < 0.25 { 0 } else { TRAIN }).collect();
+    assert_eq!(all.all().unwrap().0, expected);
+    let audited = expected.iter().filter(|role| **role == 0).count() as u64;
+    assert!((900..1100).contains(&audited), "{audited}");
+    assert_eq!((all.n_audited(), all.n_trained(), all.n_folds()), (audited, 4000 - audited, 1));
+    // Other rows and another order change nothing about a row.
+    let some = roles((0..n).rev().step_by(3).collect(), by_id(share(0.25))).unwrap();
+    let same: Vec<u8> = (0..n as usize).rev().step_by(3).map(|i| expected[i]).collect();
+    assert_eq!(some.all().unwrap().0, same);
+    // Without ids by the number of the row, and all rows of a person together.
+    let numbers = PrepareParams { hash_split: Some(share(0.25)), ..PrepareParams::default() };
+    assert_eq!(roles((0..n).rev().collect(), numbers).unwrap().all().unwrap().0, expected);
+    let person = PrepareParams { person: Some(column("id")), ..by_id(share(0.25)) };
+    let person = PrepareParams { row_id: None, ..person };
+    let twice = roles((0..n).map(|i| i / 2).collect(), person).unwrap().all().unwrap().0;
+    assert!(twice.chunks(2).zip(&expected).all(|(pair, role)| pair == [*role, *role]));
+    let fault = roles((0..n).collect(), by_id(share(0.0))).unwrap_err().to_string();
+    assert!(fault.contains("no-audit-rows"), "{fault}");
 }
 
 #[test]
@@ -41,19 +100,18 @@ fn folds_of_the_micro_case() {
     };
     prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
     assert_eq!(
-        split(dir.path(), SplitMethod::Folds(2, Stratification::LabelAndGroup), 42).unwrap().0,
+        split(dir.path(), RankedSplit::Folds(2, Stratification::LabelAndGroup), 42).unwrap().0,
         [1, 0, 1, 1, 1, 0, 0, 0]
     );
-    assert!(split(dir.path(), SplitMethod::Folds(9, Stratification::LabelAndGroup), 42).is_err());
+    assert!(split(dir.path(), RankedSplit::Folds(9, Stratification::LabelAndGroup), 42).is_err());
     assert!(
         split(
             dir.path(),
-            SplitMethod::Share(Fraction::new(0.01).unwrap(), Stratification::None),
+            RankedSplit::Share(Fraction::new(0.01).unwrap(), Stratification::None),
             42
         )
         .is_err()
     );
-    assert_eq!(split(dir.path(), SplitMethod::All, 42).unwrap().0, [0; 8]);
 }
 
 fn compas(out: &Path, batch_rows: usize) -> Option<()> {
@@ -86,21 +144,8 @@ fn folds_of_compas() {
         .iter()
         .map(|&f| u8::try_from(f).unwrap())
         .collect();
-    let rule = SplitMethod::Folds(5, Stratification::LabelAndGroup);
+    let rule = RankedSplit::Folds(5, Stratification::LabelAndGroup);
     assert_eq!(split(out.path(), rule, 42).unwrap().0, expected);
-    // Many passes over few rows each give the same ranks.
-    let reader = RowsReader::open(out.path()).unwrap();
-    let by_hundreds = crate::data::rows::split::roles_by_rank(
-        &reader,
-        (Stratification::LabelAndGroup, None),
-        42,
-        100,
-        &workers(3),
-        StageWatch::SILENT,
-        |c| (c % 5) as u8,
-    )
-    .unwrap();
-    assert_eq!(by_hundreds.0, expected);
 }
 
 #[test]
@@ -111,7 +156,7 @@ fn shares_are_exact_in_all_strata_together() {
     let mut seen = BTreeMap::new();
     let roles = split(
         out.path(),
-        SplitMethod::Share(Fraction::new(0.2).unwrap(), Stratification::Label),
+        RankedSplit::Share(Fraction::new(0.2).unwrap(), Stratification::Label),
         7,
     )
     .unwrap()
@@ -156,7 +201,7 @@ fn a_row_keeps_its_role_when_rows_come_in_another_order() {
         let keys = (0..reader.n_groups()).flat_map(|g| reader.read_keys(g).unwrap().row_key);
         let roles = split(
             out.path(),
-            SplitMethod::Share(Fraction::new(0.3).unwrap(), Stratification::LabelAndGroup),
+            RankedSplit::Share(Fraction::new(0.3).unwrap(), Stratification::LabelAndGroup),
             3,
         )
         .unwrap();
@@ -190,8 +235,8 @@ fn nobody_stands_on_both_sides() {
     let seven = tempfile::tempdir().unwrap();
     let all = persons(seven.path(), 7);
     for rule in [
-        SplitMethod::Folds(5, Stratification::LabelAndGroup),
-        SplitMethod::Share(Fraction::new(0.3).unwrap(), Stratification::Label),
+        RankedSplit::Folds(5, Stratification::LabelAndGroup),
+        RankedSplit::Share(Fraction::new(0.3).unwrap(), Stratification::Label),
     ] {
         let roles = split(seven.path(), rule, 42).unwrap().0;
         let mut of_person: BTreeMap<i64, u8> = BTreeMap::new();
@@ -203,7 +248,7 @@ fn nobody_stands_on_both_sides() {
         of_person.values().for_each(|role| *sizes.entry(*role).or_default() += 1);
         let n = of_person.len();
         match rule {
-            SplitMethod::Folds(..) => assert!(
+            RankedSplit::Folds(..) => assert!(
                 sizes.len() == 5 && sizes.values().all(|size| size.abs_diff(n / 5) <= 1),
                 "{sizes:?}"
             ),
@@ -215,7 +260,7 @@ fn nobody_stands_on_both_sides() {
         assert_eq!(split(other.path(), rule, 42).unwrap().0, roles);
         assert!(split(seven.path(), rule, 43).unwrap().0 != roles);
     }
-    let more = SplitMethod::Folds(61, Stratification::None);
+    let more = RankedSplit::Folds(61, Stratification::None);
     let fault = split(seven.path(), more, 42).unwrap_err().to_string();
     assert!(fault.contains("persons cannot be split into 61 folds"), "{fault}");
 }
@@ -243,7 +288,7 @@ fn the_first_row_of_a_person_gives_the_stratum() {
     };
     prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
     let roles = |seed| {
-        let rule = SplitMethod::Folds(2, Stratification::LabelAndGroup);
+        let rule = RankedSplit::Folds(2, Stratification::LabelAndGroup);
         split(dir.path(), rule, seed).unwrap().0
     };
     // Two strata of one person each: the rank follows the strata, regardless of the seed.
@@ -276,9 +321,11 @@ fn a_column_does_not_split_a_person() {
             ..PrepareParams::default()
         };
         prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
-        split(dir.path(), SplitMethod::Column, 1)
+        noted(dir.path())
     };
-    assert_eq!(side("audit").unwrap().0, [TRAIN, 0, TRAIN, 0]);
+    let roles = side("audit").unwrap();
+    assert_eq!(roles.all().unwrap().0, [TRAIN, 0, TRAIN, 0]);
+    assert_eq!((roles.n_audited(), roles.n_trained()), (2, 2));
     let fault = side("train").unwrap_err().to_string();
     assert!(fault.contains("person-on-both-sides") && fault.contains("puts 1 rows"), "{fault}");
 }

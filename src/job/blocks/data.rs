@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
-use crate::data::rows::split::{SplitShares, Stratification};
+use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::synthetic::SyntheticBlock;
@@ -471,6 +471,10 @@ pub struct SplitBlock {
     /// Shares drawn by the seed; they sum to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<SplitShares>,
+    /// How `share` is drawn. Default: `rank`. `hash` has no strata, keeps the side of each row when
+    /// rows are added, and works in shards.
+    #[serde(default, skip_serializing_if = "SplitDraw::is_rank")]
+    pub by: SplitDraw,
     /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folds: Option<Count>,

@@ -2,7 +2,7 @@
 
 use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
-use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
+use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, SplitBlock};
 use crate::recourse::definition::RecourseView;
 
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
@@ -23,8 +23,8 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
         attribute.groups = data.groups_of(name);
         attribute.reference = data.reference_of(name);
     }
-    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some())
-    {
+    let ranks = |s: &&mut SplitBlock| s.by.is_rank() && (s.share.is_some() || s.folds.is_some());
+    if let Some(split) = job.data.split.as_mut().filter(ranks) {
         split.stratify = Some(data.strata_of_split());
     }
     for set in job.counterfactuals.values_mut() {

@@ -661,6 +661,9 @@ impl JobChecker<'_> {
                 );
             }
         }
+        if !split.by.is_rank() {
+            self.hash_split(split);
+        }
         if split.folds.is_some_and(|folds| folds.get() < 2) {
             self.push_problem(
                 "bad-split",
@@ -683,6 +686,24 @@ impl JobChecker<'_> {
                 );
             }
             _ => {}
+        }
+    }
+
+    fn hash_split(&mut self, split: &SplitBlock) {
+        if split.share.is_none() {
+            self.push_problem(
+                "bad-split",
+                "data.split.by",
+                "`by: hash` draws a `share`, but there is none",
+                "remove `by`, or write `{share: {train: 0.8, audit: 0.2}, by: hash}`",
+            );
+        } else if split.stratify.is_some_and(|by| by != Stratification::None) {
+            self.push_problem(
+                "bad-split",
+                "data.split.stratify",
+                "`stratify` has no effect if each row is drawn by its own hash",
+                "remove it, or `by: hash`",
+            );
         }
     }
 

@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::prepare::params::KeepStep;
+use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::Stratification;
 use crate::data::spelling::Spelling;
 use crate::job::{
     CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock, SensitiveBlock,
 };
-use crate::param::{ColumnName, Word};
+use crate::param::{ColumnName, Seed, Word};
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub(crate) const MAX_GROUPS: usize = 65_534;
@@ -120,6 +121,12 @@ impl DataBlock {
             Stratification::None
         };
         self.split.as_ref().and_then(|split| split.stratify).unwrap_or(without)
+    }
+
+    /// The split by the hash of each row, where the job has one.
+    pub(crate) fn hash_split(&self, seed: Seed) -> Option<HashSplit> {
+        let split = self.split.as_ref().filter(|split| !split.by.is_rank())?;
+        Some(HashSplit { audit: split.share?.audit, seed: seed.0 })
     }
 
     /// The variables of a graph that changes an attribute: those that are named, or

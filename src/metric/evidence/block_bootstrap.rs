@@ -33,10 +33,6 @@ use crate::param::Seed;
 /// Blocks of people.
 pub(crate) const PEOPLE_BLOCKS: u32 = 1000;
 
-/// The most units that all people may weigh together; every sum and product of sums that metrics
-/// form stays within its type.
-pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
-
 /// Sums of N kinds at several places, by block of people; mergeable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockSums<const N: usize> {
@@ -301,10 +297,8 @@ pub(crate) fn by_weight(
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        BlockMultiplicities, MAX_TOTAL_WEIGHT, PEOPLE_BLOCKS, add_block_replicates,
-        block_replicates,
-    };
+    use super::{BlockMultiplicities, PEOPLE_BLOCKS, add_block_replicates, block_replicates};
+    use crate::num::MAX_TOTAL_WEIGHT;
     use crate::num::poisson::PoissonWeights;
     use crate::num::seed::RandomStream;
     use crate::param::Seed;

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use crate::data::rows::RowsReader;
-use crate::data::rows::split::{NEITHER, RowRoles, Stratification, TRAIN, folds_within};
+use crate::data::rows::split::{NEITHER, RankDraw, RowRoles, Stratification, TRAIN, folds_within};
 use crate::error::Result;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::seed::named_seed;
@@ -73,7 +73,7 @@ pub(crate) fn write_folds(
                 rows,
                 (roles, number),
                 (u64::from(INNER_FOLDS), Stratification::LabelAndGroup),
-                seed,
+                RankDraw::new(seed, out),
                 workers,
                 watch,
             )?;

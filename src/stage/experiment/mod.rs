@@ -14,7 +14,7 @@ pub(crate) mod plan;
 use std::path::Path;
 
 use crate::augment::ExperimentArm;
-use crate::data::rows::split::{self, SplitMethod as SplitRule, Stratification};
+use crate::data::rows::split::{self, RankDraw, RankedSplit, Stratification};
 use crate::error::Result;
 use crate::exec::misfit;
 use crate::job::blocks::experiments::PredictionSource;
@@ -45,7 +45,7 @@ pub(crate) fn plan_folds<'a>(
     let own = experiment_plan
         .block
         .folds
-        .map(|folds| SplitRule::Folds(folds.get(), Stratification::LabelAndGroup));
+        .map(|folds| RankedSplit::Folds(folds.get(), Stratification::LabelAndGroup));
     let of_job = match own {
         Some(_) => None,
         None => Some(b.need::<SplitStage>(&AuditUnit::default())?),
@@ -57,10 +57,11 @@ pub(crate) fn plan_folds<'a>(
     work(move |ctx| {
         let rows = rows.open(ctx)?;
         let roles = match (own, &of_job) {
-            (_, Some(of_job)) => of_job.open(ctx)?.all()?,
+            (_, Some(of_job)) => of_job.open(ctx, &rows)?.all()?,
             (Some(rule), None) => {
                 let roles = with_watch(ctx, |watch| {
-                    split::assign_roles(&rows, rule, seed, plan.workers, watch)
+                    let draw = RankDraw::new(seed, ctx.out());
+                    split::assign_roles(&rows, rule, draw, plan.workers, watch)
                 })
                 .map_err(|e| plan.with_model_place(e, &place))?;
                 roles.write(&ctx.out().join(ROLES), &rows)?;

@@ -166,7 +166,8 @@ impl<'a> SetInputs<'a> {
         row_context: RowContext<'_>,
     ) -> Result<RowClasses> {
         if let Some((rule, scores, roles)) = &self.predictions {
-            let (scores, roles) = (scores.open(ctx, row_context)?, roles.open(ctx)?);
+            let (scores, roles) =
+                (scores.open(ctx, row_context)?, roles.open(ctx, row_context.rows)?);
             return Ok(RowClasses::Predicted(rule.open(ctx, row_context)?, scores, roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on()) {

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::hash::sha256;
@@ -50,25 +51,71 @@ pub(crate) struct PlannedFile {
     bytes: u64,
     /// In seconds and nanoseconds.
     written: (i64, i64),
-    sha256: String,
+    hash: PlannedHash,
+}
+
+/// The hash of a planned file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PlannedHash {
+    /// Its SHA-256 in hex.
+    Sha256(String),
+    /// The worker of this shard finds it in the first pass: a plan reads no large file.
+    ByShard(usize),
+}
+
+/// The SHA-256 of files by path, which the shards of a plan have found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileHashes(pub(crate) BTreeMap<String, String>);
+
+impl Accumulator for FileHashes {
+    fn merge(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
 }
 
 impl PlannedFile {
-    /// A file that has this hash.
-    pub(crate) fn new(stamp: &FileStamp, sha256: &str) -> Self {
+    /// A file as it is now.
+    pub(crate) fn new(stamp: &FileStamp, hash: PlannedHash) -> Self {
         PlannedFile {
             path: stamp.path().to_string_lossy().into_owned(),
             bytes: stamp.bytes(),
             written: stamp.written(),
-            sha256: sha256.to_owned(),
+            hash,
         }
     }
 
-    /// Its hash, where the file is still the one that was planned.
-    fn digest(&self, path: &Path) -> Result<FileDigest> {
+    /// Its path and its hash, if it is the work of a shard to find it.
+    ///
+    /// # Errors
+    /// It was written to after the plan; it cannot be read; the run is to stop.
+    pub(crate) fn hash_in(&self, shard: usize, cancel: &CancelFlag) -> Result<FileHashes> {
+        if self.hash != PlannedHash::ByShard(shard) {
+            return Ok(FileHashes::default());
+        }
+        let path = Path::new(&self.path);
+        let stamp = self.stamp(path)?;
+        let (sha256, _) = files::hash_unless(path, &mut || cancel.check())?;
+        stamp.check()?;
+        Ok(FileHashes([(self.path.clone(), sha256)].into()))
+    }
+
+    /// Its hash, where the file is still the one that was planned; of one that is not hashed yet
+    /// what tells it apart from other versions of it.
+    fn digest(&self, path: &Path, hashes: &FileHashes) -> Result<FileDigest> {
+        let stamp = self.stamp(path)?;
+        let sha256 = match (&self.hash, hashes.0.get(&self.path)) {
+            (PlannedHash::Sha256(sha256), _) | (_, Some(sha256)) => sha256.clone(),
+            (PlannedHash::ByShard(_), None) => stand_in(&stamp),
+        };
+        Ok(FileDigest { stamp, sha256, new: None })
+    }
+
+    /// What the file system says of it, which is what the plan says.
+    fn stamp(&self, path: &Path) -> Result<FileStamp> {
         let stamp = FileStamp::of(path)?;
         if (stamp.bytes(), stamp.written()) == (self.bytes, self.written) {
-            return Ok(FileDigest { stamp, sha256: self.sha256.clone(), new: None });
+            return Ok(stamp);
         }
         let what =
             format!("`{}` was replaced or written to after the plan was made", path.display());
@@ -78,6 +125,12 @@ impl PlannedFile {
     }
 }
 
+/// What takes the place of a hash that is not known yet.
+fn stand_in(stamp: &FileStamp) -> String {
+    let (bytes, written) = (stamp.bytes(), stamp.written());
+    sha256(format!("not hashed: {} {bytes} {written:?}", stamp.path().display()).as_bytes())
+}
+
 /// The remembered hashes, and those of this run that are worth remembering.
 #[derive(Debug, Default)]
 pub(crate) struct InputDigests {
@@ -85,6 +138,10 @@ pub(crate) struct InputDigests {
     new: DigestList,
     /// Of a run in shards the files of its plan, by path.
     planned: BTreeMap<String, PlannedFile>,
+    /// What its shards have found.
+    found: FileHashes,
+    /// Whether files that grow with the rows are not hashed: by a plan in shards.
+    only_small: bool,
 }
 
 /// The hash of a file.
@@ -105,20 +162,31 @@ impl InputDigests {
         InputDigests { known: parse(text), ..InputDigests::default() }
     }
 
-    /// The hashes that a plan in shards holds: no file of it is read again to be hashed.
-    pub(crate) fn planned(files: &[PlannedFile]) -> Self {
+    /// The hashes that a plan in shards holds and its shards have found: no file of it is read
+    /// again to be hashed.
+    pub(crate) fn planned(files: &[PlannedFile], found: FileHashes) -> Self {
         let planned = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
-        InputDigests { planned, ..InputDigests::default() }
+        InputDigests { planned, found, ..InputDigests::default() }
     }
 
-    /// The hash of a file: remembered, or computed.
+    /// The same without files that grow with the rows: these are only looked at.
+    pub(crate) fn only_small(self) -> Self {
+        InputDigests { only_small: true, ..self }
+    }
+
+    /// The hash of a file: remembered, or computed; `grows` says whether its size grows with the
+    /// rows.
     ///
     /// # Errors
     /// The file cannot be read or changes meanwhile, or the run is to stop.
-    pub(super) fn of(&self, path: &Path, cancel: &CancelFlag) -> Result<FileDigest> {
+    pub(super) fn of(&self, path: &Path, grows: bool, cancel: &CancelFlag) -> Result<FileDigest> {
         cancel.check()?;
         if let Some(planned) = self.planned.get(path.to_string_lossy().as_ref()) {
-            return planned.digest(path);
+            return planned.digest(path, &self.found);
+        }
+        if self.only_small && grows {
+            let stamp = FileStamp::of(path)?;
+            return Ok(FileDigest { sha256: stand_in(&stamp), stamp, new: None });
         }
         self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
     }
@@ -198,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Error, StopSignal};
+    use crate::exec::tests::state_laws::SampleState;
 
     /// A cache and a file that was last written to a while ago.
     struct Place {
@@ -237,7 +306,7 @@ mod tests {
         }
 
         fn hash(&self) -> String {
-            self.digests().of(&self.file(), &CancelFlag::default()).unwrap().sha256
+            self.digests().of(&self.file(), true, &CancelFlag::default()).unwrap().sha256
         }
     }
 
@@ -250,11 +319,43 @@ mod tests {
         // By another name.
         let link = place.folder.path().join("link.csv");
         std::os::unix::fs::symlink("rows.csv", &link).unwrap();
-        let linked = place.digests().of(&link, &CancelFlag::default()).unwrap();
+        let linked = place.digests().of(&link, true, &CancelFlag::default()).unwrap();
         assert_eq!((linked.sha256.as_str(), linked.new.is_none()), ("planted", true));
         let again = InputDigests::load(&place.store.view(), true);
-        let again = again.of(&place.file(), &CancelFlag::default()).unwrap();
+        let again = again.of(&place.file(), true, &CancelFlag::default()).unwrap();
         assert_eq!(again.sha256, sha256(b"1234"));
+    }
+
+    impl SampleState for FileHashes {
+        fn sample(_: u64) -> Self {
+            FileHashes::default()
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            self.merge(FileHashes([(format!("part-{row}"), sha256(&[row as u8]))].into()));
+        }
+    }
+
+    /// A plan looks at the rows, a shard hashes them, and all others have its hash.
+    #[test]
+    fn files_of_a_plan_are_hashed_once_by_a_shard() {
+        let (place, cancel) = (Place::new(), CancelFlag::default());
+        let plan = place.digests().only_small();
+        let looked = |grows: bool| plan.of(&place.file(), grows, &cancel).unwrap();
+        assert_eq!(looked(false).sha256, sha256(b"1234"));
+        let seen = looked(true);
+        assert_ne!(seen.sha256, sha256(b"1234"));
+        let file = PlannedFile::new(&seen.stamp, PlannedHash::ByShard(2));
+        assert_eq!(file.hash_in(1, &cancel).unwrap(), FileHashes::default());
+        let found = file.hash_in(2, &cancel).unwrap();
+        let of = |found: FileHashes| {
+            let digests = InputDigests::planned(std::slice::from_ref(&file), found);
+            digests.of(&place.file(), true, &cancel).unwrap().sha256
+        };
+        assert_eq!(of(found), sha256(b"1234"));
+        assert_eq!(of(FileHashes::default()), seen.sha256, "not hashed yet");
+        std::fs::write(place.file(), "12345").unwrap();
+        assert!(file.hash_in(2, &cancel).unwrap_err().to_string().contains("input-changed"));
     }
 
     #[test]
@@ -273,14 +374,16 @@ mod tests {
     fn a_file_is_remembered_once_it_has_settled() {
         let place = Place::new();
         let mut digests = place.digests();
-        assert!(digests.of(&place.file(), &CancelFlag::default()).unwrap().new.is_none());
+        assert!(digests.of(&place.file(), true, &CancelFlag::default()).unwrap().new.is_none());
         std::thread::sleep(SETTLED + Duration::from_millis(50));
-        let found = digests.of(&place.file(), &CancelFlag::default()).unwrap();
+        let found = digests.of(&place.file(), true, &CancelFlag::default()).unwrap();
         digests.take(found);
         digests.save(&place.store);
         let (known, name) = (place.digests().known, place.file().canonicalize().unwrap());
         assert_eq!(known[name.to_str().unwrap()].sha256, sha256(b"1234"));
-        assert!(place.digests().of(&place.file(), &CancelFlag::default()).unwrap().new.is_none());
+        assert!(
+            place.digests().of(&place.file(), true, &CancelFlag::default()).unwrap().new.is_none()
+        );
     }
 
     #[test]
@@ -381,6 +484,6 @@ mod tests {
         assert_eq!(place.hash(), sha256(b"1234"));
         let stopped = CancelFlag::default();
         stopped.raise(StopSignal::Interrupt);
-        assert!(place.digests().of(&place.file(), &stopped).is_err());
+        assert!(place.digests().of(&place.file(), true, &stopped).is_err());
     }
 }

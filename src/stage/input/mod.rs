@@ -289,6 +289,11 @@ fn scores_what(model: &str, set: Option<&str>) -> String {
     }
 }
 
+/// Whether a file grows with the rows: workers of a plan in shards hash it, not the plan.
+pub(crate) fn grows_with_rows(what: &str) -> bool {
+    what == DATA || what.starts_with("scores ")
+}
+
 /// What a set is called in paths: a slash in its name becomes a dot.
 pub(crate) fn file_name_of(set: &str) -> String {
     set.replace('/', ".")
@@ -350,8 +355,10 @@ impl InputSearch<'_> {
         workers.map(
             first.len(),
             |i| {
-                let FoundInput { path, place, .. }: &FoundInput = first[i];
-                known.of(path, self.cancel).map_err(|error| error.asked_at(place.as_ref()))
+                let FoundInput { what, path, place }: &FoundInput = first[i];
+                known
+                    .of(path, grows_with_rows(what), self.cancel)
+                    .map_err(|error| error.asked_at(place.as_ref()))
             },
             |_, digest| {
                 hashed.push(digest);

@@ -342,6 +342,11 @@ fn split_words(job: &Job) -> String {
     };
     match (&split.column, &split.share, split.folds) {
         (Some(column), ..) => format!("by column {column}"),
+        (_, Some(share), _) if !split.by.is_rank() => format!(
+            "share {} trains, {} is audited, drawn by seed and hash of each row, so up to chance",
+            share.train.get(),
+            share.audit.get()
+        ),
         (_, Some(share), _) => format!(
             "share {} trains, {} is audited, drawn by the seed {by}",
             share.train.get(),

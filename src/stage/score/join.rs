@@ -18,7 +18,7 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores,
 };
 use crate::data::rows::split::RowRoles;
-use crate::data::{Attribute, MISSING_GROUP};
+use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::folder::manifest::SelfSwitchWords;
@@ -282,20 +282,25 @@ impl<'a> AlignedScores<'a> {
         }
     }
 
-    /// Goes to the first entry of a row: keys rise through the file, so a few row groups tell where
-    /// it is.
+    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups tell
+    /// where it is; the keys of texts do not, and are read from the beginning.
     fn seek(&mut self, row_key: u64) -> Result<()> {
-        let (mut from, mut to) = (0, self.file.n_groups());
+        let by_text = self.context.rows.layout().row_id == RowIdKind::Text;
+        let is_before = |key: u64| match by_text {
+            true => key != row_key,
+            false => key.cast_signed() < row_key.cast_signed(),
+        };
+        let (mut from, mut to) = (0, if by_text { 0 } else { self.file.n_groups() });
         while to - from > 1 {
             let middle = from + (to - from) / 2;
             let first = self.file.score_columns(middle)?.and_then(|c| c.row_key.first().copied());
-            if first.is_some_and(|first| first < row_key) { from = middle } else { to = middle }
+            if first.is_some_and(is_before) { from = middle } else { to = middle }
         }
         self.next_group = from;
         loop {
             let step = self.front()?.map(|(found, taken)| {
                 let rest = &found.row_key[taken..];
-                let before = rest.iter().take_while(|&&key| key < row_key).count();
+                let before = rest.iter().take_while(|&&key| is_before(key)).count();
                 (before, before < rest.len())
             });
             let Some((before, is_there)) = step else { break };

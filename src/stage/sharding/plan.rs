@@ -2,6 +2,7 @@
 //! files, and the tasks. It follows from job, files and number of shards alone; its SHA-256 is its
 //! id, which every state carries.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,8 @@ use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::store::StoreView;
 use crate::job::check::{CheckedJob, to_yaml};
-use crate::stage::input::digest::{InputDigests, PlannedFile};
-use crate::stage::input::{self, AbsentDataSet, JobInputs};
+use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
+use crate::stage::input::{self, AbsentDataSet, JobInputs, grows_with_rows};
 use crate::stage::open::{open_workers, with_place};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::{CODE, RunSettings};
@@ -203,6 +204,15 @@ impl OpenPlan {
         Ok(merged)
     }
 
+    /// The hashes of input files, as far as they are known to a run over a share of the rows.
+    ///
+    /// # Errors
+    /// The merged states are not those of this program.
+    pub(crate) fn digests(&self, share: &RowShare) -> Result<InputDigests> {
+        let found = share.merged().map(MergedStates::file_hashes).transpose()?;
+        Ok(InputDigests::planned(&self.plan.files, found.unwrap_or_default()))
+    }
+
     /// Every task, in an order in which they may run one after the other.
     pub(crate) fn tasks(&self) -> Vec<ShardTaskLine> {
         let folder = self.folder.display().to_string();
@@ -313,13 +323,14 @@ fn planned(
         None => StoreView::empty(),
     };
     let workers = open_workers(settings)?;
-    let digests = InputDigests::load(&entries, settings.rehash);
+    let digests = InputDigests::load(&entries, settings.rehash).only_small();
     let absent = AbsentDataSet::AssumeAvailable;
     let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages)?;
     let source = ParquetSource::files_of(&input.row_files, &[])?;
     let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
+    let shards = cut(&pieces, count);
     Ok(ShardPlan {
         cfaudit_plan: FORMAT,
         code: CODE.to_owned(),
@@ -327,18 +338,39 @@ fn planned(
         job: checked.hash.clone(),
         rows: source.n_rows(),
         passes: ShardPass::ALL.iter().map(|pass| pass.word().to_owned()).collect(),
-        shards: cut(&pieces, count),
-        files: planned_files(&input),
+        files: planned_files(&input, &source, &shards),
+        shards,
     })
 }
 
-/// Every file with its hash and its last write.
-fn planned_files(input: &JobInputs) -> Vec<PlannedFile> {
+/// Every file with its last write and its hash. Files of rows are hashed by the shard that has
+/// their first row, right before it reads them, and files of scores by one shard after the other.
+fn planned_files(
+    input: &JobInputs,
+    source: &ParquetSource,
+    shards: &[PlannedShard],
+) -> Vec<PlannedFile> {
     let mut files: Vec<PlannedFile> = Vec::new();
+    let first_pieces = source.first_pieces();
+    let mut by_path = BTreeMap::new();
+    for file in &input.files {
+        by_path.entry(file.path.as_str()).or_insert(file);
+    }
+    let mut n_others = 0;
     for stamp in &input.stamps {
         let path = stamp.path().to_string_lossy();
-        let found = input.files.iter().find(|file| file.path == path);
-        files.extend(found.map(|file| PlannedFile::new(stamp, &file.sha256)));
+        let Some(file) = by_path.get(path.as_ref()) else { continue };
+        let hash = if grows_with_rows(&file.what) {
+            // The last shard that begins no later; empty ones before it begin there too.
+            let of_rows = first_pieces.get(stamp.path()).and_then(|&piece| {
+                shards.partition_point(|shard| shard.first_piece <= piece).checked_sub(1)
+            });
+            n_others += usize::from(of_rows.is_none());
+            PlannedHash::ByShard(of_rows.unwrap_or(n_others % shards.len().max(1)))
+        } else {
+            PlannedHash::Sha256(file.sha256.clone())
+        };
+        files.push(PlannedFile::new(stamp, hash));
     }
     files.sort();
     files.dedup();

@@ -6,7 +6,7 @@ use crate::counterfactual::strategy::CounterfactualSet;
 use crate::data::prepare::params::DuplicateRule;
 use crate::error::JobProblem;
 use crate::job::check::{self, CheckedJob};
-use crate::job::{Job, MetricFamily, RowSource};
+use crate::job::{Job, MetricFamily, RowSource, SplitBlock};
 use crate::stage::measure::catalog;
 use crate::unit::UnitKind;
 
@@ -77,12 +77,12 @@ impl Refusals<'_> {
                 "audit one row of each person, or run the job without `--shards`",
             );
         }
-        if data.split.is_some() {
+        let of_row = |split: &SplitBlock| split.column.is_some() || !split.by.is_rank();
+        if data.split.as_ref().is_some_and(|split| !of_row(split)) {
             self.push(
                 &["data", "split"],
-                "a split tells shards apart only by all rows together",
-                "put the audited rows into a folder of their own, name it in `data.rows`, and \
-                 leave `data.split` out",
+                "`data.split` ranks all rows",
+                "split by a column, or write `{share: ..., by: hash}`",
             );
         }
     }
@@ -130,7 +130,7 @@ impl Refusals<'_> {
             if job.data.reference.is_none() && (knobs.is_some() || written) {
                 self.push(
                     &at,
-                    &format!("`{word}` learns from the audited rows, which no shard has"),
+                    &format!("`{word}` learns from rows of all shards"),
                     "name a file of rows to learn from by `data.reference`",
                 );
             }

@@ -13,10 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::exec::accumulator::Accumulator;
+use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
 use crate::exec::{StageContext, files, misfit};
+use crate::stage::input::digest::FileHashes;
 use crate::unit::{StageKind, worded_enum};
+
+/// What takes the place of a stage in the label of hashes of files.
+pub(crate) const INPUTS: &str = "inputs";
 
 worded_enum! {
     /// A pass over the rows of all shards, in the order in which passes follow each other.
@@ -101,6 +105,15 @@ impl MergedStates {
     fn hash(&self) -> String {
         let all = self.passes.iter();
         hash_parts(all.flat_map(|(pass, (sha256, _))| [pass.word(), sha256]))
+    }
+
+    /// The hashes of files that shards have found.
+    ///
+    /// # Errors
+    /// The states are not those of this program.
+    pub(crate) fn file_hashes(&self) -> Result<FileHashes> {
+        let found = self.of_stage::<FileHashes>(INPUTS, ShardPass::Survey)?;
+        Ok(merge_all(found.into_iter().flatten().map(|(_, hashes)| hashes)).unwrap_or_default())
     }
 
     /// The states of a stage in a pass; none where the pass is not merged.
@@ -189,6 +202,15 @@ impl RowShare {
     /// Whether any rows are read.
     pub(crate) fn reads_rows(&self) -> bool {
         !matches!(self, RowShare::Merged(_))
+    }
+
+    /// The states that are merged; none of an ordinary run.
+    pub(crate) fn merged(&self) -> Option<&MergedStates> {
+        match self {
+            RowShare::All => None,
+            RowShare::Shard(task) => Some(&task.merged),
+            RowShare::Merged(run) => Some(&run.merged),
+        }
     }
 
     /// The pieces of the source that are read; none: all of them.
@@ -348,17 +370,22 @@ fn found<S: Accumulator>(
     merged.of_stage(stage, pass)?.ok_or_else(lacking).map(Some)
 }
 
-/// Writes states into the folder of a stage: a line that says what each is, and a line with it.
+/// Writes states into the folder of a stage.
 fn write_states<S: Accumulator>(
     ctx: &StageContext<'_>,
     pass: ShardPass,
     states: Vec<(u64, S)>,
 ) -> Result<()> {
+    files::write(&ctx.out().join(pass.file()), states_text(ctx.stage(), states)?)
+}
+
+/// States as text: a line that says what each is, and a line with it.
+pub(crate) fn states_text<S: Accumulator>(stage: &str, states: Vec<(u64, S)>) -> Result<String> {
     let mut text = String::new();
     for (number, mut state) in states {
         state.settle();
         let label = StateLabel {
-            stage: ctx.stage().to_owned(),
+            stage: stage.to_owned(),
             number,
             state: S::NAME.to_owned(),
             version: S::VERSION,
@@ -368,5 +395,5 @@ fn write_states<S: Accumulator>(
             text.push('\n');
         }
     }
-    files::write(&ctx.out().join(pass.file()), text)
+    Ok(text)
 }

@@ -1,18 +1,21 @@
 //! `cfaudit worker`: the stages of a run over the rows of one shard, up to the states of one pass.
 
 use crate::error::{Error, Result};
+use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::check::CheckedJob;
-use crate::stage::input::digest::InputDigests;
+use crate::stage::input::digest::{FileHashes, PlannedFile};
 use crate::stage::input::{self, AbsentDataSet};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::plan::OpenPlan;
-use crate::stage::sharding::share::{MergedRun, PassQuestion, RowShare, ShardPass, ShardTask};
+use crate::stage::sharding::share::{
+    INPUTS, MergedRun, PassQuestion, RowShare, ShardPass, ShardTask, states_text,
+};
 use crate::stage::sharding::state::{self, StateHeader};
 
 /// What a worker did.
@@ -83,9 +86,30 @@ pub(crate) fn work(
         pass,
         merged: plan.merged_before(Some(pass))?,
     };
-    let states = run(RowShare::Shard(task))?.0;
+    let mut states = String::new();
+    if pass == ShardPass::Survey {
+        let hashes = hash_files(&plan.plan.files, shard, settings, cancel)?;
+        states = states_text(INPUTS, vec![(0, hashes)])?;
+    }
+    states.push_str(&run(RowShare::Shard(task))?.0);
     state::write(&path, header, states.as_bytes())?;
     Ok(WorkOutcome::Written)
+}
+
+/// The hashes of the files that are a shard's to find.
+fn hash_files(
+    files: &[PlannedFile],
+    shard: usize,
+    settings: &RunSettings,
+    cancel: &CancelFlag,
+) -> Result<FileHashes> {
+    let mut found = FileHashes::default();
+    let hash = |i: usize| files[i].hash_in(shard, cancel);
+    open_workers(settings)?.map(files.len(), hash, |_, hashes| {
+        found.merge(hashes);
+        Ok::<_, Error>(())
+    })?;
+    Ok(found)
 }
 
 /// What a run over a share of the rows gave: the states of the pass, and whether a stage asked for
@@ -119,7 +143,7 @@ fn run_pass(
         let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
-        let found = (InputDigests::planned(&plan.plan.files), &workers);
+        let found = (plan.digests(share)?, &workers);
         let input = input::locate(checked, settings, AbsentDataSet::Download, found, cancel)?;
         let stages = StagePlan::new(checked, settings, &input, &workers, "", &store.view(), share)?;
         stages.check_sum_memory(None)?;

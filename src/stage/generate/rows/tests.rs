@@ -77,7 +77,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     write_rows(dir.path());
     let rows = RowsReader::open(dir.path()).unwrap();
     RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
-    let roles = RolesReader::open(&dir.path().join("roles.parquet")).unwrap();
+    let roles = RolesReader::open(&dir.path().join("roles.parquet"), &rows).unwrap();
     let workers = WorkerPool::new(2).unwrap();
     let row_context =
         RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
