@@ -318,9 +318,8 @@ pub(crate) fn ladder(
                 );
             }
             if let Some((lo, hi)) = point.second {
-                right = right.max(place(hi));
                 let [x1, x2] = [lo, hi].map(|v| percent(place(v)));
-                let at = lane + 7.0;
+                let at = lane + 9.0;
                 let _ = write!(
                     svg,
                     "<g class=\"w2\"><line x1=\"{x1}\" x2=\"{x2}\" y1=\"{at}\" y2=\"{at}\"/><use \
