@@ -1,12 +1,13 @@
 //! Doubts next to the interval over people: sets that are fitted again on rows drawn again.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{RandomStream, h, named_seed};
 
 use crate::frame::{TableRecord, read_frame};
-use crate::work::{Work, assert_same, column, results};
+use crate::work::{Work, assert_same, column, results, root};
 
 /// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
 const FROM: [u16; 8] = [24_109, 48_219, 60_274, 64_292, 65_296, 65_497, 65_530, 65_535];
@@ -220,4 +221,44 @@ fn training_rows_are_drawn_again() {
     };
     assert_eq!(set("world")["doubt"], 6);
     assert!(set("flip")["doubt"].is_null());
+}
+
+/// The lines of a document that ask for a doubt.
+fn asked_in(document: &str, key: &str) -> String {
+    let text = fs::read_to_string(root().join("docs").join(document)).unwrap();
+    let line = text.lines().find(|line| line.starts_with("  ") && line.contains(key));
+    line.unwrap_or_else(|| panic!("{document} has no example of {key}")).to_owned()
+}
+
+/// The examples of the guides are a job, whose gate is decided by every doubt and whose page tells
+/// them apart.
+#[test]
+fn the_examples_of_the_guides_are_a_job() {
+    let work = Work::new();
+    work.parquet("people.parquet", people(&(0..400).collect::<Vec<_>>()));
+    let set = asked_in("counterfactuals.md", "doubt: {fit: 20}");
+    let model = asked_in("models-and-experiments.md", "doubt: {training: 5");
+    let job = format!(
+        "cfaudit: 1\nname: examples\ndata:\n  rows: {{parquet: people.parquet}}\n  label: {{column: \
+         repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: [f, m], \
+         reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  split: \
+         {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n{set}\nmodels:\n{model}\nmetrics: \
+         {{bootstrap: {{samples: 20}}}}\ngates:\n  sure: {{metric: sr, model: trees, \
+         counterfactual: world, at_most: 1, decide_by: all}}\n  seeds: {{metric: acc, model: trees, \
+         at_least: 1, decide_by: training, level: warn}}\n"
+    );
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "");
+    let gates = read_frame(&work.path("out/tables"), "gates");
+    let told: Vec<[&str; 3]> = gates
+        .records()
+        .map(|row| ["gate", "verdict", "rule"].map(|column| row.text(column)))
+        .collect();
+    assert_eq!(told, [["seeds", "fail", "at_least, training"], ["sure", "pass", "at_most, all"]]);
+    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
+    assert!(reasons[1].contains("range over people, 20 fits and 5 trainings"), "{reasons:?}");
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    for words in ["Other fits: 20 fits", "other fits ", "other trainings "] {
+        assert!(page.contains(words), "{words}");
+    }
 }
