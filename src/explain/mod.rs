@@ -157,7 +157,9 @@ const BLOCKS: &[(&str, &str)] = &[
          Male]}, metric: denied_by_group}}`\n\
          traits whose people switch more often than the others: patterns are looked for on one \
          half of the people and tested on the other (Fisher's exact test, Holm's correction)\n\
-         the rates to quote are those of the second half; a trait is no cause",
+         the rates to quote are those of the second half; a trait is no cause\n\
+         where the set moves features and the model can be asked, also what each feature adds to \
+         score and decision (Shapley values), and how many switches it alone undoes",
     ),
     (
         "confirmed_patterns",

@@ -6,6 +6,7 @@ use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
 use crate::job::Job;
 use crate::job::check::{CheckedJob, path};
+use crate::job::resolve::roles::FeatureObstacle;
 use crate::param::ColumnName;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
     refits(checked)
         .into_iter()
         .chain(unweighted(job))
+        .chain(unexplained(job))
         .chain(unchecked(job, IssueSeverity::Warning))
         .collect()
 }
@@ -22,7 +24,11 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
 /// What every run tells in the table `issues` too. Only `check` warns that scores are not checked:
 /// a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
-    unweighted(job).into_iter().chain(unchecked(job, IssueSeverity::Info)).collect()
+    unweighted(job)
+        .into_iter()
+        .chain(unexplained(job))
+        .chain(unchecked(job, IssueSeverity::Info))
+        .collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, reported by every
@@ -107,6 +113,28 @@ fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNo
     models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, _)| {
         let place = path(&["models", name.as_str(), "scores"]);
         issue("no-recheck", severity, place, text.to_owned())
+    })
+}
+
+/// Blocks of `why` that say who switches, and not through which features.
+fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
+    job.why.iter().filter_map(|(name, block)| {
+        let (cause, help) = match job.lacks_features(block)? {
+            FeatureObstacle::NothingMoves => return None,
+            FeatureObstacle::MadeElsewhere => (
+                format!("the scores of `{}` are computed elsewhere", block.model),
+                "use a model that cfaudit can ask, such as `command`, `python` or `onnx`",
+            ),
+            FeatureObstacle::NoRows => (
+                "the set has expected levels, which are no rows that a model can be asked".into(),
+                "write `levels: drawn` or `levels: nearest` in the set",
+            ),
+        };
+        let text = format!(
+            "the block `{name}` tells who switches, but not through which features: {cause}; {help}"
+        );
+        let place = path(&["why", name.as_str()]);
+        Some(issue("patterns-only", IssueSeverity::Info, place, text))
     })
 }
 

@@ -137,6 +137,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          a group changes",
     ),
     (
+        "patterns-only",
+        "a block of `why` tells who switches, but not through which features, because its model or \
+         set cannot be asked about other rows",
+    ),
+    (
         "refitted-gate",
         "reported by `check`: a gate on the change of a set that is fitted on the rows of each \
          run, which is inconclusive if these differ",

@@ -4,7 +4,7 @@ use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow,
 };
-use crate::table::why::SwitchPatternRow;
+use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
@@ -44,6 +44,7 @@ pub const TABLES: &[&TableDef] = &[
     RankingRow::TABLE,
     AggregatedRankingRow::TABLE,
     SwitchPatternRow::TABLE,
+    SwitchFeatureRow::TABLE,
     GateRow::TABLE,
     HistoryRow::TABLE,
     FilterRow::TABLE,

@@ -1,4 +1,5 @@
-//! The table of who switches: patterns that were carried over, on both halves of the people.
+//! The tables of who switches, patterns that were carried over on both halves of the people, and
+//! through what: what each feature adds.
 
 use crate::table::row_macro::{SharedText, table};
 
@@ -75,6 +76,77 @@ table! {
         candidates: Option<i64>,
         /// small_denominator, unweighted (rows have weights, which play no part here); joined by
         /// `,`; empty = none
+        flags: SharedText,
+    }
+}
+
+table! {
+    /// `switch_features`: through what people switch.
+    pub(crate) struct SwitchFeatureRow in "switch_features", version 1, key 5,
+    one row per "block of `why`, direction, kind of people and feature", written by "why",
+    read by "report" {
+        /// name of the block in the job
+        why: SharedText,
+        /// the factual group
+        from_group: SharedText,
+        /// the counterfactual group
+        to_group: SharedText,
+        /// switched = people who switch by the counterfactual that was drawn for them; stayed =
+        /// people who do not; all = both, as many as there are
+        people: SharedText,
+        /// the attribute with all columns that are set along with it, a column that the set may
+        /// move, or a one-hot feature
+        feature: SharedText,
+        /// the model
+        model: SharedText,
+        /// the counterfactual set
+        counterfactual: SharedText,
+        /// the sensitive attribute
+        sensitive: SharedText,
+        /// who is looked at and what is a switch: sr, nsr, psr, denied_by_group, favoured_by_group
+        metric: SharedText,
+        /// people who are explained, drawn by the seed
+        n: i64,
+        /// people whom they represent
+        of: i64,
+        /// of the n those for whom the feature differs between the row and the counterfactual
+        moved: i64,
+        /// of the n those for whom more than 10 features differ, so that orders of the features
+        /// were drawn
+        sampled: i64,
+        /// mean of what the feature adds to the counterfactual score minus the factual score
+        /// (Shapley value); null = the model gives decisions only, or nobody is explained
+        score: Option<f64>,
+        /// lower end of its Poisson bootstrap interval; null as score, or see flags
+        score_lo: Option<f64>,
+        /// upper end of it; null as score_lo
+        score_hi: Option<f64>,
+        /// standard error of score from the drawn orders, which the interval does not include; 0 =
+        /// none were drawn; null as score
+        score_se: Option<f64>,
+        /// mean of what the feature adds to the change of the decision, in all 1 for a person who
+        /// switches and 0 for one who does not (Shapley value); null = nobody is explained
+        decision: Option<f64>,
+        /// lower end of its Poisson bootstrap interval; null as decision, or see flags
+        decision_lo: Option<f64>,
+        /// upper end of it; null as decision_lo
+        decision_hi: Option<f64>,
+        /// standard error of decision from the drawn orders, as score_se; null as decision
+        decision_se: Option<f64>,
+        /// of the n those whose decision is the factual one if this feature alone keeps the factual
+        /// value; null = not people who switch
+        undone: Option<i64>,
+        /// undone / n; null as undone
+        undone_rate: Option<f64>,
+        /// lower end of the Wilson interval of undone_rate; null as undone
+        undone_lo: Option<f64>,
+        /// upper end of it; null as undone
+        undone_hi: Option<f64>,
+        /// asks_at_most (fewer people are explained than `people` allows, because the model would
+        /// be asked too many rows), missing_scores (people with a mixture that has no score are
+        /// left out), unweighted (rows have weights, which play no part here), few_people (no interval:
+        /// replicates without anybody), score_boundary, decision_boundary (no interval: all people
+        /// of a kind have the same value); joined by `,`; empty = none
         flags: SharedText,
     }
 }

@@ -1,4 +1,4 @@
-//! The block `why` of a job: of which metric to tell who switches.
+//! The block `why` of a job: of which metric to tell who switches, and through what.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
 
 /// Traits whose people switch more often than the others, found on one half of the people and
-/// confirmed on the other.
+/// confirmed on the other; for a set that moves features also what each feature adds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhyBlock {
@@ -38,6 +38,17 @@ pub struct WhyBlock {
     /// The features and attributes that traits are taken from, or `all`.
     #[serde(default)]
     pub columns: WhyColumns,
+    /// People who are explained feature by feature, at most, in each direction: half of them switch.
+    #[serde(default = "five_thousand")]
+    pub people: Count,
+    /// Orders of the features of a person for whom more than 10 differ; half of them are the
+    /// reverses of the others.
+    #[serde(default = "two_hundred")]
+    pub permutations: Count,
+    /// Different rows that a command, a Python model or an endpoint is asked, at most, in each
+    /// direction; where it takes more, fewer people are explained.
+    #[serde(default = "two_hundred_thousand")]
+    pub asks_at_most: Count,
 }
 
 fn one_per_cent() -> Fraction {
@@ -46,6 +57,18 @@ fn one_per_cent() -> Fraction {
 
 fn three() -> Count {
     Count::new(3).expect("3 is a count")
+}
+
+fn two_hundred() -> Count {
+    Count::new(200).expect("200 is a count")
+}
+
+fn five_thousand() -> Count {
+    Count::new(5000).expect("5000 is a count")
+}
+
+fn two_hundred_thousand() -> Count {
+    Count::new(200_000).expect("200000 is a count")
 }
 
 impl WhyBlock {

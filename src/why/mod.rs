@@ -1,15 +1,20 @@
-//! Why a metric is what it is: who switches.
+//! Why a metric is what it is: who switches, and through what.
 //!
 //! [`patterns`] finds traits whose people switch more often than the others, on one half of the
-//! people, and confirms them on the other half; [`levels`] cuts columns into levels; [`knobs`] is
-//! the block of a job. Everything that decides is a whole number or an interval of counts, so the
-//! result does not depend on the order of rows or on threads.
+//! people, and confirms them on the other half; [`levels`] cuts columns into levels. [`draw`] says
+//! which people are explained, [`shapley`] what each feature of a person adds, [`features`] what it
+//! adds on average. [`knobs`] is the block of a job. Patterns are decided by whole numbers and
+//! intervals of counts, people and orders by hashes, so the result does not depend on the order of
+//! rows or on threads.
 //!
 //! Not done here: reading rows, models, files.
 
+pub(crate) mod draw;
+pub(crate) mod features;
 pub(crate) mod knobs;
 pub(crate) mod levels;
 pub(crate) mod patterns;
+pub(crate) mod shapley;
 
 use crate::num::seed::h;
 

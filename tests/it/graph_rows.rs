@@ -1,7 +1,7 @@
 //! Graph-uncertain sets with rows: several groups, models that score elsewhere, and what the page
 //! and the tables say about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -214,6 +214,32 @@ fn rows_of_three_groups_are_told() {
 
 /// Levels and mechanisms that exclude each other, and bins of what is no number, each with its
 /// line.
+/// Of people in worlds one row each is explained, and a model without the attribute adds nothing
+/// through it.
+#[test]
+fn switches_in_worlds_are_explained() {
+    let work = with_people(SET, &format!("{{{HERE}}}"));
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let block = "why: {w: {model: here, counterfactual: world/k, sensitive: origin, metric: sr}}\n";
+    work.write("job.yaml", &(job + block));
+    work.run(0, "job.yaml", "");
+    let features = table(&work, "switch_features");
+    let mut sums = BTreeMap::<(&str, &str), [f64; 2]>::new();
+    for row in features.records().filter(|row| row.text("people") == "switched") {
+        let [score, decision] = ["score", "decision"].map(|name| row.real(name).unwrap());
+        let of = sums.entry((row.text("from_group"), row.text("to_group"))).or_default();
+        (of[0], of[1]) = (of[0] + score, of[1] + decision);
+        if row.text("feature") == "origin" {
+            assert_eq!((score, decision), (0.0, 0.0), "the model does not read it");
+            assert_eq!(row.int("moved"), row.int("n"));
+        }
+    }
+    assert!(sums.len() > 2, "{sums:?}");
+    assert!(sums.values().all(|[score, decision]| (decision - 1.0).abs() < 1e-12 && *score != 0.0));
+    let names: BTreeSet<&str> = features.records().map(|row| row.text("feature")).collect();
+    assert_eq!(names, BTreeSet::from(["kids", "origin", "pay", "work"]));
+}
+
 #[test]
 fn what_rows_cannot_be_is_refused() {
     let refused = |from: &str, to: &str, words: &[&str]| {

@@ -1,7 +1,10 @@
-//! Who switches: the table of patterns, gates on it, the page, and what `check` refuses.
+//! Who switches and through what: the tables, gates on them, the page, and what `check` says.
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
 
 use crate::frame::{TableFrame, read_frame};
-use crate::work::{Work, root};
+use crate::python::interpreter;
+use crate::work::{Work, column, root};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -56,6 +59,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     let wrong = of("wrongly-granted", "second").find(|row| row.text("pattern").is_empty()).unwrap();
     assert_eq!((wrong.text("counterfactual"), wrong.text("metric")), ("", "fpr"));
 
+    features_add_up(&work, &table(&work, "switch_features"));
+
     let gates = table(&work, "gates");
     let gate = gates.records().find(|row| row.text("gate") == "no-pattern").unwrap();
     assert_eq!((gate.text("verdict"), gate.text("metric")), ("fail", "confirmed_patterns"));
@@ -68,6 +73,9 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
         "all refused women, this half",
         " of the others.",
         "confirmed on the other half",
+        "Of the switches, ",
+        " alone stayed the same (",
+        "Through what ",
     ] {
         assert!(page.contains(words), "{words}");
     }
@@ -77,14 +85,162 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     assert_eq!(work.json("out/summary.json"), summary);
 }
 
-/// The same patterns on any number of threads.
+/// Of the block on a set that moves features: values of those who switch add up to what happens to
+/// them, and the set on the entry alone has none.
+fn features_add_up(work: &Work, features: &TableFrame) {
+    assert!(features.records().all(|row| row.text("why") == "refused-typical-women"));
+    let of = |people: &'static str| features.records().filter(move |r| r.text("people") == people);
+    let names: Vec<&str> = of("switched").map(|row| row.text("feature")).collect();
+    assert_eq!(names, ["debt", "income", "sex"], "what the set may move");
+    let sum = |people, column| of(people).map(|row| row.real(column).unwrap()).sum::<f64>();
+    assert!((sum("switched", "decision") - 1.0).abs() < 1e-12);
+    assert!(sum("stayed", "decision").abs() < 1e-12);
+    // Everybody who switches is explained: their scores move as the outcomes say.
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let moved: Vec<f64> = outcomes
+        .records()
+        .filter(|row| {
+            row.text("model") == "scorecard"
+                && row.text("counterfactual") == "typical"
+                && row.text("from_group") == "Female"
+                && row.int("predicted") == Some(0)
+                && row.int("predicted_cf") == Some(1)
+        })
+        .map(|row| row.real("score_cf").unwrap() - row.real("score").unwrap())
+        .collect();
+    let switched = of("switched").next().unwrap();
+    assert_eq!(switched.int("n"), Some(moved.len() as i64));
+    assert_eq!(switched.int("of"), switched.int("n"));
+    let mean = moved.iter().sum::<f64>() / moved.len() as f64;
+    assert!((sum("switched", "score") - mean).abs() < 1e-12, "{mean}");
+    for row in of("switched") {
+        let (n, undone) = (row.int("n").unwrap() as f64, row.int("undone").unwrap() as f64);
+        assert!((row.real("undone_rate").unwrap() - undone / n).abs() < 1e-15);
+        let ends = ["score_lo", "score", "score_hi"].map(|end| row.real(end).unwrap());
+        assert!(ends.is_sorted(), "{ends:?}");
+    }
+    assert!(of("stayed").all(|row| row.int("undone").is_none()));
+}
+
+/// The same tables on any number of threads.
 #[test]
-fn threads_do_not_change_patterns() {
+fn threads_do_not_change_patterns_and_features() {
     let work = Work::with_jobs();
     work.write("why.yaml", &job());
-    work.run(0, "why.yaml", &format!("{FEW} --threads 1"));
-    let one = std::fs::read(work.path("out/tables/switch_patterns.parquet")).unwrap();
-    work.cfaudit(0, &format!("run why.yaml --out other --cache other-cache {FEW} --threads 3"));
-    let three = std::fs::read(work.path("other/tables/switch_patterns.parquet")).unwrap();
-    assert!(one == three);
+    let tables = |threads: usize| {
+        let out = format!("out-{threads}");
+        let flags = format!("--out {out} --cache cache-{threads} --threads {threads}");
+        work.cfaudit(0, &format!("run why.yaml {flags} --set data.rows.synthetic.rows=2500"));
+        ["switch_patterns", "switch_features"]
+            .map(|name| std::fs::read(work.path(&format!("{out}/tables/{name}.parquet"))).unwrap())
+    };
+    let one = tables(1);
+    assert!([2, 7].into_iter().all(|threads| tables(threads) == one));
+}
+
+/// A score that is a sum: each feature adds its own part, and one that the model does not read
+/// nothing.
+const SUM: &str = "
+def score(rows):
+    with open('asked', 'a') as log:
+        log.write(f'{len(rows)}\\n')
+    column = lambda name: [x.as_py() if hasattr(x, 'as_py') else x for x in rows[name]]
+    return [0.1 + 0.005 * x + 0.2 * (s == 'm') for x, s in zip(column('income'), column('sex'))]
+";
+
+/// A Python model is asked about mixtures, each different row once and no more than the job allows.
+#[test]
+fn a_model_from_outside_is_asked_about_each_row_once() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    let rows = || 0..400_i64;
+    let sex = |i: i64| ["f", "m"][i as usize % 2];
+    let income = |i: i64| ((i * 37 % 61) + 12 * (i % 2)) as f64;
+    let repaid = |i: i64| i64::from(i * 29 % 83 > 40);
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("sex", column(rows().map(|i| Some(sex(i))).collect::<StringArray>())),
+            ("income", column(Float64Array::from_iter_values(rows().map(income)))),
+            (
+                "debt",
+                column(Float64Array::from_iter_values(
+                    rows().map(|i| (i * 7 % 31 + 3 * (i % 2)) as f64),
+                )),
+            ),
+            ("repaid", column(Int64Array::from_iter_values(rows().map(repaid)))),
+        ],
+    );
+    work.write("scoring.py", SUM);
+    let job = |more: &str| {
+        format!(
+            "cfaudit: 1\nname: outside\ndata:\n  rows: {{parquet: rows.parquet}}\n  label: \
+             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
+             [m, f], reference: m}}}}\n  features: {{continuous: [income, debt]}}\n\
+             counterfactuals: {{world: {{plausible: {{move: [income, debt], condition_on: none}}}}}}\n\
+             models: {{sum: {{python: {{call: 'scoring:score', with: {python}, omit: [debt]}}}}}}\n\
+             metrics: {{families: [ccm], bootstrap: {{samples: 50}}}}\n\
+             why: {{why: {{model: sum, counterfactual: world, direction: {{sex: [f, m]}}, metric: \
+             denied_by_group{more}}}}}\n"
+        )
+    };
+    let asked = || {
+        let log = std::fs::read_to_string(work.path("asked")).unwrap();
+        log.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>()
+    };
+    work.write("job.yaml", &job(""));
+    work.run(0, "job.yaml", "");
+    let features = table(&work, "switch_features");
+    let switched =
+        || features.records().filter(|row| row.text("people") == "switched").collect::<Vec<_>>();
+    let of = |name: &str| switched().into_iter().find(|row| row.text("feature") == name).unwrap();
+    let [sex, debt] = ["sex", "debt"].map(of);
+    assert!((sex.real("score").unwrap() - 0.2).abs() < 1e-12);
+    assert!((debt.real("score").unwrap()).abs() < 1e-12 && debt.int("moved").unwrap() > 0);
+    assert_eq!(sex.text("flags"), "score_boundary", "the attribute adds the same for everybody");
+    // Three features differ, so 6 mixtures of each person are unknown; by what the model reads most
+    // are the same row.
+    let n: i64 = ["switched", "stayed"]
+        .map(|of| features.records().find(|row| row.text("people") == of).unwrap())
+        .map(|row| row.int("n").unwrap())
+        .iter()
+        .sum();
+    let calls = asked();
+    let mixtures = *calls.last().unwrap();
+    assert!(n > 20 && mixtures < 3 * n as usize, "{mixtures} rows for {n} people");
+    // No more than this: fewer people are explained, and the table says so.
+    work.write("job.yaml", &job(", asks_at_most: 60"));
+    work.run(0, "job.yaml", "--replace");
+    let fewer = table(&work, "switch_features");
+    let row = fewer.records().find(|row| row.text("people") == "switched").unwrap();
+    assert!(row.text("flags").contains("asks_at_most"), "{}", row.text("flags"));
+    assert!(row.int("n") < row.int("of") && row.int("n") > Some(0));
+    assert!(asked()[calls.len()..].iter().all(|rows| *rows <= 60), "{:?}", asked());
+}
+
+/// Scores computed elsewhere: the block has patterns, no features, and `check` says so.
+#[test]
+fn scores_have_no_features() {
+    let work = Work::with_jobs();
+    let set = "counterfactuals: {typical: {plausible: {move: [income], condition_on: label}}}";
+    let models = "models: {bought: {scores: {factual: {column: income}, counterfactual: \
+                  {parquet: 'made-{counterfactual}.parquet', column: score}}}}";
+    let block = "why: {w: {model: bought, counterfactual: typical, sensitive: sex, metric: sr}}";
+    let job = |block: &str| {
+        format!("cfaudit: 1\nname: bought\ninclude: [jobs/demo.yaml]\n{set}\n{models}\n{block}\n")
+    };
+    work.write("bought.yaml", &job(block));
+    let told = work.cfaudit(0, "check bought.yaml --no-data").stdout;
+    assert!(
+        told.contains("patterns-only") && told.contains("who switches, but not through which"),
+        "{told}"
+    );
+    for (more, code) in [("people: 1", "people"), ("permutations: 7", "permutations")] {
+        work.write(
+            "bought.yaml",
+            &job(&block.replace("metric: sr", &format!("metric: sr, {more}"))),
+        );
+        let told = work.cfaudit(2, "check bought.yaml --no-data").stderr;
+        assert!(told.contains("bad-value") && told.contains(code), "{told}");
+    }
 }

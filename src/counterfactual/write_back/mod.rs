@@ -511,7 +511,13 @@ impl Accumulator for WrittenCounts {
     }
 }
 
-fn differs(made: &FeatureColumn, row: usize, original: &FeatureColumn, parent: usize) -> bool {
+/// Whether a row has another value in a column than its original; missing values are equal.
+pub(crate) fn differs(
+    made: &FeatureColumn,
+    row: usize,
+    original: &FeatureColumn,
+    parent: usize,
+) -> bool {
     match (made, original) {
         (FeatureColumn::Code(a), FeatureColumn::Code(b)) => a[row] != b[parent],
         (FeatureColumn::Number(a), FeatureColumn::Number(b)) => {

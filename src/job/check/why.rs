@@ -10,6 +10,9 @@ use super::{JobChecker, path};
 /// Items of the longest pattern that may be asked for: the search grows with each.
 const LONGEST: u64 = 6;
 
+/// Orders of features that may be asked for: the rows of a person grow with them.
+const ORDERS: u64 = 2000;
+
 impl JobChecker<'_> {
     /// The block `why`.
     pub(super) fn why(&mut self) {
@@ -74,6 +77,18 @@ impl JobChecker<'_> {
             let what = format!("patterns of `{}` traits are too long", block.longest.get());
             let hint = format!("write at most {LONGEST}; 3 is usual");
             self.push_problem("bad-value", join(at, "longest"), what, hint);
+        }
+        let orders = block.permutations.get();
+        if !(4..=ORDERS).contains(&orders) || !orders.is_multiple_of(2) {
+            let what =
+                format!("`permutations: {orders}` makes no pairs of an order and its reverse");
+            let hint = format!("write an even number from 4 to {ORDERS}; 200 is usual");
+            self.push_problem("bad-value", join(at, "permutations"), what, hint);
+        }
+        if block.people.get() < 2 {
+            let what =
+                "half of the people who are explained switch, so `people: 1` explains nobody";
+            self.push_problem("bad-value", join(at, "people"), what, "write at least 2");
         }
         if let WhyColumns::Named(names) = &block.columns
             && self.is_sound(&["data.features", "data.sensitive"])

@@ -17,6 +17,7 @@ use crate::job::{
     CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock, SensitiveBlock,
 };
 use crate::param::{ColumnName, Seed, Word};
+use crate::why::knobs::WhyBlock;
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub(crate) const MAX_GROUPS: usize = 65_534;
@@ -91,6 +92,37 @@ impl Job {
         });
         named.collect()
     }
+
+    /// Why a block of `why` does not tell through which features people switch; none where it does.
+    pub(crate) fn lacks_features(&self, block: &WhyBlock) -> Option<FeatureObstacle> {
+        let sets = self.sets();
+        let set = block.counterfactual.as_ref().filter(|_| !block.metric.is_of_errors());
+        let Some((_, set)) = set.and_then(|of| sets.iter().find(|(name, _)| name == of.as_str()))
+        else {
+            return Some(FeatureObstacle::NothingMoves);
+        };
+        let model = self.models.get(block.model.as_str());
+        if set.sets_attribute_only() {
+            Some(FeatureObstacle::NothingMoves)
+        } else if model.is_none_or(|model| model.made_elsewhere().is_some()) {
+            Some(FeatureObstacle::MadeElsewhere)
+        } else if set.makes_no_rows() {
+            Some(FeatureObstacle::NoRows)
+        } else {
+            None
+        }
+    }
+}
+
+/// Why a block of `why` says who switches alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FeatureObstacle {
+    /// It is about wrong predictions, or the set changes the attribute and nothing else.
+    NothingMoves,
+    /// Scores of the model are computed elsewhere, so it cannot be asked about other rows.
+    MadeElsewhere,
+    /// Counterfactuals of the set are shares of levels, which are no rows.
+    NoRows,
 }
 
 impl LabelColumn {

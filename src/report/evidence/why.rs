@@ -1,5 +1,5 @@
-//! Who switches more often than the others: the traits that were confirmed, two sentences and a
-//! picture for each block of the job.
+//! Who switches more often than the others, and through what: the traits that were confirmed and
+//! what each feature adds, two sentences and a picture for each block of the job.
 
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
@@ -9,13 +9,16 @@ use crate::report::draw::plot::{
 };
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::number::{NumberFormat, count, count_of};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
-use crate::table::why::SwitchPatternRow;
+use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
 /// Blocks that are shown; the others are in the table.
 const BLOCKS_AT_MOST: usize = 6;
+
+/// Features of a block that are drawn.
+const FEATURES_AT_MOST: usize = 6;
 
 /// What a block tells, of its second half.
 struct ToldBlock<'a> {
@@ -23,6 +26,25 @@ struct ToldBlock<'a> {
     told: Vec<&'a SwitchPatternRow>,
     confirmed: usize,
     carried: usize,
+    /// What each feature adds for those who switch, the most first; of several directions the one
+    /// with the most people.
+    features: Vec<&'a SwitchFeatureRow>,
+}
+
+/// The features of those who switch, of the direction with the most of them.
+fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow> {
+    let own = || {
+        let rows = inputs.audit.switch_features.iter();
+        rows.filter(|row| row.why == *why && row.people == "switched" && row.n > 0)
+    };
+    // Of equal directions the first.
+    let Some(most) = own().rev().max_by_key(|row| row.of) else { return Vec::new() };
+    let direction = |row: &SwitchFeatureRow| (row.from_group.clone(), row.to_group.clone());
+    let mut found: Vec<&SwitchFeatureRow> =
+        own().filter(|row| row.moved > 0 && direction(row) == direction(most)).collect();
+    let adds = |row: &SwitchFeatureRow| row.decision.unwrap_or(0.0);
+    found.sort_by(|a, b| adds(b).total_cmp(&adds(a)));
+    found
 }
 
 fn blocks<'a>(inputs: &BriefInputs<'a>) -> Vec<ToldBlock<'a>> {
@@ -37,6 +59,7 @@ fn blocks<'a>(inputs: &BriefInputs<'a>) -> Vec<ToldBlock<'a>> {
             told,
             confirmed: own().filter(|row| row.confirmed == Some(1)).count(),
             carried: own().count(),
+            features: features(inputs, everybody.why.as_str()),
         }
     };
     second().filter(|row| row.pattern.is_empty()).map(block).collect()
@@ -153,6 +176,93 @@ fn second_sentence(block: &ToldBlock<'_>) -> String {
     )
 }
 
+/// `occupation`, `the entry for sex`.
+fn feature_name(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> String {
+    if row.feature == row.sensitive {
+        format!("the entry for {}", inputs.voice.attribute(row.sensitive.as_str()))
+    } else {
+        short(row.feature.as_str()).into_owned()
+    }
+}
+
+/// `Of these switches, 45 % come about through occupation; 61 % would not happen if occupation
+/// alone kept its value (87 of 142; 53 to 69).`
+fn through_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String> {
+    let first = block.features.first()?;
+    let share = first.decision.filter(|share| *share > 0.0)?;
+    let ends = first.decision_lo.zip(first.decision_hi);
+    let name = feature_name(inputs, first);
+    let direction = match block.everybody.to_group.as_str() {
+        "" => {
+            let (attribute, from) = (first.sensitive.as_str(), first.from_group.as_str());
+            let to = inputs.voice.as_group(attribute, first.to_group.as_str());
+            format!(" of {} {to}", inputs.voice.people(attribute, from))
+        }
+        _ => String::new(),
+    };
+    let most =
+        block.features.iter().max_by_key(|row| (row.undone, row.feature == first.feature))?;
+    let rate = most.undone_rate?;
+    let undone_ends = most.undone_lo.zip(most.undone_hi);
+    let interval = undone_ends
+        .map_or_else(String::new, |ends| format!("; {}", ends_text(NumberFormat::Share, ends)));
+    let kept =
+        if most.feature == first.feature { "it".to_owned() } else { feature_name(inputs, most) };
+    Some(format!(
+        "Of the switches{direction}, {} come about through {name}; {} would not happen if {kept} \
+         alone stayed the same ({} of {}{interval}).",
+        value_text(NumberFormat::Share, share, ends),
+        value_text(NumberFormat::Share, rate, undone_ends),
+        count(most.undone.unwrap_or(0)),
+        count(most.n)
+    ))
+}
+
+/// The picture of what each feature adds: its own axis, a row for each.
+fn feature_lines(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Vec<PlotLine> {
+    let Some(first) = block.features.first() else { return Vec::new() };
+    let point = |row: &SwitchFeatureRow| {
+        let interval = row.decision_lo.zip(row.decision_hi);
+        Some(PlotPoint { value: row.decision?, interval, second: None })
+    };
+    let drawn = &block.features[..block.features.len().min(FEATURES_AT_MOST)];
+    let extent = drawn.iter().filter_map(|row| point(row)).flat_map(PlotPoint::extent);
+    let scale = PlotScale::around_zero(extent);
+    let heading = RichText::new().text("Through what ").small(format!(
+        "share of the switches; of {} explained, how many would not happen if it alone stayed the \
+         same",
+        count(first.n)
+    ));
+    let mut lines =
+        vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None)), PlotLine::Sub(heading)];
+    for row in drawn {
+        let Some(point) = point(row) else { continue };
+        let label = feature_name(inputs, row);
+        let text = value_text(NumberFormat::Share, point.value, point.interval);
+        let ends =
+            point.interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
+        let title = format!("{label}: {text} of the switches, interval {ends}");
+        lines.push(PlotLine::Row(Box::new(PlotRow {
+            people: count(row.undone.unwrap_or(0)).into(),
+            drawing: forest_row(scale, point, SwitchSide::Either, None, None, &title),
+            label: RichText::new().quote(label),
+            value: text,
+            ends,
+            ..PlotRow::default()
+        })));
+    }
+    let rest = &block.features[drawn.len()..];
+    if !rest.is_empty() {
+        let sum: f64 = rest.iter().filter_map(|row| row.decision).sum();
+        lines.push(PlotLine::Fold(RichText::new().text(format!(
+            "{} account for {}.",
+            count_of(rest.len() as i64, "further feature", "further features"),
+            value_text(NumberFormat::Share, sum, None)
+        ))));
+    }
+    lines
+}
+
 fn line(inputs: &BriefInputs<'_>, row: &SwitchPatternRow, scale: PlotScale) -> Option<PlotLine> {
     let value = row.rate?;
     let interval = row.lo.zip(row.hi);
@@ -184,7 +294,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     for block in found.iter().take(BLOCKS_AT_MOST) {
         let of = block.everybody;
         page.push(BriefBlock::Lead(RichText::new().quote(first_sentence(inputs, block))).into());
-        page.push(PageBlock::Text(RichText::new().quote(second_sentence(block))));
+        let through = through_sentence(inputs, block);
+        let second = through.clone().unwrap_or_else(|| second_sentence(block));
+        page.push(PageBlock::Text(RichText::new().quote(second)));
         let rows: Vec<&SwitchPatternRow> =
             block.told.iter().copied().chain([block.everybody]).collect();
         let extent = rows.iter().flat_map(|row| [row.rate, row.hi].into_iter().flatten());
@@ -202,14 +314,23 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
         lines.push(PlotLine::Sub(heading));
         lines.extend(rows.into_iter().filter_map(|row| line(inputs, row, scale)));
+        let mut bodies = vec![PlotBody { block: false, lines }];
+        if through.is_some() {
+            bodies.push(PlotBody { block: true, lines: feature_lines(inputs, block) });
+            let found = RichText::new().quote(second_sentence(block));
+            bodies[0].lines.push(PlotLine::Fold(found));
+        }
         let label = format!("Who switches, {}", short(of.why.as_str()));
-        let bodies = vec![PlotBody { block: false, lines }];
         page.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
     }
     let mut note = RichText::new().key(KeyShape::Interval, "share who switch, with its interval");
-    note = note.text(
-        " All tested patterns, on both halves, are in the table switch_patterns.",
-    );
+    note = note.text(" All tested patterns, on both halves, are in the table switch_patterns.");
+    if found.iter().any(|block| !block.features.is_empty()) {
+        note = note.text(
+            " Shares of features are means of Shapley values, which add up to all switches; the \
+             table switch_features has them for scores too, and for people who do not switch.",
+        );
+    }
     if found.len() > BLOCKS_AT_MOST {
         note = note.text(format!(" It also has {} more questions.", found.len() - BLOCKS_AT_MOST));
     }

@@ -20,7 +20,7 @@ use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, 
 use crate::report::read::recourse;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
-use crate::table::why::SwitchPatternRow;
+use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow,
     GroupRow, HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
@@ -104,6 +104,8 @@ pub(crate) struct AuditFolder {
     pub(crate) gates: Vec<GateRow>,
     /// Patterns of who switches.
     pub(crate) patterns: Vec<SwitchPatternRow>,
+    /// Through what people switch.
+    pub(crate) switch_features: Vec<SwitchFeatureRow>,
     /// `filters`.
     pub(crate) filters: Vec<FilterRow>,
     /// `issues`.
@@ -257,6 +259,7 @@ impl AuditFolder {
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
             patterns: sorted(&tables)?,
+            switch_features: sorted(&tables)?,
             amounts: sorted(&tables)?,
             comparisons: sorted(&tables)?,
             thresholds: sorted(&tables)?,

@@ -12,9 +12,9 @@ use crate::exec::StageContext;
 use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
+use crate::stage::recourse::changed_rows::ChangedRows;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::command::{CommandCall, CommandRows};
 
 /// The model that is asked.

@@ -55,7 +55,7 @@ use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
-use crate::table::why::SwitchPatternRow;
+use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, GateRow, GroupRow,
     HistoryRow, IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow,
@@ -241,9 +241,11 @@ pub(crate) fn assemble(
             join_tables(&folders, table, &out.join("tables"))?;
         }
     }
-    let patterns: Vec<&Path> = made.why.open(ctx).into_iter().map(|(_, of)| of).collect();
-    if !patterns.is_empty() {
-        join_tables(&patterns, SwitchPatternRow::TABLE, &out.join("tables"))?;
+    let reasons: Vec<&Path> = made.why.open(ctx).into_iter().map(|(_, of)| of).collect();
+    if !reasons.is_empty() {
+        for table in [SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE] {
+            join_tables(&reasons, table, &out.join("tables"))?;
+        }
     }
     let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OutcomeRow::TABLE.name));
     let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SelectedRow::TABLE.name));

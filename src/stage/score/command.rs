@@ -27,7 +27,7 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::changed_rows::ChangedRows;
+use crate::stage::score::asked_rows::AskedRows;
 use crate::stage::score::equal_rows::EqualRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::rows::training_rows;
@@ -88,7 +88,7 @@ pub(crate) enum CommandRows<'a> {
     /// Some of the audited rows, a second time.
     Recheck(&'a RecheckSample),
     /// Audited people as they could be.
-    Changed(&'a ChangedRows<'a>),
+    Changed(&'a dyn AskedRows),
 }
 
 /// What a program wrote for one fold.
@@ -117,7 +117,7 @@ fn trained_model(folder: &Path, fold: usize) -> PathBuf {
 
 impl<'a> CommandCall<'a> {
     /// Whether each fold has its own process to score its rows.
-    fn scores_by_fold(&self) -> bool {
+    pub(crate) fn scores_by_fold(&self) -> bool {
         self.command.train.is_some() || has_placeholder(&self.command.score, "fold")
     }
 

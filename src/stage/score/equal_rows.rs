@@ -2,7 +2,7 @@
 //! person the same row, and people differ in columns that a model does not read.
 
 use crate::data::rows::aligned::CounterfactualReader;
-use crate::data::{FeatureColumn, FeatureRows};
+use crate::data::{FeatureColumn, FeatureRows, Layout};
 use crate::error::Result;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
@@ -24,7 +24,7 @@ pub(crate) struct EqualRows {
 }
 
 impl EqualRows {
-    /// Compares rows by the features that a model reads: all inputs but those that it omits.
+    /// Compares rows by the features that a model reads.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
@@ -34,8 +34,7 @@ impl EqualRows {
         omit: &[T],
     ) -> Result<Self> {
         let layout = row_context.rows.layout();
-        let reads = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
-        let columns: Vec<usize> = layout.inputs().filter(reads).collect();
+        let columns = read_features(layout, omit);
         let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
         row_context.row_groups().in_order(
             |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
@@ -74,9 +73,15 @@ impl EqualRows {
     }
 }
 
+/// The features that a model reads: all inputs but those that it omits.
+pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, omit: &[T]) -> Vec<usize> {
+    let reads = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
+    layout.inputs().filter(reads).collect()
+}
+
 /// A hash of some columns of each row, 128 bits: different rows have equal ones by chance once in
 /// 10^38 pairs.
-fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
+pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
     let mut hashes = vec![SEEDS; rows.n];
     for &column in columns {
         let mut add = |i: usize, bits: u64| {

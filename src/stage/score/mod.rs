@@ -1,7 +1,7 @@
 //! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
 //! scores computed elsewhere.
 
-pub(crate) mod changed_rows;
+pub(crate) mod asked_rows;
 pub(crate) mod command;
 pub(crate) mod equal_rows;
 pub(crate) mod expect;

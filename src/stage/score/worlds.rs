@@ -446,7 +446,7 @@ impl WrittenPeople {
 }
 
 /// For each key the position of its first row: both lists are in the order of parents and groups.
-fn row_starts(keys: &CounterfactualKeys, rows: &CounterfactualKeys) -> Vec<usize> {
+pub(crate) fn row_starts(keys: &CounterfactualKeys, rows: &CounterfactualKeys) -> Vec<usize> {
     let mut next = 0;
     let start = |k: usize| {
         let start = next;

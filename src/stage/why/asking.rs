@@ -1,0 +1,269 @@
+//! Asks a model about mixtures of rows, by the calls of the stage `score`.
+//!
+//! A model that runs here is asked about the mixtures of some people at a time, on all threads. A
+//! command, a Python model or an endpoint is asked in one call about all distinct rows of a
+//! direction, by what it reads: at most `asks_at_most` of them. Where it takes more, half as many
+//! people are explained, until it holds. Rows are made twice then, to be asked and to find the
+//! answers, so no more than the answers are kept.
+
+use std::path::Path;
+
+use crate::data::FeatureRows;
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::model::Scorer;
+use crate::num::hash::FastMap;
+use crate::num::seed::h;
+use crate::stage::row_context::RowContext;
+use crate::stage::score::asked_rows::{AskedRows, BATCH, asked_block};
+use crate::stage::score::command::{CommandCall, CommandRows};
+use crate::stage::score::equal_rows::{read_features, row_hashes};
+use crate::stage::score::rows::score_by_fold;
+use crate::stage::why::mixtures::{FeatureMixtures, MixtureQuestion};
+use crate::why::draw::DrawnPeople;
+use crate::why::features::ExplainedPerson;
+use crate::why::shapley::PlayerCoalitions;
+
+/// People whose rows are compared between two looks at whether there are too many.
+const PEOPLE_PER_LOOK: usize = 64;
+
+/// Who was explained.
+#[derive(Debug, Default)]
+pub(crate) struct ExplainedPeople {
+    /// Those whose mixtures all have scores, in the order in which they were drawn.
+    pub(crate) people: Vec<ExplainedPerson>,
+    /// People with a mixture that has none.
+    pub(crate) unscored: u64,
+    /// Whether fewer were explained, because the model would be asked too many rows.
+    pub(crate) cut: bool,
+}
+
+impl ExplainedPeople {
+    fn of(found: Vec<Option<ExplainedPerson>>, cut: bool) -> Self {
+        let unscored = found.iter().filter(|person| person.is_none()).count() as u64;
+        ExplainedPeople { people: found.into_iter().flatten().collect(), unscored, cut }
+    }
+}
+
+/// The hash of a row, by what a model reads.
+type RowHash = [u64; 2];
+
+impl FeatureMixtures<'_> {
+    /// Cuts people into runs of about so many rows.
+    fn runs<'p>(&self, people: &'p [usize]) -> Vec<&'p [usize]> {
+        let mut runs = Vec::new();
+        let (mut start, mut rows) = (0, 0);
+        for (at, &person) in people.iter().enumerate() {
+            let d = self.differing(person).len();
+            rows += PlayerCoalitions::at_most(d, self.orders.permutations);
+            if rows >= BATCH || at + 1 == people.len() {
+                runs.push(&people[start..=at]);
+                (start, rows) = (at + 1, 0);
+            }
+        }
+        runs
+    }
+
+    /// Explains people by a model that runs here.
+    ///
+    /// # Errors
+    /// The model fails, or the run is to stop.
+    pub(crate) fn ask_scorers(
+        &self,
+        row_context: RowContext<'_>,
+        scorers: &[Box<dyn Scorer>],
+        people: &[usize],
+    ) -> Result<ExplainedPeople> {
+        let runs = self.runs(people);
+        let mut all = Vec::with_capacity(people.len());
+        row_context.pieces(runs.len()).in_order(
+            |run| {
+                let coalitions: Vec<PlayerCoalitions> =
+                    runs[run].iter().map(|&person| self.coalitions(person)).collect();
+                let people = || runs[run].iter().copied().zip(&coalitions);
+                let asked: Vec<MixtureQuestion<'_>> =
+                    people().flat_map(|(person, of)| self.questions(person, of)).collect();
+                let mut scores = Vec::with_capacity(asked.len());
+                for part in asked.chunks(BATCH) {
+                    let fold = |i: usize| Some(self.people[part[i].0].fold);
+                    scores.extend(score_by_fold(scorers, &self.rows(part), fold)?);
+                }
+                let mut answers = scores.into_iter();
+                let effects = |(person, of): (usize, &PlayerCoalitions)| {
+                    let n = self.questions(person, of).count();
+                    self.effects(person, of, answers.by_ref().take(n))
+                };
+                let found: Vec<Option<ExplainedPerson>> = people().map(effects).collect();
+                Ok((0, found))
+            },
+            |_, found| {
+                all.extend(found);
+                Ok(())
+            },
+        )?;
+        Ok(ExplainedPeople::of(all, false))
+    }
+
+    /// Explains the people who were drawn, so many who switch at most, by a model that is asked
+    /// from outside; `by_fold` says whether it has a process for each fold.
+    ///
+    /// # Errors
+    /// The model fails, or the run is to stop.
+    pub(crate) fn ask_call(
+        &self,
+        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        (call, trained): (&CommandCall<'_>, Option<&Path>),
+        (drawn, mut width): (&DrawnPeople, usize),
+        asks_at_most: usize,
+    ) -> Result<ExplainedPeople> {
+        let layout = row_context.rows.layout();
+        let reading = ReadRows {
+            mixtures: self,
+            columns: read_features(layout, &call.command.omit),
+            by_fold: call.scores_by_fold(),
+        };
+        let mut cut = false;
+        while width > 0 {
+            let people = drawn.first(width);
+            let Some(distinct) = reading.distinct(row_context, &people, asks_at_most)? else {
+                (width, cut) = (width / 2, true);
+                continue;
+            };
+            let mut scores = Vec::with_capacity(distinct.asked.len());
+            if !distinct.asked.is_empty() {
+                let asked = AskedMixtures { mixtures: self, asked: &distinct.asked };
+                let rows = CommandRows::Changed(&asked);
+                call.score_into(ctx, row_context, rows, trained, &mut |part| {
+                    scores.extend(part);
+                    Ok(())
+                })?;
+            }
+            let found = reading.answered(row_context, &people, (&distinct, &scores))?;
+            return Ok(ExplainedPeople::of(found, cut));
+        }
+        Ok(ExplainedPeople { cut, ..ExplainedPeople::default() })
+    }
+}
+
+/// The distinct rows of some people.
+#[derive(Default)]
+struct DistinctMixtures {
+    /// The number of each by its hash.
+    number: FastMap<RowHash, u32>,
+    /// Somebody and a coalition that has the row.
+    asked: Vec<(u32, u32)>,
+}
+
+/// Mixtures by what a model reads of them.
+struct ReadRows<'a> {
+    mixtures: &'a FeatureMixtures<'a>,
+    columns: Vec<usize>,
+    by_fold: bool,
+}
+
+impl ReadRows<'_> {
+    /// The hashes of the rows of somebody, in the order of the questions, with the coalitions.
+    fn hashes(&self, person: usize, of: &PlayerCoalitions) -> Vec<(RowHash, u32)> {
+        let asked: Vec<MixtureQuestion<'_>> = self.mixtures.questions(person, of).collect();
+        let mut found = Vec::with_capacity(asked.len());
+        for part in asked.chunks(BATCH) {
+            let hashes = row_hashes(&self.columns, &self.mixtures.rows(part));
+            found.extend(hashes.into_iter().zip(part).map(|(mut hash, question)| {
+                if self.by_fold {
+                    hash[0] = h(hash[0], u64::from(self.mixtures.people[person].fold), 0);
+                }
+                (hash, question.2 as u32)
+            }));
+        }
+        found
+    }
+
+    /// The distinct rows of these people; none where there are more than `at_most`.
+    fn distinct(
+        &self,
+        row_context: RowContext<'_>,
+        people: &[usize],
+        at_most: usize,
+    ) -> Result<Option<DistinctMixtures>> {
+        let mut all = DistinctMixtures::default();
+        for some in people.chunks(PEOPLE_PER_LOOK) {
+            row_context.pieces(some.len()).in_order(
+                |i| Ok((0, self.hashes(some[i], &self.mixtures.coalitions(some[i])))),
+                |i, hashes| {
+                    for (hash, coalition) in hashes {
+                        let next = all.asked.len() as u32;
+                        if *all.number.entry(hash).or_insert(next) == next {
+                            all.asked.push((some[i] as u32, coalition));
+                        }
+                    }
+                    Ok(())
+                },
+            )?;
+            if all.asked.len() > at_most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// What was answered about each of these people.
+    fn answered(
+        &self,
+        row_context: RowContext<'_>,
+        people: &[usize],
+        (distinct, scores): (&DistinctMixtures, &[f64]),
+    ) -> Result<Vec<Option<ExplainedPerson>>> {
+        let mut all = Vec::with_capacity(people.len());
+        row_context.pieces(people.len()).in_order(
+            |i| {
+                let of = self.mixtures.coalitions(people[i]);
+                let answer = |(hash, _): (RowHash, u32)| {
+                    let number = distinct.number.get(&hash);
+                    number.and_then(|n| scores.get(*n as usize)).copied().unwrap_or(f64::NAN)
+                };
+                let answers = self.hashes(people[i], &of).into_iter().map(answer);
+                Ok((0, self.mixtures.effects(people[i], &of, answers)))
+            },
+            |_, person| {
+                all.push(person);
+                Ok(())
+            },
+        )?;
+        Ok(all)
+    }
+}
+
+/// The distinct mixtures on their way to a model.
+struct AskedMixtures<'a> {
+    mixtures: &'a FeatureMixtures<'a>,
+    asked: &'a [(u32, u32)],
+}
+
+impl AskedRows for AskedMixtures<'_> {
+    fn n_rows(&self) -> usize {
+        self.asked.len()
+    }
+
+    fn folds(&self, block: usize) -> Vec<Option<u8>> {
+        let fold = |(person, _): &(u32, u32)| Some(self.mixtures.people[*person as usize].fold);
+        asked_block(self.asked, block).iter().map(fold).collect()
+    }
+
+    fn rows(&self, block: usize) -> FeatureRows {
+        let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = asked_block(self.asked, block)
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|run| (self.mixtures.coalitions(run[0].0 as usize), run))
+            .collect();
+        let questions: Vec<MixtureQuestion<'_>> = runs
+            .iter()
+            .flat_map(|(of, run)| run.iter().map(move |(p, c)| (*p as usize, of, *c as usize)))
+            .collect();
+        self.mixtures.rows(&questions)
+    }
+
+    fn name(&self, block: usize, i: usize) -> String {
+        let (person, coalition) = asked_block(self.asked, block)[i];
+        let of = self.mixtures.coalitions(person as usize);
+        self.mixtures.name((person as usize, &of, coalition as usize))
+    }
+}

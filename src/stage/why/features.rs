@@ -1,0 +1,446 @@
+//! Through what people switch: who is explained, by which counterfactual, and the table of what
+//! each feature adds.
+
+use crate::counterfactual::write_back::{WriteBack, binned_below, features_set_with};
+use crate::data::rows::aligned::{CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader};
+use crate::data::{FeatureRows, Layout};
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::metric::interval::NoIntervalReason;
+use crate::num::seed::named_seed;
+use crate::param::{ColumnName, Name, Word};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::count::evidence::{CountInputs, ScoredGroup};
+use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage};
+use crate::stage::models::AskedModels;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
+use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::score::worlds::row_starts;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::why::asking::ExplainedPeople;
+use crate::stage::why::mixtures::{ExplainedSwitch, FeatureMixtures, FeaturePlayer};
+use crate::stage::why::people::CountedPlace;
+use crate::table::whole;
+use crate::table::why::SwitchFeatureRow;
+use crate::unit::AuditUnit;
+use crate::why::draw::{DrawnPeople, one_counterfactual};
+use crate::why::features::{MeanEffect, MeanSettings, PlayerMeans, player_means};
+use crate::why::knobs::WhyBlock;
+use crate::why::shapley::PlayerOrders;
+
+/// What explaining a block reads in addition to its scores, to be opened.
+pub(crate) struct FeatureInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    name: &'a Name,
+    block: &'a WhyBlock,
+    applied: AppliedSet<'a>,
+    asked: AskedModels<'a>,
+    /// Of a graph-uncertain set what gives the rows of its worlds.
+    worlds: Option<WorldRowInputs>,
+}
+
+/// The rows of the worlds of a graph-uncertain set.
+struct WorldRowInputs {
+    found: StageInput<DiscoverStage>,
+    made: StageInput<GenerateStage>,
+    scores: StageInput<ScoreStage>,
+}
+
+/// The same, open for reading.
+struct WorldSwitches {
+    made: CounterfactualReader,
+    reached: WorldRowReader,
+    scores: ScoreReader,
+    /// Graphs; those that were fitted on all training rows come after them and do not count.
+    n_worlds: usize,
+}
+
+/// The counterfactuals of a row group by their keys.
+enum KeyedSwitches<'a> {
+    /// A key is a counterfactual.
+    Rows(&'a ScoredGroup),
+    /// A key has a row in each world: the first row of each key, the row of each world, the scores
+    /// of the rows, and the numbers of all graphs and of those that count.
+    Worlds(Vec<usize>, Vec<u16>, Vec<f64>, [usize; 2]),
+}
+
+impl KeyedSwitches<'_> {
+    /// Of the counterfactuals of a key the number, the place and the score.
+    fn of_key(&self, key: usize) -> Vec<(u64, usize, f64)> {
+        match self {
+            KeyedSwitches::Rows(group) => {
+                vec![(u64::from(group.keys.cf_index[key]), key, group.scores_cf[key])]
+            }
+            KeyedSwitches::Worlds(starts, reached, scores, [n, n_worlds]) => {
+                let of_key = &reached[key * n..(key + 1) * n];
+                let rows = (0_u64..).zip(&of_key[..*n_worlds]).filter(|(_, row)| **row != NO_ROW);
+                rows.map(|(world, row)| {
+                    let place = starts[key] + usize::from(*row);
+                    (world, place, scores.get(place).copied().unwrap_or(f64::NAN))
+                })
+                .collect()
+            }
+        }
+    }
+}
+
+impl<'a> FeatureInputs<'a> {
+    /// Those of a block, whose scores are those of the unit; none where the set or the model cannot
+    /// be asked feature by feature.
+    pub(crate) fn need(
+        (name, block): (&'a Name, &'a WhyBlock),
+        unit: &AuditUnit,
+        b: &mut StageBuilder<'_, 'a>,
+    ) -> Result<Option<Self>> {
+        let plan = b.plan;
+        if plan.job.lacks_features(block).is_some() {
+            return Ok(None);
+        }
+        let applied = plan.set_of(unit)?;
+        let worlds = match applied.graphs() {
+            None => None,
+            Some(_) => Some(WorldRowInputs {
+                found: b.need::<DiscoverStage>(&applied.graphs_unit())?,
+                made: b.need::<GenerateStage>(&applied.unit())?,
+                scores: b.need::<ScoreStage>(unit)?,
+            }),
+        };
+        let asked = AskedModels::need(b, &AuditUnit::of_model(block.model.as_str()))?;
+        b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
+        Ok(Some(FeatureInputs { plan, name, block, applied, asked, worlds }))
+    }
+
+    /// The rows of the table; `places` are the people who count.
+    pub(crate) fn explain(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        places: &[CountedPlace],
+        groups: Option<&[Word; 2]>,
+    ) -> Result<Vec<SwitchFeatureRow>> {
+        let layout = row_context.rows.layout();
+        let worlds = match &self.worlds {
+            None => None,
+            Some(of) => Some(WorldSwitches {
+                made: of.made.open(ctx, row_context)?,
+                reached: WorldRowReader::open(of.made.folder(ctx))?,
+                scores: of.scores.open(ctx, row_context)?,
+                n_worlds: of.found.open(ctx, self.applied.scenario().1)?.worlds.worlds.len(),
+            }),
+        };
+        let made = worlds.as_ref().map_or(scored.counterfactuals, |worlds| &worlds.made);
+        let declared = &layout.attributes[scored.attribute].groups;
+        let n = declared.len();
+        let asked_for = |from: usize, to: usize| {
+            let pair = [&declared[from], &declared[to]];
+            groups.is_none_or(|of| of.each_ref().map(Word::as_str) == pair)
+        };
+        let directions: Vec<(usize, usize)> = (0..n)
+            .flat_map(|from| (0..n).map(move |to| (from, to)))
+            .filter(|&(from, to)| from != to && asked_for(from, to))
+            .collect();
+        let people = self.switches(row_context, (scored, worlds.as_ref()), places, &directions)?;
+        let players = self.players(layout, scored.attribute);
+        let mut rows = Vec::new();
+        for (&(from, to), people) in directions.iter().zip(&people) {
+            ctx.check()?;
+            let drawn = self.drawn(people);
+            let chosen: Vec<ExplainedSwitch> =
+                drawn.first(drawn.width(self.people())).into_iter().map(|i| people[i]).collect();
+            let [own, other] = read_rows(row_context, made, &chosen)?;
+            let mixtures = FeatureMixtures {
+                people: &chosen,
+                own: &own,
+                other: &other,
+                players: &players,
+                write_back: &WriteBack::derived_only(layout),
+                orders: PlayerOrders {
+                    seed: named_seed(self.plan.job.run.seed.0, "why/order"),
+                    permutations: usize::try_from(self.block.permutations.get())
+                        .unwrap_or(usize::MAX),
+                },
+                rule: scored.rule,
+            };
+            let explained = self.ask(ctx, row_context, &mixtures)?;
+            let pair = [from, to].map(|group| declared[group].as_str());
+            rows.extend(self.rows(row_context, pair, &mixtures, (drawn.of(), &explained)));
+        }
+        Ok(rows)
+    }
+
+    fn people(&self) -> usize {
+        usize::try_from(self.block.people.get()).unwrap_or(usize::MAX)
+    }
+
+    fn drawn(&self, people: &[ExplainedSwitch]) -> DrawnPeople {
+        let seed = named_seed(self.plan.job.run.seed.0, "why/people");
+        DrawnPeople::new(seed, people.iter().map(|of| (of.place.row_key, of.switches)))
+    }
+
+    /// For each direction the people who count, each with one counterfactual that has a score.
+    fn switches(
+        &self,
+        row_context: RowContext<'_>,
+        (scored, worlds): (CountInputs<'_>, Option<&WorldSwitches>),
+        places: &[CountedPlace],
+        directions: &[(usize, usize)],
+    ) -> Result<Vec<Vec<ExplainedSwitch>>> {
+        let seed = named_seed(self.plan.job.run.seed.0, "why/one");
+        let mut all = vec![Vec::new(); directions.len()];
+        let find = |g: usize| {
+            let places = of_group(places, |place| place.group, g);
+            if places.is_empty() {
+                return Ok((0, Vec::new()));
+            }
+            let group = ScoredGroup::read(row_context, scored, g)?;
+            let keyed = match worlds {
+                None => KeyedSwitches::Rows(&group),
+                Some(of) => {
+                    let reached = of.reached.read(g)?;
+                    let n = reached.len() / group.keys.parent.len().max(1);
+                    let starts = row_starts(&group.keys, &of.made.keys(g)?);
+                    let counts = [n, of.n_worlds.min(n)];
+                    KeyedSwitches::Worlds(starts, reached, of.scores.read(g)?, counts)
+                }
+            };
+            let own = &group.batch.groups[scored.attribute];
+            let mut found = Vec::new();
+            for &place in places {
+                let i = place.row;
+                let Some(fold) = group.roles.audited(i) else { continue };
+                let threshold = scored.rule.threshold_at(&group.batch, Some(fold), i);
+                let decide = |score| scored.rule.decision.decide(score, threshold);
+                let Some(factual) = decide(group.scores[i]) else { continue };
+                let keys = {
+                    let parents = &group.keys.parent;
+                    let below = |n: usize| parents.partition_point(|&p| (p as usize) < n);
+                    below(i)..below(i + 1)
+                };
+                for (d, &(from, to)) in directions.iter().enumerate() {
+                    if usize::from(own[i]) != from {
+                        continue;
+                    }
+                    let valid: Vec<(u64, usize, f64)> = keys
+                        .clone()
+                        .filter(|&key| usize::from(group.keys.to_group[key]) == to)
+                        .flat_map(|key| keyed.of_key(key))
+                        .filter(|(.., score)| decide(*score).is_some())
+                        .collect();
+                    let numbers = valid.iter().map(|of| of.0);
+                    let Some(at) = one_counterfactual(seed, place.row_key, numbers) else {
+                        continue;
+                    };
+                    let (_, counterfactual, score) = valid[at];
+                    let of = ExplainedSwitch {
+                        place,
+                        source: group.batch.row[i],
+                        counterfactual,
+                        fold,
+                        threshold,
+                        scores: [group.scores[i], score],
+                        switches: decide(score) != Some(factual),
+                    };
+                    found.push((d, of));
+                }
+            }
+            Ok((group.batch.row.len() as u64, found))
+        };
+        row_context.row_groups().in_order(find, |_, found| {
+            found.into_iter().for_each(|(d, of)| all[d].push(of));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The attribute with all columns that are set along with it, then the columns that the set may
+    /// move, by the bytes of their names; a one-hot feature is one.
+    fn players(&self, layout: &Layout, attribute: usize) -> Vec<FeaturePlayer> {
+        let mut own = features_set_with(layout, attribute);
+        own.extend(binned_below(layout, attribute));
+        own.sort_unstable();
+        own.dedup();
+        let data = &self.plan.job.data;
+        let columns = |name: &ColumnName| -> Vec<usize> {
+            let members = data.features.onehot.get(name);
+            let names = members.map_or(std::slice::from_ref(name), Vec::as_slice);
+            names.iter().filter_map(|name| layout.feature(name.as_str())).collect()
+        };
+        let mut others: Vec<FeaturePlayer> = data
+            .movable()
+            .into_iter()
+            .filter(|name| self.may_move(name))
+            .map(|name| FeaturePlayer { name: name.to_string(), columns: columns(name) })
+            .filter(|player| player.columns.iter().all(|column| !own.contains(column)))
+            .collect();
+        others.sort_by(|a, b| a.name.cmp(&b.name));
+        let name = layout.attributes[attribute].name.clone();
+        let mut players = vec![FeaturePlayer { name, columns: own }];
+        players.extend(others);
+        players
+    }
+
+    /// Whether the set may move a column or a one-hot feature.
+    fn may_move(&self, name: &ColumnName) -> bool {
+        if let Some(knobs) = self.applied.block.knobs() {
+            return knobs.may_move(name.as_str());
+        }
+        let variables = self.applied.graphs().and_then(|graphs| graphs.variables.as_ref());
+        let members = self.plan.job.data.features.onehot.get(name).into_iter().flatten();
+        variables.is_none_or(|of| of.contains(name) || members.clone().any(|n| of.contains(n)))
+    }
+
+    fn ask(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        mixtures: &FeatureMixtures<'_>,
+    ) -> Result<ExplainedPeople> {
+        // Those who were chosen, in the order in which they were drawn.
+        let drawn = self.drawn(mixtures.people);
+        let width = drawn.width(self.people());
+        match self.asked.call() {
+            None => {
+                let scorers = self.asked.scorers(ctx, row_context.rows.layout())?;
+                mixtures.ask_scorers(row_context, &scorers, &drawn.first(width))
+            }
+            Some(call) => {
+                let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
+                let asked = (call, self.asked.trained(ctx));
+                mixtures.ask_call((ctx, row_context), asked, (&drawn, width), at_most)
+            }
+        }
+    }
+
+    /// The rows of a direction: for each player those who switch, those who stay, and all.
+    fn rows(
+        &self,
+        row_context: RowContext<'_>,
+        [from, to]: [&str; 2],
+        mixtures: &FeatureMixtures<'_>,
+        (of, explained): ([u64; 2], &ExplainedPeople),
+    ) -> Vec<SwitchFeatureRow> {
+        let (job, players) = (self.plan.job, mixtures.players);
+        let gives_scores = mixtures.rule.gives_scores;
+        let settings = MeanSettings {
+            seed: job.run.seed.0,
+            samples: usize::try_from(job.metrics.bootstrap.samples.get()).unwrap_or(usize::MAX),
+            level: job.metrics.interval.level.get(),
+            of,
+        };
+        let found = row_context
+            .workers
+            .within(|| player_means(&explained.people, players.len(), &settings));
+        let row = |player: &FeaturePlayer| SwitchFeatureRow {
+            why: self.name.as_str().into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            feature: player.name.as_str().into(),
+            model: self.block.model.as_str().into(),
+            counterfactual: self.applied.set.into(),
+            sensitive: self.applied.attribute.into(),
+            metric: self.block.metric.id().into(),
+            ..SwitchFeatureRow::default()
+        };
+        let flags = |of: Option<&PlayerMeans>| {
+            let agree = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::AllAgree);
+            let few = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::TooManyUndefined);
+            let flags = [
+                ("asks_at_most", explained.cut),
+                ("missing_scores", explained.unscored > 0),
+                ("unweighted", row_context.rows.layout().weight.is_some()),
+                ("few_people", of.is_some_and(|of| few(of.score) || few(of.decision))),
+                ("score_boundary", of.is_some_and(|of| gives_scores && agree(of.score))),
+                ("decision_boundary", of.is_some_and(|of| agree(of.decision))),
+            ];
+            let held: Vec<&str> = flags.into_iter().filter(|flag| flag.1).map(|of| of.0).collect();
+            held.join(",")
+        };
+        if found.is_empty() && of[0] > 0 {
+            // Nobody could be explained.
+            let nobody = |player: &FeaturePlayer| SwitchFeatureRow {
+                people: "all".into(),
+                of: whole(of[0] + of[1]),
+                flags: flags(None).into(),
+                ..row(player)
+            };
+            return players.iter().map(nobody).collect();
+        }
+        let filled = |means: &PlayerMeans| {
+            let score = Some(means.score).filter(|_| gives_scores);
+            let ends = |mean: MeanEffect| mean.interval.ok().map(|i| (i.lo, i.hi));
+            let (score_ends, decision_ends) = (score.and_then(ends), ends(means.decision));
+            let undone = means.undone;
+            let undone_ends = undone.and_then(|(_, interval)| interval);
+            SwitchFeatureRow {
+                people: means.kind.as_str().into(),
+                n: whole(means.n),
+                of: whole(means.of),
+                moved: whole(means.moved),
+                sampled: whole(means.sampled),
+                score: score.map(|mean| mean.value),
+                score_lo: score_ends.map(|ends| ends.0),
+                score_hi: score_ends.map(|ends| ends.1),
+                score_se: score.map(|mean| mean.error),
+                decision: Some(means.decision.value),
+                decision_lo: decision_ends.map(|ends| ends.0),
+                decision_hi: decision_ends.map(|ends| ends.1),
+                decision_se: Some(means.decision.error),
+                undone: undone.map(|(k, _)| whole(k)),
+                undone_rate: undone.map(|(k, _)| k as f64 / means.n as f64),
+                undone_lo: undone_ends.map(|i| i.lo),
+                undone_hi: undone_ends.map(|i| i.hi),
+                flags: flags(Some(means)).into(),
+                ..row(&players[means.player])
+            }
+        };
+        found.iter().map(filled).collect()
+    }
+}
+
+/// Of a list in the order of row groups the part of one.
+fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
+    let below = |n: usize| all.partition_point(|of| group_of(of) < n);
+    &all[below(group)..below(group + 1)]
+}
+
+/// The factual rows and the counterfactuals of people, in their order.
+fn read_rows(
+    row_context: RowContext<'_>,
+    made: &CounterfactualReader,
+    people: &[ExplainedSwitch],
+) -> Result<[FeatureRows; 2]> {
+    let layout = row_context.rows.layout();
+    let empty = || FeatureRows {
+        n: 0,
+        columns: layout.features.iter().map(|feature| empty_column(&feature.kind)).collect(),
+    };
+    let mut order: Vec<usize> = (0..people.len()).collect();
+    order.sort_by_key(|&i| people[i].place.group);
+    let (mut own, mut other) = (empty(), empty());
+    row_context.row_groups().in_order(
+        |g| {
+            let of = of_group(&order, |&i| people[i].place.group, g);
+            if of.is_empty() {
+                return Ok((0, None));
+            }
+            let rows: Vec<usize> = of.iter().map(|&i| people[i].place.row).collect();
+            let counterfactuals: Vec<usize> =
+                of.iter().map(|&i| people[i].counterfactual).collect();
+            let own = row_context.rows.read(g)?.rows;
+            let (_, other) = made.rows(g, layout)?;
+            Ok((own.n as u64, Some((own.take(&rows), other.take(&counterfactuals)))))
+        },
+        |_, part| {
+            if let Some((part_own, part_other)) = part {
+                append_rows(&mut own, part_own);
+                append_rows(&mut other, part_other);
+            }
+            Ok(())
+        },
+    )?;
+    let mut place = vec![0; people.len()];
+    order.into_iter().enumerate().for_each(|(at, i)| place[i] = at);
+    Ok([own.take(&place), other.take(&place)])
+}

@@ -1,0 +1,133 @@
+//! The stage `why`: for each block of the job the people who count, whether they switch, their
+//! traits, the patterns that are found in them, and for a set that moves features what each feature
+//! adds.
+//!
+//! [`people`] gathers who counts, [`traits`] their columns and the table of patterns. [`features`]
+//! draws the people who are explained, [`mixtures`] makes their rows with some features changed,
+//! and [`asking`] gets the scores of these from the model by the same calls as the stage `score`.
+//! Memory: the features of the people who count, once, and both rows of those who are explained.
+
+pub(crate) mod asking;
+pub(crate) mod features;
+pub(crate) mod mixtures;
+pub(crate) mod people;
+pub(crate) mod traits;
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::exec::{StageContext, misfit};
+use crate::param::Name;
+use crate::stage::count::{RowScoreInputs, SetScoreInputs};
+use crate::stage::kinds::WhyStage;
+use crate::stage::plan::StagePlan;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::why::features::FeatureInputs;
+use crate::stage::why::people::WhyGathering;
+use crate::stage::why::traits::pattern_rows;
+use crate::table::file::write_rows;
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+use crate::why::patterns::{PatternSettings, find_patterns};
+
+/// The stages of all blocks, to be opened.
+pub(crate) struct WhyFolders(Vec<(String, StageInput<WhyStage>)>);
+
+impl WhyFolders {
+    /// Those of the job, by name.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let names: Vec<&Name> = b.plan.job.why.keys().collect();
+        let block = |name: &Name| {
+            let unit = AuditUnit { block: name.to_string(), ..AuditUnit::default() };
+            Ok((name.to_string(), b.need::<WhyStage>(&unit)?))
+        };
+        Ok(WhyFolders(names.into_iter().map(block).collect::<Result<_>>()?))
+    }
+
+    /// The name and folder of each block.
+    pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
+        self.0.iter().map(|(name, of)| (name.as_str(), of.folder(ctx))).collect()
+    }
+}
+
+/// The scores that a block looks at.
+enum WhyScores<'a> {
+    /// Of the rows as they are.
+    Rows(RowScoreInputs<'a>),
+    /// Of these and of the counterfactuals of a set, and what explains their switches; none where
+    /// the set or the model cannot be asked feature by feature.
+    Set(SetScoreInputs<'a>, Option<Box<FeatureInputs<'a>>>),
+}
+
+impl Stage for WhyStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Why;
+    const FIELDS: &'static [UnitField] = &[UnitField::Block];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan: &'a StagePlan<'a> = b.plan;
+        let path = format!("why.{}", unit.block);
+        let found = plan.job.why.iter().find(|(name, _)| name.as_str() == unit.block);
+        let Some(((name, block), subject)) =
+            found.and_then(|found| Some((found, found.1.subject()?)))
+        else {
+            return Err(misfit(format!("the job has no block `{path}`")));
+        };
+        let (attribute, groups) = subject;
+        let of = AuditUnit {
+            attribute: attribute.to_string(),
+            set: block.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
+            ..AuditUnit::of_model(block.model.as_str())
+        };
+        let scores = match block.metric.is_of_errors() {
+            true => WhyScores::Rows(RowScoreInputs::need(&of, b)?),
+            false => {
+                let scores = SetScoreInputs::need(&of, false, b)?;
+                WhyScores::Set(scores, FeatureInputs::need((name, block), &of, b)?.map(Box::new))
+            }
+        };
+        b.value(&path, block);
+        b.input("data.bins", |job| &job.data.bins);
+        b.input("data.features", |job| &job.data.features);
+        b.input("favourable", |job| job.data.favourable_side());
+        b.input("metrics.min_denominator", |job| job.metrics.min_denominator);
+        b.input("metrics.interval.level", |job| job.metrics.interval.level);
+        b.seed();
+        work(move |ctx| {
+            let (rows, passes) = match &scores {
+                WhyScores::Rows(of) => (&of.rows, 1),
+                // Features take two more: who is explained, and the rows of those.
+                WhyScores::Set(of, features) => (&of.rows, if features.is_some() { 3 } else { 1 }),
+            };
+            rows.with(ctx, passes, |row_context| {
+                let gathering = WhyGathering { row_context, job: plan.job, block, groups };
+                let (people, features) = match &scores {
+                    WhyScores::Rows(of) => {
+                        let (rule, scores) =
+                            (of.rule.open(ctx, row_context)?, of.scores.open(ctx, row_context)?);
+                        (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
+                    }
+                    WhyScores::Set(of, features) => of.with_scores(ctx, row_context, |scored| {
+                        let people = gathering.of_set(scored)?;
+                        let explained = features.as_ref().map(|features| {
+                            features.explain(ctx, row_context, scored, &people.places, groups)
+                        });
+                        Ok((people, explained.transpose()?.unwrap_or_default()))
+                    })?,
+                };
+                ctx.check()?;
+                let settings = PatternSettings {
+                    support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
+                    longest: usize::try_from(block.longest.get()).unwrap_or(usize::MAX),
+                    min_denominator: plan.job.metrics.min_denominator.get(),
+                    level: plan.job.metrics.interval.level.get(),
+                };
+                let found =
+                    row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
+                let weighed = row_context.rows.layout().weight.is_some();
+                let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
+                write_rows(ctx.out(), &patterns)?;
+                write_rows(ctx.out(), &features)
+            })
+        })
+    }
+}

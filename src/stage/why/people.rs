@@ -1,0 +1,201 @@
+//! The people of a block of `why`: who counts, whether they switch, and their columns.
+//!
+//! Memory: the features of the people who count, once.
+
+use std::collections::BTreeMap;
+
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::{FeatureRows, MISSING_GROUP};
+use crate::error::Result;
+use crate::job::Job;
+use crate::num::seed::{h, named_seed};
+use crate::param::Word;
+use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
+use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::why::traits::pattern_columns;
+use crate::why::is_second_half;
+use crate::why::knobs::WhyBlock;
+use crate::why::patterns::PatternPeople;
+
+/// Somebody who counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CountedPlace {
+    /// The row group.
+    pub(crate) group: usize,
+    /// The place in it.
+    pub(crate) row: usize,
+    /// The key of the row.
+    pub(crate) row_key: u64,
+    /// The key of the person: that of the row where each row is a person.
+    pub(crate) person: u64,
+}
+
+/// The people of a block.
+pub(crate) struct WhyPeople {
+    /// As patterns see them.
+    pub(crate) patterns: PatternPeople,
+    /// Where they are, ascending.
+    pub(crate) places: Vec<CountedPlace>,
+}
+
+/// What the gathering of people works with.
+pub(crate) struct WhyGathering<'a> {
+    pub(crate) row_context: RowContext<'a>,
+    pub(crate) job: &'a Job,
+    pub(crate) block: &'a WhyBlock,
+    /// The groups of a direction.
+    pub(crate) groups: Option<&'a [Word; 2]>,
+}
+
+/// The people of a row group who count: place in the group, key, whether they switch.
+type CountedPeople = Vec<(usize, u64, bool)>;
+
+impl WhyGathering<'_> {
+    /// The place of a declared group in the order in which metrics count.
+    fn rank(&self, attribute: usize, group: &str) -> Option<usize> {
+        let of = &self.row_context.rows.layout().attributes[attribute];
+        let place = of.groups.iter().position(|name| name == group)?;
+        Some(ranks(of)[place])
+    }
+
+    /// Those of a switch rate.
+    pub(crate) fn of_set(&self, scored: CountInputs<'_>) -> Result<WhyPeople> {
+        let layout = self.row_context.rows.layout();
+        let attribute = &layout.attributes[scored.attribute];
+        let pair = self
+            .groups
+            .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
+        let favours_positive = self.job.data.favours_positive();
+        self.gather(|g| {
+            let group = ScoredGroup::read(self.row_context, scored, g)?;
+            let own = &group.batch.groups[scored.attribute];
+            let mut counted = CountedPeople::new();
+            group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
+                if pair.is_some_and(|[from, _]| from != Some(person.group)) {
+                    return;
+                }
+                let decisions = cfs
+                    .iter()
+                    .filter(|cf| pair.is_none_or(|[_, to]| to == Some(cf.to)))
+                    .filter_map(|cf| cf.predicted);
+                let switches = decisions.fold(None, |any: Option<bool>, cf| {
+                    Some(any.unwrap_or(false) || Some(cf) != person.predicted)
+                });
+                let of = (person.label, person.predicted);
+                let outcome = self.block.metric.outcome(of, favours_positive, switches);
+                counted.extend(outcome.map(|is| (i, group.batch.row_key[i], is)));
+            });
+            Ok(counted)
+        })
+    }
+
+    /// Those of a rate of wrong predictions.
+    pub(crate) fn of_rows(
+        &self,
+        rule: &DecisionRule,
+        scores: &ScoreReader,
+        attribute: usize,
+    ) -> Result<WhyPeople> {
+        let layout = self.row_context.rows.layout();
+        let from = self.groups.map(|[from, _]| {
+            layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
+        });
+        self.gather(|g| {
+            let batch = self.row_context.rows.read_keys(g)?;
+            let (roles, scores) = (self.row_context.roles.read(g)?, scores.read(g)?);
+            let mut counted = CountedPeople::new();
+            for (i, &group) in batch.groups[attribute].iter().enumerate() {
+                let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) else {
+                    continue;
+                };
+                if from.is_some_and(|from| from != Some(usize::from(group))) {
+                    continue;
+                }
+                let predicted = rule.decide(&batch, Some(fold), i, scores[i]);
+                let of = (label(layout, &batch, i), predicted);
+                let outcome = self.block.metric.outcome(of, true, None);
+                counted.extend(outcome.map(|is| (i, batch.row_key[i], is)));
+            }
+            Ok(counted)
+        })
+    }
+
+    /// Gathers the people of all row groups, with their columns.
+    fn gather(&self, count: impl Fn(usize) -> Result<CountedPeople> + Sync) -> Result<WhyPeople> {
+        let layout = self.row_context.rows.layout();
+        let columns = layout.features.iter().map(|f| empty_column(&f.kind)).collect();
+        let mut rows = FeatureRows { n: 0, columns };
+        let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
+        let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
+        let read = |g: usize| {
+            let counted = count(g)?;
+            let batch = self.row_context.rows.read(g)?;
+            let places: Vec<usize> = counted.iter().map(|person| person.0).collect();
+            let of = |of: &Vec<u16>| places.iter().map(|&i| of[i]).collect::<Vec<u16>>();
+            let own: Vec<Vec<u16>> = batch.groups.iter().map(of).collect();
+            let persons: Vec<u64> = places.iter().map(|&i| batch.person_keys()[i]).collect();
+            Ok((batch.row.len() as u64, (counted, persons, own, batch.rows.take(&places))))
+        };
+        self.row_context.row_groups().in_order(read, |group, (counted, persons, own, part)| {
+            for ((row, row_key, switches), person) in counted.into_iter().zip(persons) {
+                places.push(CountedPlace { group, row, row_key, person });
+                switched.push(switches);
+            }
+            groups.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
+            append_rows(&mut rows, part);
+            Ok(())
+        })?;
+        if layout.person.is_some() {
+            let seed = named_seed(self.job.run.seed.0, "why/row");
+            let kept = one_row_each(seed, &places);
+            rows = rows.take(&kept);
+            groups.iter_mut().for_each(|of| *of = kept.iter().map(|&i| of[i]).collect());
+            switched = kept.iter().map(|&i| switched[i]).collect();
+            places = kept.iter().map(|&i| places[i]).collect();
+        }
+        let seed = named_seed(self.job.run.seed.0, "why/half");
+        let second = places.iter().map(|place| is_second_half(seed, place.person)).collect();
+        let columns = pattern_columns(layout, self.job, self.block, &rows, &groups);
+        Ok(WhyPeople { patterns: PatternPeople { columns, switched, second }, places })
+    }
+}
+
+/// Of several rows of a person the one whose hash is the smallest; places in ascending order.
+fn one_row_each(seed: u64, places: &[CountedPlace]) -> Vec<usize> {
+    let mut least: BTreeMap<u64, (u64, u64, usize)> = BTreeMap::new();
+    for (i, place) in places.iter().enumerate() {
+        let row = (h(seed, place.row_key, 0), place.row_key, i);
+        let of_person = least.entry(place.person).or_insert(row);
+        *of_person = row.min(*of_person);
+    }
+    let mut kept: Vec<usize> = least.into_values().map(|(.., i)| i).collect();
+    kept.sort_unstable();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CountedPlace, one_row_each};
+    use crate::num::seed::{h, named_seed};
+
+    #[test]
+    fn a_person_has_one_row() {
+        let seed = named_seed(5, "why/row");
+        let (keys, persons) = ([10, 11, 12, 13], [7, 8, 7, 7]);
+        let places = |persons: [u64; 4]| {
+            let place = |row: usize| CountedPlace {
+                group: 0,
+                row,
+                row_key: keys[row],
+                person: persons[row],
+            };
+            (0..4).map(place).collect::<Vec<_>>()
+        };
+        let first = [0, 2, 3].into_iter().min_by_key(|&i: &usize| h(seed, keys[i], 0)).unwrap();
+        let mut wanted = vec![first, 1];
+        wanted.sort_unstable();
+        assert_eq!(one_row_each(seed, &places(persons)), wanted);
+        assert_eq!(one_row_each(seed, &places(keys)), [0, 1, 2, 3]);
+    }
+}

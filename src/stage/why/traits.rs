@@ -1,0 +1,190 @@
+//! The traits of people, and the table of the patterns that were found in them.
+
+use std::collections::BTreeSet;
+
+use crate::data::prepare::derive::DerivationRule;
+use crate::data::values::float_text;
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
+use crate::job::Job;
+use crate::num::short_number::short_text;
+use crate::param::{ColumnName, Name};
+use crate::table::why::SwitchPatternRow;
+use crate::table::{finite, whole};
+use crate::why::knobs::WhyBlock;
+use crate::why::levels::PatternColumn;
+use crate::why::patterns::PatternFindings;
+
+/// The columns that traits are taken from: features, then attributes that are not feature and no
+/// cross.
+pub(crate) fn pattern_columns(
+    layout: &Layout,
+    job: &Job,
+    block: &WhyBlock,
+    rows: &FeatureRows,
+    groups: &[Vec<u16>],
+) -> Vec<PatternColumn> {
+    let takes = |name: &str| block.columns.takes(name);
+    let listed: BTreeSet<&str> = job.data.listed_features().map(ColumnName::as_str).collect();
+    let onehot: BTreeSet<&str> =
+        job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
+    let mut columns = Vec::new();
+    for (f, feature) in layout.features.iter().enumerate() {
+        let name = feature.name.as_str();
+        if !listed.contains(name) || onehot.contains(name) || !takes(name) {
+            continue;
+        }
+        columns.push(match &rows.columns[f] {
+            FeatureColumn::Code(codes) => PatternColumn::of_words(name, &feature.levels, codes),
+            FeatureColumn::Number(numbers) => {
+                let name_of = ColumnName::new(name);
+                let bins = name_of
+                    .as_ref()
+                    .and_then(|of| Some(job.data.bins.get(of)?.of(of)))
+                    .unwrap_or_default();
+                if !bins.is_empty() {
+                    PatternColumn::of_bins(name, numbers, &bins)
+                } else if feature.kind == FeatureKind::OrdinalNumber {
+                    of_distinct_numbers(name, numbers)
+                } else {
+                    PatternColumn::of_quartiles(name, numbers)
+                }
+            }
+        });
+    }
+    for (name, members) in &job.data.features.onehot {
+        let at: Option<Vec<usize>> =
+            members.iter().map(|member| layout.feature(member.as_str())).collect();
+        if let Some(at) = at.filter(|_| takes(name.as_str())) {
+            let levels: Vec<String> = members.iter().map(ToString::to_string).collect();
+            let code = |i: usize| {
+                let mut ones = (0_u32..)
+                    .zip(&at)
+                    .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
+                match (ones.next(), ones.next()) {
+                    (Some((only, _)), None) => only,
+                    _ => u32::MAX,
+                }
+            };
+            let codes: Vec<u32> = (0..rows.n).map(code).collect();
+            columns.push(PatternColumn::of_words(name.as_str(), &levels, &codes));
+        }
+    }
+    for (attribute, groups) in layout.attributes.iter().zip(groups) {
+        let derived = layout.derivation(attribute.feature).map(|derived| &derived.rule);
+        let name = attribute.name.as_str();
+        let is_feature = columns.iter().any(|column: &PatternColumn| column.name == name);
+        if matches!(derived, Some(DerivationRule::Cross(_))) || is_feature || !takes(name) {
+            continue;
+        }
+        let code = |&group: &u16| if group == MISSING_GROUP { u32::MAX } else { u32::from(group) };
+        let codes: Vec<u32> = groups.iter().map(code).collect();
+        columns.push(PatternColumn::of_words(name, &attribute.groups, &codes));
+    }
+    columns
+}
+
+/// Numbers in an order without distances: each is a level.
+fn of_distinct_numbers(name: &str, numbers: &[f64]) -> PatternColumn {
+    let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+    values.sort_by(f64::total_cmp);
+    // 0 and -0 are one number.
+    values.dedup_by(|a, b| *a == *b);
+    let text = |(i, &x): (usize, &f64)| {
+        short_text(x, values.get(i + 1).copied()).unwrap_or_else(|| float_text(x))
+    };
+    let levels: Vec<String> = values.iter().enumerate().map(text).collect();
+    let code = |&x: &f64| {
+        if x.is_nan() { u32::MAX } else { values.partition_point(|y| *y < x) as u32 }
+    };
+    let codes: Vec<u32> = numbers.iter().map(code).collect();
+    PatternColumn::of_words(name, &levels, &codes)
+}
+
+/// The rows of the table of patterns.
+pub(crate) fn pattern_rows(
+    name: &Name,
+    block: &WhyBlock,
+    found: &PatternFindings,
+    min_denominator: u64,
+    weighed: bool,
+) -> Vec<SwitchPatternRow> {
+    const HALVES: [&str; 2] = ["first", "second"];
+    if found.everybody.iter().all(|(counts, _)| counts.n == 0) {
+        return Vec::new();
+    }
+    let (attribute, groups) = match block.subject() {
+        Some((attribute, groups)) => (attribute.to_string(), groups),
+        None => (String::new(), None),
+    };
+    let flags = |n: u64, of_pattern: bool| {
+        let mut flags = Vec::new();
+        if of_pattern && n < min_denominator {
+            flags.push("small_denominator");
+        }
+        if weighed {
+            flags.push("unweighted");
+        }
+        flags.join(",")
+    };
+    let row = |half: usize| SwitchPatternRow {
+        why: name.as_str().into(),
+        half: HALVES[half].into(),
+        model: block.model.as_str().into(),
+        counterfactual: block
+            .counterfactual
+            .as_ref()
+            .map(|s| s.as_str())
+            .unwrap_or_default()
+            .into(),
+        sensitive: attribute.as_str().into(),
+        from_group: groups.map_or("", |[from, _]| from.as_str()).into(),
+        to_group: groups.map_or("", |[_, to]| to.as_str()).into(),
+        metric: block.metric.id().into(),
+        ..SwitchPatternRow::default()
+    };
+    let share = |k: u64, n: u64| (n > 0).then(|| k as f64 / n as f64);
+    let mut rows = Vec::new();
+    for (half, (counts, interval)) in found.everybody.iter().enumerate() {
+        rows.push(SwitchPatternRow {
+            n: whole(counts.n),
+            k: whole(counts.k),
+            rate: share(counts.k, counts.n),
+            lo: interval.map(|i| i.lo),
+            hi: interval.map(|i| i.hi),
+            least: (half == 0).then_some(whole(found.least)),
+            searched: (half == 0).then_some(whole(found.frequent as u64)),
+            candidates: (half == 0).then_some(whole(found.candidates as u64)),
+            flags: flags(counts.n, false).into(),
+            ..row(half)
+        });
+    }
+    for (rank, pattern) in (1..).zip(&found.carried) {
+        for (half, of) in pattern.halves.iter().enumerate() {
+            let second = half == 1;
+            let rates = share(of.own.k, of.own.n).zip(share(of.others.k, of.others.n));
+            rows.push(SwitchPatternRow {
+                pattern: pattern.text.as_str().into(),
+                rank,
+                items: whole(pattern.items.len() as u64),
+                n: whole(of.own.n),
+                k: whole(of.own.k),
+                rate: share(of.own.k, of.own.n),
+                lo: of.rate.map(|i| i.lo),
+                hi: of.rate.map(|i| i.hi),
+                n_others: Some(whole(of.others.n)),
+                k_others: Some(whole(of.others.k)),
+                difference: rates.map(|(own, others)| own - others),
+                difference_lo: of.excess.map(|i| i.lo),
+                difference_hi: of.excess.map(|i| i.hi),
+                p: finite(of.p),
+                p_holm: finite(pattern.p_holm).filter(|_| second),
+                confirmed: second.then_some(i64::from(pattern.confirmed)),
+                adds: second.then_some(i64::from(pattern.adds)),
+                told: pattern.told.filter(|_| second).map(|place| whole(place as u64)),
+                flags: flags(of.own.n, true).into(),
+                ..row(half)
+            });
+        }
+    }
+    rows
+}
