@@ -355,6 +355,11 @@ impl TimeLimit {
         (1..=TimeLimit::LONGEST).contains(&seconds).then_some(TimeLimit(seconds))
     }
 
+    /// The limit of what names none.
+    pub(crate) fn an_hour() -> Self {
+        TimeLimit(3600)
+    }
+
     /// The limit as a duration.
     pub fn get(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.0)

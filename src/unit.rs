@@ -88,6 +88,8 @@ worded_enum! {
         Train = "train",
         /// What a strategy learnt.
         Fit = "fit",
+        /// What a program says that people would be in other groups.
+        External = "external",
         /// Counterfactuals of audited rows; with a fold of the training rows for it.
         Generate = "generate",
         /// The counterfactuals of a set in the user's own ids and values.
@@ -150,7 +152,7 @@ impl UnitKind {
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,
             UnitKind::Fit => StageKind::Fit,
-            UnitKind::Generate | UnitKind::Kept => StageKind::Generate,
+            UnitKind::External | UnitKind::Generate | UnitKind::Kept => StageKind::Generate,
             UnitKind::Request
             | UnitKind::Threshold
             | UnitKind::Score

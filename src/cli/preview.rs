@@ -173,6 +173,10 @@ fn plan_text(forecast: &RunForecast) -> String {
             "the data set {set} is not in the data folder: a run would download it first"
         );
     }
+    if forecast.asks_for_rows {
+        text += "a run asks the command of the rows first: what is cached holds where it writes \
+                 the same rows again\n";
+    }
     text + &awaited_text(&forecast.awaited)
 }
 

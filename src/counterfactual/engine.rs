@@ -21,6 +21,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::ReferenceRows;
+use crate::data::source::row_program::RowProgramBlock;
 use crate::error::Result;
 use crate::param::{ColumnName, KnobRefusal, Seed, Word};
 
@@ -74,6 +75,15 @@ pub trait StrategyKnobs {
     }
 }
 
+/// Where counterfactuals come from that somebody else makes.
+#[derive(Debug, Clone, Copy)]
+pub enum ExternalSource<'a> {
+    /// A Parquet file.
+    File(&'a str),
+    /// A program that writes them.
+    Program(&'a RowProgramBlock),
+}
+
 /// The knobs of a strategy that is fitted on reference rows and moves features.
 pub trait FittedKnobs: Sync {
     /// What distributions are conditioned on in addition to the group.
@@ -111,8 +121,8 @@ pub trait FittedKnobs: Sync {
         false
     }
 
-    /// The file of counterfactuals that somebody else made; none where the strategy makes them.
-    fn external_file(&self) -> Option<&str> {
+    /// Where counterfactuals come from that somebody else makes; none where the strategy does.
+    fn external(&self) -> Option<ExternalSource<'_>> {
         None
     }
 

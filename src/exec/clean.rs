@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::lock::FileLock;
-use super::store::{ResultStore, entry_folders, stage_of};
+use super::store::{COPIED_ROWS, ResultStore, entry_folders, stage_of};
 use super::{cancel::CancelFlag, files};
 use crate::error::Result;
 
@@ -176,9 +176,11 @@ fn results(root: &Path) -> Result<Vec<StoredResult>> {
         }
     }
     let mut found = Vec::new();
-    // Answers of endpoints lie there only while their stage is not done.
-    let unfinished = list_if_there(&root.join("http"))?;
-    for folder in entry_folders(root)?.into_iter().chain(unfinished) {
+    // Answers of endpoints are there only while their stage is not done; a copy of the rows that a
+    // program wrote is used until the next one.
+    let (unfinished, copied) =
+        (list_if_there(&root.join("http"))?, list_if_there(&root.join(COPIED_ROWS))?);
+    for folder in entry_folders(root)?.into_iter().chain(unfinished).chain(copied) {
         let Some(meta) = files::metadata_if_there(&folder)? else { continue };
         let made = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let key = name_of(&folder);

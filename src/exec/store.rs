@@ -39,6 +39,9 @@ use crate::error::{Error, Result};
 /// Name of the file in each entry that describes it; stages must not write a file of this name.
 pub(crate) const STAGE_FILE: &str = "stage.json";
 
+/// Folder of rows that programs wrote, below the root: one folder for each program.
+pub(crate) const COPIED_ROWS: &str = "rows";
+
 /// Name of the file with the key of the store.
 const KEY: &str = "key";
 
@@ -277,8 +280,21 @@ impl ResultStore {
         files::rename(&scratch, file)
     }
 
+    /// Makes a folder at this path below the root, and closes it to others.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub(crate) fn private_folder(&self, below: &str) -> Result<PathBuf> {
+        let mut folder = self.root.clone();
+        for part in Path::new(below) {
+            folder.push(part);
+            files::make_private_folder(&folder)?;
+        }
+        Ok(folder)
+    }
+
     /// An unused path in the session.
-    fn scratch(&self) -> PathBuf {
+    pub(crate) fn scratch(&self) -> PathBuf {
         self.session.join(self.next.fetch_add(1, Ordering::Relaxed).to_string())
     }
 }
@@ -322,6 +338,11 @@ impl StoreView {
             tracing::debug!("{e}");
             None
         })
+    }
+
+    /// A file at this path below the root, where it is there.
+    pub(crate) fn file(&self, below: &str) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join(below)).filter(|file| file.is_file())
     }
 
     pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {

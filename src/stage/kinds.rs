@@ -28,6 +28,9 @@ pub(crate) struct TrainStage;
 /// What a strategy learnt.
 pub(crate) struct FitStage;
 
+/// The counterfactuals that a program of the user's makes.
+pub(crate) struct ExternalStage;
+
 /// Counterfactuals.
 pub(crate) struct GenerateStage;
 

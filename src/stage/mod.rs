@@ -11,7 +11,7 @@
 //! | discover | `discover/set=` | the causal graphs of every scenario of a set, and how each moves a row |
 //! | train | `train/model=` | one artifact per fold |
 //! | fit | `fit/set=/attribute=` | what a strategy learnt, one artifact per fold |
-//! | generate | `generate/set=/attribute=` | counterfactuals |
+//! | generate | `external/set=/attribute=` (where a program makes them), `generate/set=/attribute=` | counterfactuals |
 //! | generate | `kept/set=` (where the job keeps such rows) | the counterfactuals of a set in the user's own terms |
 //! | score | `request`, `request/set=` (where scores come in files), `to-score` (where one waits for them) | which rows such a file answers, and these rows |
 //! | score | `threshold/model=` (where the job asks for one), `score/model=`, `score/model=/set=/attribute=`, `recheck/model=` | fitted thresholds, one score per row and per counterfactual, rows scored twice |
@@ -57,6 +57,7 @@ mod pass;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod preview;
+pub(crate) mod program;
 pub(crate) mod recourse;
 pub(crate) mod report;
 pub(crate) mod row_context;
@@ -81,10 +82,9 @@ use crate::exec::store::ResultStore;
 use crate::exec::{ExecSettings, StageRecord};
 use crate::folder::manifest::RunSummary;
 use crate::folder::read;
-use crate::job;
 use crate::job::check::CheckedJob;
 use crate::stage::input::digest::InputDigests;
-use crate::stage::input::{AbsentDataSet, AwaitedFile};
+use crate::stage::input::{AbsentDataSet, AwaitedFile, asked_rows};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::{StagePlan, publishes_rows};
 use crate::stage::settings::{RunSettings, default_folder};
@@ -170,8 +170,9 @@ fn run_stages(
         None => InputDigests::load(&store.view(), settings.rehash),
         Some(shards) => shards.digests(&share)?,
     };
-    let input =
-        input::locate(checked, settings, AbsentDataSet::Download, (digests, &workers), cancel)?;
+    let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?;
+    let absent = (AbsentDataSet::Download, copy.as_deref());
+    let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     input.digests.save(&store);
     let run_id = report::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
@@ -196,16 +197,14 @@ fn run_stages(
         });
     }
     input.file_events().iter().for_each(|event| observer.on(event));
-    for (model, file) in &input.unwatched {
-        let hint =
-            format!("list it under `{}`", job::check::path(&["models", model, "command", "watch"]));
+    for (at, file) in &input.unwatched {
         observer.on(&Event::Problem {
             code: "unwatched".to_owned(),
             path: file.clone(),
             line: None,
             text: format!(
-                "the command of model `{model}` names `{file}`, but a change of that \
-                 file will not run it again: {hint}"
+                "the command `{at}` names `{file}`, but a change of that file will not run it \
+                 again: list it under `{at}.watch`"
             ),
         });
     }

@@ -1,5 +1,6 @@
 //! What a run opens before its first stage: the store of results, threads, columns of a job.
 
+use crate::counterfactual::engine::ExternalSource;
 use crate::data::prepare::derive::Derivation;
 use crate::data::sql;
 use crate::error::{Error, Result};
@@ -121,12 +122,12 @@ pub(crate) fn open_store(
 ) -> Result<ResultStore> {
     let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
     let store = ResultStore::open(root.unwrap_or(Path::new("outputs/.cache")))?;
-    if job
-        .models
-        .values()
-        .filter_map(ModelBlock::program)
-        .any(|command| !command.pass_env.is_empty())
-    {
+    let of_models = job.models.values().filter_map(ModelBlock::program);
+    let of_sets = job.counterfactuals.values().filter_map(|set| match set.knobs()?.external()? {
+        ExternalSource::Program(program) => Some(!program.pass_env.is_empty()),
+        ExternalSource::File(_) => None,
+    });
+    if of_models.map(|command| !command.pass_env.is_empty()).chain(of_sets).any(|passes| passes) {
         store.make_secret()?;
     }
     Ok(store)

@@ -65,7 +65,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             let mut files = job.models.values().filter_map(ModelBlock::made_elsewhere);
             let mut sets = job.counterfactuals.values().filter_map(CounterfactualSet::knobs);
             files.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some())
-                || sets.any(|knobs| knobs.external_file().is_some())
+                || sets.any(|knobs| knobs.external().is_some())
         },
         person: data.person.clone(),
         keep: data.keep.clone(),

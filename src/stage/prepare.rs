@@ -168,7 +168,7 @@ impl Stage for PrepareStage {
                     &import.display_path(),
                     &columns,
                 ),
-                None => ParquetSource::files_of(&plan.input.row_files, &columns),
+                None => plan.input.open_rows(&columns),
             }?;
             let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
             let source = source.join(tables.collect::<Result<_>>()?)?;

@@ -29,7 +29,7 @@ use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::input::digest::InputDigests;
-use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
+use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs, asked_rows};
 use crate::stage::measure::labels::{self, RowsLook};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::params::prepare_params;
@@ -59,6 +59,9 @@ pub(crate) struct RunForecast {
     pub awaited: Vec<AwaitedFile>,
     /// The public data set that the run would download first, or else stand in for; null = none.
     pub to_download: Option<String>,
+    /// Whether a run would first ask a program for the rows: what is cached holds where it writes
+    /// the same rows as the last time.
+    pub asks_for_rows: bool,
 }
 
 /// One stage of a [`RunForecast`].
@@ -97,7 +100,8 @@ pub(crate) fn forecast(
         };
         let workers = open_workers(settings)?;
         let found = (InputDigests::load(&entries, settings.rehash), &workers);
-        let absent = AbsentDataSet::AssumeAvailable;
+        let copy = asked_rows::last_copy(checked, settings, &entries);
+        let absent = (AbsentDataSet::AssumeAvailable, copy.as_deref());
         let input = input::locate(checked, settings, absent, found, cancel)?;
         let run_id = report::run_id(checked, &input);
         let all = &RowShare::All;
@@ -131,6 +135,7 @@ pub(crate) fn forecast(
             stages,
             awaited: input.awaited.clone(),
             to_download: input.to_download.map(str::to_owned),
+            asks_for_rows: asked_rows::row_program(checked, settings).is_some(),
         })
     };
     look().map_err(|error| with_place(error, checked))
@@ -187,8 +192,8 @@ pub(crate) fn check_data(
     })
 }
 
-/// Looks for what the models of a run need from outside: programs, Python modules, the runtime and
-/// the files of ONNX models.
+/// Looks for what the sets and models of a run need from outside: programs, Python modules, the
+/// runtime and the files of ONNX models.
 fn look_outside(
     plan: &StagePlan<'_>,
     layout: &Layout,
@@ -196,6 +201,9 @@ fn look_outside(
     cancel: &CancelFlag,
 ) -> Result<()> {
     let ctx = StageContext::outside("check", observer, cancel);
+    for (name, set) in &plan.job.counterfactuals {
+        plan.external_program(name.as_str(), set).map_or(Ok(()), |program| program.look())?;
+    }
     for (name, model) in &plan.job.models {
         if let Some(call) = plan.call(name.as_str(), model) {
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
@@ -286,7 +294,9 @@ fn with_prepared<T>(
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
         let found = (InputDigests::load(&store.view(), settings.rehash), &workers);
-        let input = input::locate(checked, settings, AbsentDataSet::Download, found, cancel)?;
+        let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?;
+        let absent = (AbsentDataSet::Download, copy.as_deref());
+        let input = input::locate(checked, settings, absent, found, cancel)?;
         input.digests.save(&store);
         input.file_events().iter().for_each(|event| observer.on(event));
         let all = &RowShare::All;

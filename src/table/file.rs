@@ -46,6 +46,14 @@ pub(crate) fn is_decoding() -> bool {
     DECODING.get()
 }
 
+/// What the library decodes of somebody else's bytes; none where it panics.
+pub(crate) fn decoded<T>(decode: impl FnOnce() -> T) -> Option<T> {
+    DECODING.set(true);
+    let read = panic::catch_unwind(AssertUnwindSafe(decode));
+    DECODING.set(false);
+    read.ok()
+}
+
 /// Rows of one row group unless `--batch-rows` says otherwise.
 pub(crate) const BATCH_ROWS: usize = 65_536;
 
@@ -342,11 +350,9 @@ impl ParquetFile {
                 return None;
             }
             // The library takes some lengths inside a damaged page at their word, and panics.
-            DECODING.set(true);
-            let read = panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
-            DECODING.set(false);
-            broken = read.is_err();
-            let batch = read.unwrap_or_else(|_| {
+            let read = decoded(|| reader.next());
+            broken = read.is_none();
+            let batch = read.unwrap_or_else(|| {
                 Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned())))
             });
             batch.map(|batch| batch.map_err(|e| unreadable(&path, owner, e)))

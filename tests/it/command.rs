@@ -349,7 +349,7 @@ fn every_misbehaviour_is_said() {
     refused(
         "cat > /dev/null; head -c 3000 canned.arrow",
         "bad-output",
-        &["incomplete stream of scores"],
+        &["incomplete stream: in the middle of a batch"],
     );
     refused("cat > /dev/null; cat short.arrow", "bad-output", &["wrote 2999 scores for 3000 rows"]);
     refused("cat > /dev/null; cat long.arrow", "bad-output", &["wrote more scores than the 3000"]);
@@ -674,8 +674,8 @@ fn files_that_are_named_and_not_watched_are_pointed_out() {
     canned(&work, "canned.arrow", &[N]);
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        "the command of model `live` names `canned.arrow`, but a change of that file will \
-         not run it again",
+        "the command `models.live.command` names `canned.arrow`, but a change of that file will \
+         not run it again: list it under `models.live.command.watch`",
     ]);
     assert!(!ran.stderr.contains("score.sh`, and"), "{}", ran.stderr);
 }

@@ -2,6 +2,7 @@
 
 use arrow::array::{Array, AsArray, Float64Array, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::ipc::writer::StreamWriter;
 
 use crate::rows_out;
 use crate::waiting::read;
@@ -343,6 +344,103 @@ fn a_list_names_the_files_of_a_snapshot() {
     }
     std::fs::remove_file(work.path("snapshot.txt")).unwrap();
     check(&work, 3, example).says(&["there is no list of files at `snapshot.txt`"]);
+}
+
+/// The example of the guide, with a program that writes rows in place of the Python of the guide.
+#[test]
+fn a_program_writes_the_rows() {
+    let work = applicants();
+    let [example, ..] = &examples("Rows from a program")[..] else { panic!() };
+    let base = std::fs::read_to_string(work.path("base.yaml")).unwrap();
+    // The same rows as Parquet, and as the stream that the program writes.
+    let text = std::fs::read_to_string(work.path("loans.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let texts = |at: usize| column(lines[1..].iter().map(|l| Some(l[at])).collect::<StringArray>());
+    let numbers = |at: usize| {
+        column(lines[1..].iter().map(|l| l[at].parse::<f64>().ok()).collect::<Float64Array>())
+    };
+    let columns = || {
+        let named =
+            |at: usize| (lines[0][at], if at < 3 || at == 6 { texts(at) } else { numbers(at) });
+        (0..7).map(named).collect::<Vec<_>>()
+    };
+    work.parquet("loans.parquet", columns());
+    let rows = arrow::array::RecordBatch::try_from_iter(columns()).unwrap();
+    let write = |rows: &arrow::array::RecordBatch| {
+        let file = std::fs::File::create(work.path("rows.arrow")).unwrap();
+        let mut writer = StreamWriter::try_new(file, &rows.schema()).unwrap();
+        writer.write(rows).unwrap();
+        writer.finish().unwrap();
+    };
+    write(&rows);
+    std::fs::create_dir(work.path("bin")).unwrap();
+    let program = "#!/bin/sh\n[ \"$1 $2 $BANK_TOKEN\" = \"rows.py 2026-11-20 s3cr3t\" ] || exit \
+                   9\necho >> asked.txt\ncat rows.arrow\n";
+    work.write("bin/python3", program);
+    let path = work.path("bin/python3");
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let without = base.replace("  rows: {csv: {path: loans.csv}}\n", "");
+    let head = |include: &str| format!("cfaudit: 1\nname: loans\ninclude: [{include}]\n");
+    work.write("bare.yaml", &without);
+    work.write("job.yaml", &(head("bare.yaml") + example));
+    work.write("file.yaml", &(head("bare.yaml") + "data: {rows: {parquet: loans.parquet}}\n"));
+    let call = |status: i32, args: &str| {
+        let path = format!("{}:/usr/bin:/bin", work.path("bin").display());
+        let mut command = work.command(&format!("{args} --cache cache"));
+        Ran::of(command.env("PATH", path).env("BANK_TOKEN", "s3cr3t"), status)
+    };
+    let times = || std::fs::read_to_string(work.path("asked.txt")).unwrap().lines().count();
+    let planned = call(0, "plan job.yaml").stdout;
+    assert!(planned.contains("a run asks the command of the rows first"), "{planned}");
+    assert!(!work.path("asked.txt").exists(), "a plan starts nothing");
+    call(0, "check job.yaml --no-data");
+    assert!(!work.path("asked.txt").exists(), "without data nothing is asked");
+    call(0, "run job.yaml --out out");
+    call(0, "run file.yaml --out file --force prepare");
+    let of =
+        |folder: &str| std::fs::read(work.path(folder).join("tables/metrics.parquet")).unwrap();
+    assert!(of("out") == of("file"), "the same rows give the same numbers");
+    let inputs = work.json("out/manifest.json")["inputs"].clone();
+    let of_rows = inputs.as_array().unwrap().iter().find(|input| input["what"] == "data");
+    assert_eq!(of_rows.unwrap()["path"], "data.rows.command");
+    // Asked each time; the same rows change nothing, others do.
+    call(0, "run job.yaml --out out").says(&["nothing to do"]);
+    let planned = call(0, "plan job.yaml").stdout;
+    assert!(planned.contains("stages are cached"), "{planned}");
+    assert_eq!(times(), 2);
+    write(&rows.slice(0, 200));
+    call(0, "check job.yaml");
+    let planned = call(0, "plan job.yaml").stdout;
+    assert!(planned.contains("stages would run"), "{planned}");
+    call(0, "run job.yaml --out out");
+    assert!(of("out") != of("file"));
+    assert_eq!(times(), 4);
+    let cached: Vec<String> = crate::work::files(&work.path("cache")).into_keys().collect();
+    let copies = cached.iter().filter(|name| name.starts_with("rows/")).count();
+    assert_eq!(copies, 1, "{cached:?}");
+    // What goes wrong is told with the line of the job.
+    write(&rows.project(&[0, 1, 2, 4, 6]).unwrap());
+    call(3, "run job.yaml --out out").says(&["`data.rows.command` has no column `income`"]);
+    work.write("rows.arrow", "application_id,sex\n");
+    call(3, "check job.yaml").says(&[
+        "error[bad-output]: the command of the rows did not write an Arrow stream",
+        "job.yaml:6",
+    ]);
+    work.write("bin/python3", "#!/bin/sh\necho no table $BANK_TOKEN >&2; exit 3\n");
+    let failed = call(3, "run job.yaml --out out");
+    failed.says(&["command of the rows failed with exit status 3", "| no table [BANK_TOKEN]"]);
+    std::fs::remove_file(work.path("bin/python3")).unwrap();
+    let mut command = work.command("check job.yaml --cache cache");
+    let told = Ran::of(command.env("PATH", work.path("bin")).env("BANK_TOKEN", "x"), 3);
+    told.says(&["error[command-not-started]", "it is not in any folder of PATH", "job.yaml:6"]);
+    let told = Ran::of(work.command("check job.yaml --cache cache").env_remove("BANK_TOKEN"), 3);
+    told.says(&[
+        "error[missing-variable]",
+        "`BANK_TOKEN`, which the command of the rows is to see",
+    ]);
+    // Nobody needs the copy any more.
+    work.cfaudit(0, "clean --cache cache --older 0s");
+    assert!(!work.path("cache/rows").read_dir().unwrap().any(|_| true));
 }
 
 /// Features that know too much, and numbers that mean missing.

@@ -2,12 +2,14 @@
 //! copied where the file has no column, and each mistake with its file and row.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
 };
 use arrow::datatypes::{Float64Type, Schema};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
 
 use crate::rows_out::{PEOPLE, SETS, applicants, draw, job};
 use crate::waiting::{read, write};
@@ -230,6 +232,125 @@ fn each_mistake_is_told_with_its_row() {
     work.run(3, "job.yaml", "").says(&["missing-file", "mine.parquet", "job.yaml:15"]);
     work.write("mine.parquet", "row_id,to_group\n");
     work.run(3, "job.yaml", "").says(&["unreadable-file", "mine.parquet"]);
+}
+
+/// A program that writes what it got to `got.arrow`, counts how often it was asked in `asked.txt`,
+/// and answers with `answer.arrow`.
+const ASK: &str = "  mine:
+    external:
+      command:
+        run: [sh, -c, 'cat > got.arrow; echo >> asked.txt; cat answer.arrow']
+        watch: [generator.txt]
+        time_limit: 2m";
+
+/// Writes the rows of a Parquet file as the stream `answer.arrow`.
+fn answer_with(work: &Work, rows: &RecordBatch) {
+    let file = File::create(work.path("answer.arrow")).unwrap();
+    let mut writer = StreamWriter::try_new(file, &rows.schema()).unwrap();
+    writer.write(rows).unwrap();
+    writer.finish().unwrap();
+}
+
+/// A program that is asked gives the same tables as its answer in a file.
+#[test]
+fn a_program_makes_the_counterfactuals() {
+    let work = Work::new();
+    applicants(&work);
+    let brought = Brought::new(&work);
+    // Only those who are audited are asked for: the answer is cut to them.
+    brought.write(&work);
+    job(&work, "file.yaml", MINE, "run: {keep_rows: counterfactuals}");
+    work.run(0, "file.yaml", "");
+    let metrics = work.results().remove("tables/metrics.parquet").unwrap();
+    let kept = read(&work.path(&WORLD.replace("world", "mine")));
+    let columns = ["row_id", "to_group", "cf_index", "income"];
+    let positions = columns.map(|name| kept.schema().index_of(name).unwrap());
+    let answer = kept.project(&positions).unwrap();
+    answer_with(&work, &answer);
+    work.write("generator.txt", "first");
+    job(&work, "job.yaml", ASK, "run: {keep_rows: counterfactuals}");
+    let times = || fs::read_to_string(work.path("asked.txt")).unwrap().lines().count();
+    work.run(0, "job.yaml", "--threads 2");
+    assert!(work.results()["tables/metrics.parquet"] == metrics);
+    // Before the program ran, `check` has found it.
+    assert_eq!(times(), 1);
+    work.cfaudit(0, "check job.yaml --cache cache");
+    work.run(0, "job.yaml", "");
+    assert_eq!(times(), 1, "the answer is kept");
+    work.write("generator.txt", "second");
+    work.run(0, "job.yaml", "");
+    assert_eq!(times(), 2, "a watched file has changed");
+
+    let got = StreamReader::try_new(File::open(work.path("got.arrow")).unwrap(), None).unwrap();
+    let names: Vec<String> =
+        got.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let keys = ["row_id", "sensitive", "from_group", "to_group", "cf_index"];
+    assert_eq!(names, [&keys[..], &["sex", "income", "hours", "branch"]].concat());
+    let got: Vec<RecordBatch> = got.map(Result::unwrap).collect();
+    let [got] = got.as_slice() else { panic!("{} batches", got.len()) };
+    assert_eq!(got.num_rows(), 300, "everybody who is audited, once for the other group");
+    let people = read(&work.path("people.parquet"));
+    for i in 0..got.num_rows() {
+        let text = |name: &str| {
+            let array = got.column_by_name(name).unwrap();
+            arrow::util::display::array_value_to_string(array, i).unwrap()
+        };
+        let row: usize = text("row_id")[2..].parse().unwrap();
+        let person = |name: &str| {
+            let array = people.column_by_name(name).unwrap();
+            arrow::util::display::array_value_to_string(array, row).unwrap()
+        };
+        assert_eq!(text("from_group"), person("sex"));
+        assert_ne!(text("to_group"), person("sex"));
+        assert_eq!((text("sensitive"), text("cf_index")), ("sex".to_owned(), "0".to_owned()));
+        for name in ["sex", "income", "hours", "branch"] {
+            assert_eq!(text(name), person(name), "{name} of row {row}");
+        }
+    }
+}
+
+/// A program that fails, or answers with something else, is told with its line of the job.
+#[test]
+fn a_program_that_goes_wrong_is_told() {
+    let work = Work::new();
+    applicants(&work);
+    let ask = |script: &str| {
+        let sets = format!("  mine: {{external: {{command: [sh, -c, '{script}']}}}}");
+        job(&work, "job.yaml", &sets, "");
+        work.run(3, "job.yaml", "")
+    };
+    let name = "the command of the set `mine`";
+    ask("echo no model >&2; exit 7").says(&[
+        "command-failed",
+        name,
+        "failed with exit status 7",
+        "| no model",
+        "job.yaml:14",
+    ]);
+    ask("cat > /dev/null; echo row_id,to_group").says(&[
+        "bad-output",
+        name,
+        "begins with `row_id,to_group\\n`",
+        "job.yaml:14",
+    ]);
+    ask("cat > /dev/null").says(&["bad-output", name, "wrote nothing to its standard output"]);
+    let rows = Brought::new(&work);
+    rows.write(&work);
+    let all = read(&work.path("mine.parquet"));
+    answer_with(&work, &all.slice(0, 0));
+    ask("cat > /dev/null; cat answer.arrow").says(&["bad-output", name, "wrote no counterfactual"]);
+    answer_with(&work, &all.slice(0, 20));
+    ask("cat > /dev/null; cat answer.arrow").says(&[
+        "incomplete-counterfactuals",
+        "people who are audited have no counterfactual",
+        "job.yaml:14",
+    ]);
+    rows.changed("to_group", 7, "x").write(&work);
+    answer_with(&work, &read(&work.path("mine.parquet")));
+    // Another command: the answer to the last one is kept.
+    ask("cat answer.arrow").says(&["`x` is not a group of `sex`", "row 7 (row_id `A-0007`"]);
+    job(&work, "job.yaml", "  mine: {external: {command: [./none.sh]}}", "");
+    work.cfaudit(3, "check job.yaml").says(&["command-not-started", "./none.sh", name]);
 }
 
 /// Rows in any order and any cut of row groups are the same counterfactuals.

@@ -64,6 +64,7 @@ mod schedule;
 mod shards;
 mod slices;
 mod storage;
+mod stories;
 mod waiting;
 mod weights;
 mod who_counts;

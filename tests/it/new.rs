@@ -224,7 +224,7 @@ fn what_no_job_can_be_made_of_is_told() {
             "hint: its values are `no`, `yes`",
         ),
         ("people.parquet --label repaid --sensitive sex --reference x", "unknown-group"),
-        ("people.parquet --label repaid --sensitive sex --score income", "bad-scores"),
+        ("people.parquet --label repaid --sensitive sex --score region", "bad-scores"),
         ("people.parquet --label repaid --sensitive repaid", "two-roles"),
         ("people.parquet --label repaid --score repaid --sensitive sex", "two-roles"),
         ("people.parquet --label repaid --sensitive sex --sensitive sex", "two-roles"),
@@ -543,6 +543,8 @@ fn what_no_model_should_read_is_left_out() {
         "# left out: channel_state (a decision: labels are missing where it is out, and nowhere \
          else)",
         "# left out: note (free text)",
+        "# scored: {scores: {factual: {column: points}}, scale: {from: 300, to: 850}, threshold: 575}",
+        "decision: {column: channel_state, positive: [in]}",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
     }
@@ -666,10 +668,26 @@ fn decisions_tell_who_is_at_risk() {
         "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome \
          (`f` ",
         "continuous: [x]",
+        "flip: {naive: {}, models: [trained, blind]}",
+        "  current:             # what was decided; `positive` is the side of the positive \
+         label\n    decision: {column: outcome, positive: [approve, refer]}\n",
+        "model: current\n    between: worst_case\n",
     ] {
         assert!(told.stdout.contains(words), "`{words}` is not in\n{}", told.stdout);
     }
     assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
+    work.write("job.yaml", &told.stdout);
+    work.run(0, "job.yaml", "");
+    let gates = crate::frame::read_frame(&work.path("out/tables"), "gates");
+    let gap = gates.records().find(|row| row.text("gate") == "gap-today").unwrap();
+    assert_eq!((gap.text("metric"), gap.text("verdict")), ("demp_difference", "fail"));
+    // A label that says what nobody wants turns the side of the decision.
+    table(&work, "loans.csv", "x,outcome,default", |i| {
+        let bad = if !granted(i) { "" } else { ["no", "yes"][usize::from(repaid(i) == "no")] };
+        format!("{},{},{bad}", draw(i, 11), outcome(i))
+    });
+    let told = work.cfaudit(0, "new loans.csv --label default --sensitive sex").stdout;
+    assert!(told.contains("decision: {column: outcome, positive: [decline]}"), "{told}");
     // A decision that words tell, with all labels.
     table(&work, "loans.csv", "x,approved,repaid", |i| {
         format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
@@ -702,6 +720,40 @@ fn decisions_tell_who_is_at_risk() {
         "{}",
         told.stdout
     );
+}
+
+/// Scores of a scale of their own are audited as they are.
+#[test]
+fn scores_tell_their_scale() {
+    let work = Work::new();
+    for (number, scale, threshold) in [
+        (312.0, "{from: 300, to: 850}", "575"),
+        (2.0, "{from: 0, to: 100}", "50"),
+        (120.0, "{from: 0, to: 1000}", "500"),
+        (-4.0, "log-odds", "0"),
+        (20_000.0, "{from: 20000, to: 60000}", "40000"),
+    ] {
+        let width = match number {
+            312.0 => 538.0,
+            2.0 => 90.0,
+            120.0 => 870.0,
+            -4.0 => 8.0,
+            _ => 39_000.0,
+        };
+        let line = |i: i64| {
+            let score = number + (draw(i, 5) * width).round();
+            format!("{score},{}", if draw(i, 7) > 0.5 { "yes" } else { "no" })
+        };
+        table(&work, "loans.csv", "points,repaid", line);
+        let ran = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex --score points");
+        let words = format!("    scale: {scale}   # DECIDE: ");
+        assert!(ran.stdout.contains(&words), "{}", ran.stdout);
+        assert!(ran.stdout.contains(&format!("    threshold: {threshold} ")), "{}", ran.stdout);
+        ran.says(&[&format!("`scale: {scale}` and the threshold of `points`, by its values")]);
+        work.write("job.yaml", &ran.stdout);
+        work.cfaudit(0, "check job.yaml --no-data");
+    }
+    work.run(0, "job.yaml", "");
 }
 
 /// Words that tell the label alone, be it by being there.

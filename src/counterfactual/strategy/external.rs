@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{
-    FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect, StrategyKnobs,
-    StrategyRecord,
+    ExternalSource, FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect,
+    StrategyKnobs, StrategyRecord,
 };
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::flip::CounterfactualsPerRow;
@@ -28,6 +28,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::ReferenceRows;
+use crate::data::source::row_program::RowProgramBlock;
 use crate::data::{Attribute, Layout};
 use crate::error::{Error, Result};
 use crate::param::{ColumnName, KnobRefusal};
@@ -41,14 +42,20 @@ pub(super) const RECORD: StrategyRecord = StrategyRecord {
     sentence_if_derived: None,
 };
 
-/// Takes counterfactuals of the user's own, keyed by `row_id`, `sensitive`, `to_group` and
-/// `cf_index`.
+/// Takes counterfactuals of the user's own, from a file or a program, keyed by `row_id`,
+/// `sensitive`, `to_group` and `cf_index`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalBlock {
     /// The Parquet file: one row for each counterfactual, with any of the features; those without a
     /// column keep the values of the person. A column `valid` may say which rows count.
-    pub parquet: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<String>,
+    /// Instead of a file a program: it gets a row for each person and other group on standard input
+    /// (the key, then the features as the person has them) as an Arrow IPC stream, and writes rows
+    /// as in the file. One process for each attribute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<RowProgramBlock>,
     /// What the measures of quality and `keep_within` compare within, in addition to the group:
     /// `label`, `{label: raw}`, `{prediction: MODEL}` or `none`. Except with `none`, people without
     /// it have no counterfactual.
@@ -133,15 +140,33 @@ impl FittedKnobs for ExternalBlock {
         &self.direction
     }
 
-    fn external_file(&self) -> Option<&str> {
-        Some(&self.parquet)
+    fn external(&self) -> Option<ExternalSource<'_>> {
+        match (&self.parquet, &self.command) {
+            (_, Some(program)) => Some(ExternalSource::Program(program)),
+            (Some(file), None) => Some(ExternalSource::File(file)),
+            (None, None) => None,
+        }
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {
         let mut found = self.common(|common| common.refusals());
-        if self.parquet.is_empty() {
-            let what = "the file of counterfactuals has no name";
-            found.push(KnobRefusal::new("parquet", "empty-value", what, "name a Parquet file"));
+        match (self.parquet.as_deref(), &self.command) {
+            (Some(""), None) => {
+                let what = "the file of counterfactuals has no name";
+                found.push(KnobRefusal::new("parquet", "empty-value", what, "name a Parquet file"));
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+            (Some(_), Some(_)) => {
+                let what = "the counterfactuals come from a file and from a program";
+                let hint = "keep `parquet` or `command`; two sources are two sets";
+                found.push(KnobRefusal::new("command", "one-of", what, hint));
+            }
+            (None, None) => {
+                let what = "nothing says where the counterfactuals come from";
+                let hint = "name a Parquet file, `parquet: mine.parquet`, or a program that writes \
+                            them, `command: [python3, mine.py]`";
+                found.push(KnobRefusal::new("", "one-of", what, hint));
+            }
         }
         found
     }

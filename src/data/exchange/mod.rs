@@ -3,9 +3,11 @@
 
 pub(crate) mod external;
 pub mod http;
+pub(crate) mod ipc_message;
 pub(crate) mod kept;
 pub mod keyed;
 pub(crate) mod raw;
+pub(crate) mod row_answer;
 pub(crate) mod row_stream;
 pub mod score_stream;
 pub(crate) mod to_score;

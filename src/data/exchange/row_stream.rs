@@ -46,6 +46,13 @@ pub(crate) struct RawColumns {
 #[derive(Debug, Clone)]
 pub(crate) struct RawBatch(RecordBatch);
 
+impl RawBatch {
+    /// Rows of other columns.
+    pub(crate) fn of(batch: RecordBatch) -> Self {
+        RawBatch(batch)
+    }
+}
+
 impl RawColumns {
     /// All features except `omit`.
     ///
@@ -69,6 +76,11 @@ impl RawColumns {
             labelled,
             weighted,
         }
+    }
+
+    /// The columns.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Rows to score: no label is among the columns.
@@ -138,11 +150,11 @@ impl<W: Write> RowStream<W> {
     ///
     /// # Errors
     /// The sink cannot be written.
-    pub(crate) fn start(sink: W, columns: &RawColumns) -> Result<Self> {
+    pub(crate) fn start(sink: W, schema: &Schema) -> Result<Self> {
         let buffered = BufWriter::with_capacity(1 << 16, sink);
-        let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
+        let mut writer = StreamWriter::try_new(buffered, schema).map_err(broken)?;
         writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
-        Ok(RowStream { writer, cut: BatchCutter::new(columns) })
+        Ok(RowStream { writer, cut: BatchCutter::new(schema) })
     }
 }
 
@@ -180,9 +192,9 @@ impl RowFile {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub(crate) fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
-        let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
-        Ok(RowFile { encoder, writer, cut: BatchCutter::new(columns) })
+    pub(crate) fn create(path: &Path, schema: &Schema) -> Result<Self> {
+        let (encoder, writer) = GroupWriter::create(path, schema, &[])?;
+        Ok(RowFile { encoder, writer, cut: BatchCutter::new(schema) })
     }
 }
 
@@ -211,8 +223,8 @@ struct BatchCutter {
 }
 
 impl BatchCutter {
-    fn new(columns: &RawColumns) -> Self {
-        BatchCutter { schema: Arc::clone(&columns.schema), waiting: Vec::new(), n: 0 }
+    fn new(schema: &Schema) -> Self {
+        BatchCutter { schema: Arc::new(schema.clone()), waiting: Vec::new(), n: 0 }
     }
 
     fn push(&mut self, batch: RawBatch) {
@@ -309,7 +321,7 @@ mod tests {
     fn batches_do_not_depend_on_how_rows_arrive() {
         let columns = RawColumns::new(&layout(), &["secret"], true);
         let mut bytes = Vec::new();
-        let mut stream = Box::new(RowStream::start(&mut bytes, &columns).unwrap());
+        let mut stream = Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap());
         fill(stream.as_mut(), &columns);
         stream.finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
@@ -330,7 +342,7 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        let mut file = Box::new(RowFile::create(&path, &columns).unwrap());
+        let mut file = Box::new(RowFile::create(&path, columns.schema()).unwrap());
         fill(file.as_mut(), &columns);
         file.finish().unwrap();
         let file = ParquetFile::open(&path, FileOwner::User).unwrap();
@@ -342,7 +354,7 @@ mod tests {
     fn a_stream_without_rows_has_its_schema() {
         let columns = RawColumns::new(&layout(), &["b"], false);
         let mut bytes = Vec::new();
-        Box::new(RowStream::start(&mut bytes, &columns).unwrap()).finish().unwrap();
+        Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap()).finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
         assert_eq!(reader.schema().fields().len(), 2);
         assert_eq!(reader.count(), 0);

@@ -11,6 +11,7 @@ pub(crate) mod file_list;
 pub mod file_profile;
 pub(crate) mod notation;
 pub(crate) mod recut;
+pub mod row_program;
 pub(crate) mod side_table;
 pub(crate) mod synthetic;
 

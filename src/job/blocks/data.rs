@@ -12,6 +12,7 @@ use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
 use crate::data::source::csv_import::CsvBlock;
+use crate::data::source::row_program::RowProgramBlock;
 use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::synthetic::SyntheticBlock;
 use crate::data::spelling::{LetterCase, Spelling};
@@ -155,6 +156,9 @@ pub enum RowSource {
     Catalog(CatalogRows),
     /// Rows made by a seeded generator.
     Synthetic(SyntheticBlock),
+    /// A program that writes the rows, such as a query of a database. It runs once in each `check`,
+    /// `data` and run; its rows are copied into the cache and known by their hash.
+    Command(RowProgramBlock),
 }
 
 /// Files of Parquet.

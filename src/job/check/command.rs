@@ -1,13 +1,17 @@
 //! Checks models that are commands: their placeholders, files and variables.
 
+use crate::data::source::row_program::RowProgramBlock;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::param::{CommandArgument, Name};
 
 use super::JobChecker;
 
-/// Filled in every command.
+/// Filled in every command of a model.
 const ALWAYS: [&str; 3] = ["seed", "threads", "fold"];
+
+/// Filled in a program that writes rows.
+const OF_ROWS: [&str; 2] = ["seed", "threads"];
 
 impl JobChecker<'_> {
     /// One block `command`.
@@ -19,10 +23,10 @@ impl JobChecker<'_> {
         let has_model = command.model.is_some() || command.train.is_some();
         let model: &[&str] = if has_model { &["model"] } else { &[] };
         let paths: &[&str] = if files { &["rows", "scores"] } else { &[] };
-        self.arguments(&format!("{at}.score"), &command.score, &[model, paths].concat());
+        self.arguments(&format!("{at}.score"), &command.score, (&ALWAYS, &[model, paths].concat()));
         if let Some(train) = &command.train {
             let rows: &[&str] = if files { &["rows"] } else { &[] };
-            self.arguments(&format!("{at}.train"), train, &[&["model"], rows].concat());
+            self.arguments(&format!("{at}.train"), train, (&ALWAYS, &[&["model"], rows].concat()));
             self.trains(&format!("{at}.train"), name);
             let seen =
                 |column: &&str| command.omit.iter().all(|omitted| omitted.as_str() != *column);
@@ -47,6 +51,15 @@ impl JobChecker<'_> {
         self.ask_again(&format!("{at}.recheck"), command.recheck);
         self.inputs(at, name, &command.omit);
         self.surroundings(at, &command.watch, &command.pass_env, &command.secret_env);
+    }
+
+    /// A program that writes rows.
+    pub(super) fn row_program(&mut self, at: &str, program: &RowProgramBlock) {
+        let key = format!("{at}.run");
+        // The arguments alone are the short form.
+        let arguments = if self.places.0.contains_key(&key) { key } else { at.to_owned() };
+        self.arguments(&arguments, &program.run, (&OF_ROWS, &[]));
+        self.surroundings(at, &program.watch, &program.pass_env, &program.secret_env);
     }
 
     /// The files that a program depends on, and the variables that it sees.
@@ -98,7 +111,12 @@ impl JobChecker<'_> {
 
     /// Complains about an empty command, about placeholders that nothing fills, and about needed
     /// ones that are missing.
-    fn arguments(&mut self, at: &str, arguments: &[CommandArgument], needed: &[&str]) {
+    fn arguments(
+        &mut self,
+        at: &str,
+        arguments: &[CommandArgument],
+        (always, needed): (&[&str], &[&str]),
+    ) {
         if !self.is_sound(&[at]) {
             return;
         }
@@ -121,11 +139,11 @@ impl JobChecker<'_> {
             }
             Some(_) => {}
         }
-        let known = [needed, &ALWAYS].concat();
+        let (known, of_model) = ([needed, always].concat(), always == ALWAYS);
         for (i, argument) in arguments.iter().enumerate() {
             for word in argument.placeholders().into_iter().filter(|word| !known.contains(word)) {
                 let hint = match word {
-                    "model" => {
+                    "model" if of_model => {
                         "`{model}` is the path that `model` names or `train` writes, but the \
                          command has neither"
                             .to_owned()
@@ -133,7 +151,7 @@ impl JobChecker<'_> {
                     "rows" | "scores" if needed.contains(&"rows") => {
                         "the training program gets rows and writes no scores".to_owned()
                     }
-                    "rows" | "scores" => {
+                    "rows" | "scores" if of_model => {
                         "files are for `stream: parquet-files`; an `arrow` stream uses \
                          standard input and output"
                             .to_owned()

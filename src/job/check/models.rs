@@ -274,7 +274,8 @@ impl JobChecker<'_> {
                 }
             }
             None => {
-                if let Some(family) = asked.filter(|_| !self.job.counterfactuals.is_empty()) {
+                let scores_sets = || self.job.sets().into_iter().any(|(_, set)| set.asks(name));
+                if let Some(family) = asked.filter(|_| scores_sets()) {
                     let (noun, form) = match model.decision {
                         Some(_) => ("decisions about", "{parquet: PATH}"),
                         None => ("scores of", "{parquet: PATH, column: score}"),
@@ -293,7 +294,9 @@ impl JobChecker<'_> {
                         format!("add `counterfactual: {form}`, or remove the sets")
                     } else {
                         format!(
-                            "add `counterfactual: {form}`, or measure only `families: [{}]`",
+                            "add `counterfactual: {form}`, leave the model out of the sets \
+                             (`models: [...]` in each names those that score it), or measure only \
+                             `families: [{}]`",
                             allowed.join(", ")
                         )
                     };

@@ -61,6 +61,17 @@ impl JobChecker<'_> {
                 );
             }
             RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
+            RowSource::Command(program) => {
+                self.row_program("data.rows.command", program);
+                if !program.watch.is_empty() {
+                    self.push_problem(
+                        "not-offered",
+                        "data.rows.command.watch",
+                        "the program of the rows runs each time, whatever changed",
+                        "remove `watch`: the rows are known by what the program writes",
+                    );
+                }
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::engine::FittedKnobs;
+use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::prepare::params::OrdinalOrder;
@@ -170,7 +170,7 @@ impl JobChecker<'_> {
                 format!("at most {MOST_REPEATS}; 20 is usual"),
             );
         }
-        if set.knobs().is_some_and(|knobs| knobs.external_file().is_some()) {
+        if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
             let what = "a placebo makes counterfactuals again and again, and those of the set are \
                         made elsewhere";
             let hint = "remove it, or bring a set that you made with shuffled groups";
@@ -211,7 +211,7 @@ impl JobChecker<'_> {
                 "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
             )),
             None => Some(("`naive` is fitted on no rows, so its fit leaves no doubt", "remove it")),
-            Some(knobs) if knobs.external_file().is_some() => {
+            Some(knobs) if knobs.external().is_some() => {
                 Some(("the set was made elsewhere, and cannot be fitted again here", "remove it"))
             }
             Some(_) => None,
@@ -260,6 +260,9 @@ impl JobChecker<'_> {
         self.counterparts(&here, knobs);
         self.decorrelated(&here, &attributes, knobs.decorrelate());
         self.refused(&here, knobs.refusals());
+        if let Some(ExternalSource::Program(program)) = knobs.external() {
+            self.row_program(&format!("{here}.command"), program);
+        }
     }
 
     /// The attributes that a set changes and that are declared.

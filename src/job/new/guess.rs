@@ -276,6 +276,40 @@ pub(super) fn decision_column<'a>(
         .or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1).map(found(true)))
 }
 
+/// Scales that many scores have.
+const USUAL_SCALES: [(f64, f64); 3] = [(0.0, 100.0), (300.0, 850.0), (0.0, 1000.0)];
+
+/// Farther from 0 than any score that is a logarithm of odds.
+const LOG_ODDS_BELOW: f64 = 30.0;
+
+/// What the numbers of a column of scores suggest.
+pub(super) struct GuessedScale {
+    /// The key `scale` of a model; none where scores are from 0 to 1.
+    pub scale: Option<String>,
+    /// The middle of the scale.
+    pub threshold: f64,
+}
+
+/// The scale of a column of scores: a usual one that its numbers fit, log-odds where some are below
+/// 0, else its ends rounded outwards.
+pub(super) fn scale(score: &ColumnProfile) -> GuessedScale {
+    let Some((low, high)) = score.range.filter(|(low, high)| *low < 0.0 || *high > 1.0) else {
+        return GuessedScale { scale: None, threshold: 0.5 };
+    };
+    if low < 0.0 && low.abs().max(high.abs()) < LOG_ODDS_BELOW {
+        return GuessedScale { scale: Some("log-odds".to_owned()), threshold: 0.0 };
+    }
+    let fits =
+        |(from, to): &&(f64, f64)| low >= *from && high <= *to && 3.0 * (high - low) >= to - from;
+    let (from, to) = USUAL_SCALES.iter().find(fits).copied().unwrap_or_else(|| {
+        let step = 10_f64.powf((high - low).max(1e-9).log10().floor());
+        let (from, to) = ((low / step).floor() * step, (high / step).ceil() * step);
+        (from, if to > from { to } else { from + step })
+    });
+    let scale = Some(format!("{{from: {from}, to: {to}}}"));
+    GuessedScale { scale, threshold: (from + to) / 2.0 }
+}
+
 /// A column, which of its values people want, and what these values are in words.
 pub(super) type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool, &'a str);
 

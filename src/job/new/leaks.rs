@@ -85,6 +85,8 @@ pub(crate) struct LeakyColumns {
     /// The columns of decisions, each with its values whose rows have no label; these are none
     /// where labels are not missing by the decision.
     pub(crate) decisions: Vec<(String, Vec<String>)>,
+    /// The columns that look like scores.
+    pub(crate) scores: Vec<String>,
 }
 
 /// Finds columns that no model should read. `label` comes with one of its values, the positive one.
@@ -156,7 +158,8 @@ pub(crate) fn find(
         reasons.entry(look.name.clone()).or_insert_with(|| "free text".to_owned());
     }
     let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
-    LeakyColumns { reasons, decisions: decisions.collect() }
+    let scores = scores.iter().map(|look| look.name.clone()).collect();
+    LeakyColumns { reasons, decisions: decisions.collect(), scores }
 }
 
 /// Whether the values distinguish rows: texts that all differ, and whole numbers that do, where

@@ -18,8 +18,8 @@ mod yaml;
 use std::fmt::Write as _;
 
 use self::guess::{
-    Decided, GuessedRole, are_selective, at_risk, decision_column, has_groups, id_column,
-    lowest_shares, person_column, positive, role, side, usable,
+    Decided, GuessedRole, GuessedScale, are_selective, at_risk, decision_column, has_groups,
+    id_column, lowest_shares, person_column, positive, role, scale, side, usable,
 };
 pub use self::named_columns::NewJobOptions;
 use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
@@ -173,11 +173,21 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let nominal = roles.iter().filter(|(_, role)| matches!(role, GuessedRole::Nominal));
             let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
             spellings(&mut text, std::iter::once(label).chain(texts));
-            trained(&mut text, &roles, &sensitive, &at_risk);
+            let current = decided.as_ref().map(|decided| current_decisions(decided, favourable));
+            let scores = leaks.scores.iter().filter_map(|name| column(glance, wishes, name).ok());
+            let found = FoundModels { current, scores: scores.collect() };
+            trained(&mut text, &roles, (&sensitive, &at_risk), &found);
         }
         Some(score) => {
             spellings(&mut text, std::iter::once(label).chain(sensitive.iter().copied()));
             scored(&mut text, score, label, row_id.is_some());
+            if let Some(guessed) = scale(score).scale {
+                guesses.push(format!(
+                    "`scale: {guessed}` and the threshold of `{}`, by its values; correct them in \
+                     the job",
+                    score.name
+                ));
+            }
         }
     }
     if text.contains(&literal("${")) {
@@ -407,11 +417,42 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     })
 }
 
+/// What a file tells of a model that exists.
+struct FoundModels<'a> {
+    /// The key `decision` of a model, with a remark.
+    current: Option<(String, String)>,
+    /// Columns that look like scores.
+    scores: Vec<&'a ColumnProfile>,
+}
+
+/// The decisions of a file as a model, with a remark; `side` is the class that people want.
+fn current_decisions(decided: &Decided<'_>, side: FavourableClass) -> (String, String) {
+    let is_favourable = |value: &&str| decided.favourable.contains(value);
+    let values = decided.look.levels.keys().map(String::as_str);
+    let positive: Vec<&str> = values
+        .filter(|value| is_favourable(value) == (side == FavourableClass::Positive))
+        .collect();
+    let positive = words(positive.into_iter());
+    let decision = format!("{{column: {}, positive: [{positive}]}}", word(&decided.look.name));
+    let remark = decided.doubt().map_or_else(
+        || "what was decided; `positive` is the side of the positive label".to_owned(),
+        |doubt| format!("DECIDE: a guess, {doubt}"),
+    );
+    (decision, remark)
+}
+
+/// The scale of a column of scores as keys of a model, on one line.
+fn scale_keys(score: &ColumnProfile) -> String {
+    let GuessedScale { scale: guessed, threshold } = scale(score);
+    let scale = guessed.map_or_else(String::new, |scale| format!(", scale: {scale}"));
+    format!("{scale}, threshold: {threshold}")
+}
+
 fn trained(
     text: &mut String,
     roles: &[(&ColumnProfile, GuessedRole)],
-    sensitive: &[&ColumnProfile],
-    at_risk: &[(String, String)],
+    (sensitive, at_risk): (&[&ColumnProfile], &[(String, String)]),
+    found: &FoundModels<'_>,
 ) {
     let of = |wanted: fn(&GuessedRole) -> bool| {
         roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| look.name.as_str())
@@ -461,7 +502,16 @@ fn trained(
     line!(text, "  split: {{share: {{train: 0.7, audit: 0.3}}}}");
     line!(text, "");
     line!(text, "counterfactuals:       # the same people as members of another group");
-    line!(text, "  flip: naive          # only the sensitive column changes");
+    let own = if alone { "trained" } else { "trained, blind" };
+    if found.current.is_some() {
+        line!(
+            text,
+            "  flip: {{naive: {{}}, models: [{own}]}}   # only the sensitive column changes; the \
+             file shows no decision about changed people"
+        );
+    } else {
+        line!(text, "  flip: naive          # only the sensitive column changes");
+    }
     line!(
         text,
         "  # typical: {{greedy: {{condition_on: label}}}}   # every feature takes the equally \
@@ -478,6 +528,19 @@ fn trained(
             text,
             "    logistic: {{l2: 1.0, omit: [{}]}}",
             words(sensitive.iter().map(|look| look.name.as_str()))
+        );
+    }
+    if let Some((decision, remark)) = &found.current {
+        line!(text, "  current:             # {}", comment_text(remark));
+        line!(text, "    decision: {decision}");
+    }
+    for score in &found.scores {
+        line!(
+            text,
+            "  # scored: {{scores: {{factual: {{column: {}}}}}{}}}   # the scores of the file; \
+             DECIDE: scale and threshold",
+            word(&score.name),
+            scale_keys(score)
         );
     }
     line!(
@@ -509,6 +572,23 @@ fn trained(
         );
         line!(text, "    level: warn");
     }
+    if found.current.is_some() {
+        current_gate(text);
+    }
+}
+
+/// The gate on the decisions of a file.
+fn current_gate(text: &mut String) {
+    line!(
+        text,
+        "  gap-today:           # difference of the shares of positive decisions, for the groups \
+         furthest apart"
+    );
+    line!(text, "    metric: demp_difference");
+    line!(text, "    model: current");
+    line!(text, "    between: worst_case");
+    line!(text, "    at_most: 0.10");
+    line!(text, "    level: warn");
 }
 
 /// A gate's name from that of an attribute.
@@ -530,7 +610,19 @@ fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_i
              score}}   # add it to audit sets under `counterfactuals` too"
         );
     }
-    line!(text, "    threshold: 0.5     # DECIDE: the score from which a prediction is positive");
+    let GuessedScale { scale: guessed, threshold } = scale(score);
+    if let (Some(guessed), Some((low, high))) = (guessed, score.range) {
+        line!(
+            text,
+            "    scale: {guessed}   # DECIDE: the lowest and the highest score that there can be; \
+             those of the file range from {low} to {high}"
+        );
+        line!(text, "    # better: lower    # if low scores are those that people want");
+    }
+    line!(
+        text,
+        "    threshold: {threshold}     # DECIDE: the score from which a prediction is positive"
+    );
     line!(text, "");
     line!(text, "gates:");
     line!(

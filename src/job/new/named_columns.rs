@@ -56,16 +56,13 @@ pub(super) fn columns_in_words(glance: &FileProfile) -> String {
 }
 
 pub(super) fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Result<()> {
-    if score.class.is_number() && score.range.is_some_and(|(lo, hi)| lo >= 0.0 && hi <= 1.0) {
+    if score.class.is_number() && score.range.is_some() {
         return Ok(());
     }
-    let what = match score.range {
-        Some((lo, hi)) if score.class.is_number() => format!("the scores range from {lo} to {hi}"),
-        _ => "the column of scores holds no numbers".to_owned(),
-    };
+    let what = "the column of scores holds no numbers";
     let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
     Err(fault
-        .hint("a score is a number from 0 to 1, or 0 and 1 for decisions; rescale the column")
+        .hint("a score is a number; of decisions alone no job is written: `docs/jobs.md` has one")
         .into())
 }
 

@@ -258,7 +258,10 @@ impl<'a> NodeReader<'a> {
 
     fn text(&self) -> Result<&'a str, DecodeError> {
         match &self.node.value {
-            YamlValue::Hole(_) => Ok("x"),
+            // Texts that say something by themselves: a time limit, a size, a share.
+            YamlValue::Hole(shape) => {
+                Ok(["x", "1h", "1GiB", "5%"].get(usize::from(*shape)).copied().unwrap_or("x"))
+            }
             YamlValue::Scalar(scalar) if !scalar.is_null() => Ok(&scalar.text),
             _ => Err(self.wrong("a text", None)),
         }

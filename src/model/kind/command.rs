@@ -41,7 +41,7 @@ pub struct CommandBlock {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_env: Vec<String>,
     /// How long one run of the program may take.
-    #[serde(default = "an_hour")]
+    #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,11 +50,6 @@ pub struct CommandBlock {
     /// on the model are inconclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<AskAgainBlock>,
-}
-
-/// The time limit of a program that names none.
-pub(crate) fn an_hour() -> TimeLimit {
-    TimeLimit::seconds(3600).expect("an hour is a time limit")
 }
 
 /// The block of a model in a job that is trained elsewhere: what the rest of the program asks of

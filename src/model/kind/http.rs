@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::http::HttpProtocol;
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, an_hour, without};
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
 use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
 
 /// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
@@ -40,7 +40,7 @@ pub struct HttpBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
-    #[serde(default = "an_hour")]
+    #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
     /// Columns that the endpoint does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, an_hour, without};
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
 /// The program that asks the function or the pickled model, for `{script}`.
@@ -47,7 +47,7 @@ pub struct PythonBlock {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_env: Vec<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
-    #[serde(default = "an_hour")]
+    #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
     /// Columns that it does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

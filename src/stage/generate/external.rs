@@ -1,38 +1,193 @@
-//! Counterfactuals that somebody else made: the file of a set, read and compared with the rows.
+//! Counterfactuals that somebody else made: the file of a set, read and compared with the rows; and
+//! the stage `external`, which asks a program for them.
+//!
+//! A program gets a row for each person and other group: the key of the counterfactual, then the
+//! features as the person has them. It answers with rows of the same form as a file, and they are
+//! read as one. Asked is for everybody who is audited, and where the job has experiments, which
+//! train on counterfactuals, for everybody of a declared group.
 //!
 //! Everybody who is audited has at least one counterfactual in every other group, and every row of
 //! the file belongs to somebody of the data: what is missing would be missing from every number,
 //! and a row of nobody shows that the file was made of other rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::counterfactual::engine::FittedKnobs;
+use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
 use crate::data::exchange::keyed::KeyedFile;
+use crate::data::exchange::row_stream::{RawBatch, RowSink, RowStream};
+use crate::data::exchange::to_score::{
+    RequestRow, RowsBatch, counterfactual_batch, counterfactual_schema,
+};
 use crate::data::prepare::params::MissingRule;
 use crate::error::{Error, Fault, Result};
-use crate::exec::misfit;
+use crate::exec::child::ProgramInput;
+use crate::exec::{StageContext, files, misfit};
 use crate::folder::manifest::InputFile;
-use crate::job::Job;
+use crate::job::{self, CounterfactualSet, Job};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::basis::RowClasses;
+use crate::stage::input::external_what;
+use crate::stage::kinds::ExternalStage;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
+use crate::stage::program::RowProgram;
 use crate::stage::row_context::RowContext;
-use crate::stage::stage_builder::StageBuilder;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of the stage `external`.
+const ANSWER: &str = "counterfactuals.parquet";
+
+/// Where the counterfactuals of a set are that somebody else made.
+pub(crate) enum ExternalInput<'a> {
+    /// In a file of the user's.
+    File(&'a InputFile),
+    /// In what a program answered.
+    Answer(StageInput<ExternalStage>),
+}
+
+impl<'a> ExternalInput<'a> {
+    /// Puts the counterfactuals of a set, where somebody else makes them, into the key of a stage.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        applied: &AppliedSet<'a>,
+    ) -> Result<Option<Self>> {
+        let source = applied.block.knobs().and_then(FittedKnobs::external);
+        let needed = |source| match source {
+            ExternalSource::File(_) => {
+                let file = b.plan.input.external_of(applied.set).ok_or_else(|| {
+                    misfit(format!("nobody looked for the rows of `{}`", applied.set))
+                })?;
+                b.file(file);
+                Ok(ExternalInput::File(file))
+            }
+            ExternalSource::Program(_) => {
+                // Folds of experiments are asked together.
+                let unit = AuditUnit { experiment: String::new(), ..applied.unit() };
+                b.need::<ExternalStage>(&unit).map(ExternalInput::Answer)
+            }
+        };
+        source.map(needed).transpose()
+    }
+
+    /// The file.
+    pub(crate) fn path(&self, ctx: &StageContext<'_>) -> PathBuf {
+        match self {
+            ExternalInput::File(file) => PathBuf::from(&file.path),
+            ExternalInput::Answer(stage) => stage.folder(ctx).join(ANSWER),
+        }
+    }
+
+    /// Its SHA-256.
+    pub(crate) fn sha256(&self, ctx: &StageContext<'_>) -> Result<String> {
+        match self {
+            ExternalInput::File(file) => Ok(file.sha256.clone()),
+            ExternalInput::Answer(_) => files::hash_file(&self.path(ctx)).map(|(sha256, _)| sha256),
+        }
+    }
+}
+
+impl Stage for ExternalStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::External;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let applied = plan.set_of(unit)?;
+        let Some(program) = plan.external_program(applied.set, applied.block) else {
+            return Err(misfit(format!("no program makes the set `{}`", applied.set)));
+        };
+        let rows = RowInputs::of_job(b)?;
+        b.texts(program.inputs(plan.secret.as_deref()));
+        let what = external_what(applied.set);
+        plan.input.files.iter().filter(|file| file.what == what).for_each(|file| {
+            b.file(file);
+        });
+        let everybody = b.value("everybody", !plan.job.experiments.is_empty());
+        work(move |ctx| {
+            rows.with(ctx, 1, |row_context| {
+                let asked = AskedPeople { row_context, position: applied.position, everybody };
+                let answer = ctx.out().join(ANSWER);
+                let (n, ended) = program.ask(ctx, &answer, |input| asked.send(input))?;
+                if n > 0 {
+                    return Ok(());
+                }
+                let fault = ended.fault("bad-output", "wrote no counterfactual");
+                let hint = "write a row for each row that the program gets, with its key";
+                Err(Error::from(fault.hint(hint)).asked_at(plan.checked.places.at(&program.at)))
+            })
+        })
+    }
+}
+
+/// The people whose counterfactuals a program is asked for.
+#[derive(Clone, Copy)]
+struct AskedPeople<'r> {
+    row_context: RowContext<'r>,
+    /// Of the attribute.
+    position: usize,
+    /// Whether they need not be audited.
+    everybody: bool,
+}
+
+impl AskedPeople<'_> {
+    /// Sends a row for each of them and each other group.
+    fn send(self, input: &mut ProgramInput<'_>) -> Result<()> {
+        let schema = counterfactual_schema(self.row_context.rows.layout());
+        let mut stream = Box::new(RowStream::start(input, &schema)?);
+        let part = |g: usize| {
+            let batch = self.rows(g)?;
+            Ok((batch.num_rows() as u64, batch))
+        };
+        self.row_context
+            .row_groups()
+            .in_order(part, |_, batch| stream.push(RawBatch::of(batch)))?;
+        stream.finish()
+    }
+
+    fn rows(self, g: usize) -> Result<RowsBatch> {
+        let RowContext { rows, roles, .. } = self.row_context;
+        let (batch, ids, roles) = (rows.read(g)?, rows.read_ids(g)?, roles.read(g)?);
+        let n_groups = rows.layout().attributes[self.position].groups.len();
+        let mut asked = Vec::new();
+        for (row, &own) in batch.groups[self.position].iter().enumerate() {
+            if own == MISSING_GROUP || !self.everybody && roles.audited(row).is_none() {
+                continue;
+            }
+            let others = (0..n_groups).filter_map(|to| u16::try_from(to).ok());
+            asked.extend(others.filter(|to| *to != own).map(|to_group| RequestRow {
+                row,
+                attribute: self.position,
+                to_group,
+                cf_index: 0,
+                source: (0, row),
+            }));
+        }
+        counterfactual_batch(rows.layout(), &ids, &batch.groups, &asked, &[&batch.rows])
+    }
+}
 
 impl<'a> StagePlan<'a> {
-    /// The file of a set whose counterfactuals somebody else made.
-    pub(crate) fn external_file(&self, applied: &AppliedSet<'a>) -> Result<Option<&'a InputFile>> {
-        let named = applied.block.knobs().and_then(FittedKnobs::external_file);
-        let file = |_| {
-            let found = self.input.external_of(applied.set);
-            found.ok_or_else(|| misfit(format!("nobody looked for the rows of `{}`", applied.set)))
-        };
-        named.map(file).transpose()
+    /// The program that makes the counterfactuals of a set, where one does.
+    pub(crate) fn external_program(
+        &self,
+        set: &str,
+        block: &'a CounterfactualSet,
+    ) -> Option<RowProgram<'a>> {
+        let Some(ExternalSource::Program(program)) = block.knobs()?.external() else { return None };
+        Some(RowProgram {
+            name: format!("the command of the set `{set}`"),
+            at: job::check::path(&["counterfactuals", set, "external", "command"]),
+            block: program,
+            checked: self.checked,
+            threads: self.settings.threads,
+        })
     }
 
     /// The counterfactuals of a set that somebody else made, once they were found to fit the rows.
@@ -55,16 +210,6 @@ impl<'a> StagePlan<'a> {
         check_people(row_context, (&rows, &file), applied.position, (classes, needs_class))?;
         Ok(Arc::new(rows))
     }
-}
-
-/// Puts the file of a set, where it has one, into the key of a stage.
-pub(crate) fn need_file<'a>(
-    b: &mut StageBuilder<'_, 'a>,
-    applied: &AppliedSet<'a>,
-) -> Result<Option<&'a InputFile>> {
-    let file = b.plan.external_file(applied)?;
-    file.map(|file| b.file(file));
-    Ok(file)
 }
 
 /// Columns of the job that are not features and may be in the file.

@@ -11,7 +11,6 @@ pub(crate) mod rows;
 pub(crate) mod world_rows;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
@@ -26,13 +25,13 @@ use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
-use crate::folder::manifest::InputFile;
 use crate::job;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::external::ExternalInput;
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
@@ -105,8 +104,8 @@ pub(crate) struct SetInputs<'a> {
     applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
-    /// Of a set that somebody else made, its file.
-    external: Option<&'a InputFile>,
+    /// Of a set that somebody else made, where it is.
+    external: Option<ExternalInput<'a>>,
     /// Of a set that conditions on predictions where they stand.
     predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
 }
@@ -130,7 +129,7 @@ impl<'a> SetInputs<'a> {
         b.value("experiments", !plan.job.experiments.is_empty());
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
-        let (reference, external) = (plan.need_reference(b)?, external::need_file(b, applied)?);
+        let (reference, external) = (plan.need_reference(b)?, ExternalInput::need(b, applied)?);
         let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
@@ -231,11 +230,11 @@ impl<'a> SetInputs<'a> {
                 check_classes(row_context, &classes, &learnt, applied.position)
                     .map_err(|e| plan.with_set_place(e, applied))?;
                 let needs_class = learnt.iter().any(|l| l.condition() == Conditioning::Class);
-                let read = |file: &InputFile| {
-                    let (of, basis) = ((applied, Path::new(&file.path)), (&classes, needs_class));
-                    plan.external_rows(row_context, of, basis)
+                let read = |external: &ExternalInput<'_>| {
+                    let (file, basis) = (external.path(ctx), (&classes, needs_class));
+                    plan.external_rows(row_context, (applied, &file), basis)
                 };
-                let external = self.external.map(read).transpose();
+                let external = self.external.as_ref().map(read).transpose();
                 let made = GeneratorInputs {
                     external: external.map_err(|e| plan.with_set_place(e, applied))?,
                     context: row_context,
@@ -354,7 +353,8 @@ impl Stage for FitStage {
                     files::write(&ctx.out().join(artifact(fold)), json)?;
                     read.push(reference.content());
                 }
-                refits::write(ctx.out(), &read, of_set.external.map(|file| file.sha256.as_str()))
+                let external = of_set.external.as_ref().map(|of| of.sha256(ctx)).transpose()?;
+                refits::write(ctx.out(), &read, external)
             })
         })
     }

@@ -72,8 +72,7 @@ pub(crate) fn reference_hash<'a>(
 ///
 /// # Errors
 /// The disk refuses.
-pub(crate) fn write(out: &Path, folds: &[ContentHash], external: Option<&str>) -> Result<()> {
-    let external = external.map(str::to_owned);
+pub(crate) fn write(out: &Path, folds: &[ContentHash], external: Option<String>) -> Result<()> {
     let all: Vec<String> = folds.iter().map(ContentHash::hex).chain(external).collect();
     files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }

@@ -8,6 +8,7 @@
 //! never finds out half-way that it has to wait.
 
 pub(crate) mod answer;
+pub(crate) mod asked_rows;
 pub(crate) mod digest;
 pub(crate) mod request;
 pub(crate) mod stamp;
@@ -18,13 +19,13 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::counterfactual::engine::FittedKnobs;
+use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_import::{self, CsvBlock};
 use crate::data::source::file_list::read_list;
 use crate::data::source::synthetic::{self, SyntheticBlock};
-use crate::data::source::{self, FoundFiles};
+use crate::data::source::{self, FoundFiles, ParquetSource};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
@@ -37,8 +38,9 @@ use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
 use crate::model::onnx::weight_files;
-use crate::param::ColumnName;
+use crate::param::{ColumnName, CommandArgument};
 use crate::stage::applied_set::canonical_text;
+use crate::stage::input::asked_rows::ASKED_ROWS;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::stamp::FileStamp;
 use crate::stage::settings::RunSettings;
@@ -67,6 +69,8 @@ const DOWNLOAD: Duration = Duration::from_secs(300);
 pub(crate) struct JobInputs {
     /// The user's files of Parquet. Empty where rows are imported.
     pub row_files: Vec<PathBuf>,
+    /// Whether these are a copy of what a program wrote.
+    copied: bool,
     /// How rows that are not Parquet become Parquet.
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
@@ -86,7 +90,7 @@ pub(crate) struct JobInputs {
     pub to_download: Option<&'static str>,
     /// Other names of files of rows, through links, and the names by which they are read.
     pub repeated: Vec<(PathBuf, PathBuf)>,
-    /// Files that the command of a model names and that it does not watch: model and file.
+    /// Files that a program names and that it does not watch: its path in the job, and the file.
     pub unwatched: Vec<(String, String)>,
 }
 
@@ -231,6 +235,17 @@ impl JobInputs {
         half_written.chain(repeated).collect()
     }
 
+    /// Opens the rows where they are Parquet.
+    ///
+    /// # Errors
+    /// A file is damaged, or lacks one of the columns.
+    pub(crate) fn open_rows(&self, columns: &[&str]) -> Result<ParquetSource> {
+        match self.row_files.as_slice() {
+            [copy] if self.copied => ParquetSource::imported(copy, Path::new(ASKED_ROWS), columns),
+            files => ParquetSource::files_of(files, columns),
+        }
+    }
+
     /// Fails where a file is no longer the one that was hashed.
     ///
     /// # Errors
@@ -272,8 +287,8 @@ pub(crate) fn join_what(name: &str) -> String {
     format!("join {name}")
 }
 
-/// What messages call the file of a set whose counterfactuals somebody else made.
-fn external_what(set: &str) -> String {
+/// What the manifest calls the files of a set whose counterfactuals somebody else made.
+pub(crate) fn external_what(set: &str) -> String {
     format!("counterfactuals {set}")
 }
 
@@ -342,6 +357,42 @@ impl InputSearch<'_> {
         found.files.iter().try_for_each(|path| self.add(what, path, place))
     }
 
+    /// Adds the files that patterns of the job represent, each at its path in the job.
+    fn watched<'p>(
+        &mut self,
+        checked: &CheckedJob,
+        what: &str,
+        patterns: impl IntoIterator<Item = (String, &'p String)>,
+    ) -> Result<BTreeSet<PathBuf>> {
+        let mut files: BTreeMap<PathBuf, Option<&FilePlace>> = BTreeMap::new();
+        for (at, pattern) in patterns {
+            let place = checked.places.at(&at);
+            let found = files_at(pattern).map_err(|error| error.asked_at(place))?;
+            files.extend(found.into_iter().map(|file| (file, place)));
+        }
+        files.iter().try_for_each(|(file, place)| self.add(what, file, *place))?;
+        Ok(files.into_keys().collect())
+    }
+
+    /// Notes files that a program at this path of the job names and that it does not watch.
+    fn unwatched(&mut self, at: &str, arguments: &[CommandArgument], watched: &BTreeSet<PathBuf>) {
+        for (i, argument) in arguments.iter().enumerate() {
+            // The program itself counts where it lies in this project, not where the system keeps
+            // it.
+            let path = Path::new(&argument.0);
+            let looked_up = i == 0 && (path.is_absolute() || !argument.0.contains('/'));
+            let unwatched = &mut self.input.unwatched;
+            let known = unwatched.iter().any(|(of, file)| of == at && *file == argument.0);
+            if !looked_up
+                && !known
+                && path.is_file()
+                && !watched.iter().any(|file| same_path(file, path))
+            {
+                unwatched.push((at.to_owned(), argument.0.clone()));
+            }
+        }
+    }
+
     /// Hashes the files on all threads, each once however often it is named.
     fn hash(mut self, workers: &WorkerPool) -> Result<JobInputs> {
         let (mut first, mut positions) = (Vec::new(), BTreeMap::new());
@@ -382,7 +433,8 @@ impl InputSearch<'_> {
 }
 
 /// Finds and hashes everything that a job depends on; gets a public data set that is not there, if
-/// it is to. Hashes that `digests` remembers are not computed.
+/// it is to. Hashes that `digests` remembers are not computed. `copy` holds the rows that a program
+/// wrote, where the job names one that was asked.
 ///
 /// # Errors
 /// A file that is absent or unreadable (score files may be absent), a data set that cannot be had,
@@ -390,12 +442,13 @@ impl InputSearch<'_> {
 pub(crate) fn locate(
     checked: &CheckedJob,
     settings: &RunSettings,
-    absent: AbsentDataSet,
+    (absent, copy): (AbsentDataSet, Option<&Path>),
     (digests, workers): (InputDigests, &WorkerPool),
     cancel: &CancelFlag,
 ) -> Result<JobInputs> {
     let input = JobInputs {
         row_files: Vec::new(),
+        copied: false,
         import: None,
         files: Vec::new(),
         stamps: Vec::new(),
@@ -430,6 +483,11 @@ pub(crate) fn locate(
             search.input.import =
                 Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
         }
+        RowSource::Command(_) => {
+            search.input.copied = true;
+            search.input.row_files.extend(copy.map(Path::to_path_buf));
+            copy.map_or(Ok(()), |copy| search.add(DATA, copy, None))?;
+        }
     }
     for (name, join) in &checked.job.data.join {
         let (pattern, key, extension) = match (&join.parquet, &join.csv) {
@@ -449,10 +507,24 @@ pub(crate) fn locate(
         search.add_rows(REFERENCE, found, None)?;
     }
     for (name, set) in &checked.job.counterfactuals {
-        let Some(file) = set.knobs().and_then(FittedKnobs::external_file) else { continue };
-        let at = ["counterfactuals", name.as_str(), "external", "parquet"];
-        let place = checked.places.at(&job::check::path(&at));
-        search.add(&external_what(name.as_str()), Path::new(file), place)?;
+        let at = |key| {
+            let keys = ["counterfactuals", name.as_str(), "external", key];
+            job::check::path(&keys)
+        };
+        let what = external_what(name.as_str());
+        match set.knobs().and_then(FittedKnobs::external) {
+            Some(ExternalSource::File(file)) => {
+                search.add(&what, Path::new(file), checked.places.at(&at("parquet")))?
+            }
+            Some(ExternalSource::Program(program)) => {
+                let at = at("command");
+                let watched = (0..).zip(&program.watch);
+                let watched = watched.map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
+                let files = search.watched(checked, &what, watched)?;
+                search.unwatched(&at, &program.run, &files);
+            }
+            None => {}
+        }
     }
     for file in score_files(&checked.job) {
         let path = Path::new(&file.path);
@@ -495,6 +567,11 @@ pub(crate) fn locate(
         }
     }
     let mut input = search.hash(workers)?;
+    if input.copied {
+        // The copy has the name of its cache.
+        let rows = input.files.iter_mut().filter(|file| file.what == DATA);
+        rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
+    }
     if let RowSource::Csv(csv) = &checked.job.data.rows {
         let rows = input.files.iter().filter(|file| file.what == DATA);
         let hashes = rows.map(|file| file.sha256.clone()).collect();
@@ -639,35 +716,14 @@ fn locate_command(
     let at = job::check::path(&["models", name, kind]);
     let watched =
         command.watch.iter().enumerate().map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
-    let mut files = BTreeSet::new();
-    for (key, pattern) in watched.chain(command.model.iter().map(|model| {
+    let of_model = command.model.iter().map(|model| {
         let key = if kind == "python" { "pickle" } else { "model" };
         (format!("{at}.{key}"), model)
-    })) {
-        let place = checked.places.at(&key);
-        files.extend(files_at(pattern).map_err(|error| error.asked_at(place))?);
-    }
-    for file in &files {
-        search.add(&model_what(kind, name), file, checked.places.at(&at))?;
-    }
-    if kind != "command" {
-        return Ok(());
-    }
-    let unwatched = &mut search.input.unwatched;
-    for arguments in [Some(&command.score), command.train.as_ref()] {
-        for (i, argument) in arguments.into_iter().flatten().enumerate() {
-            // The program itself counts where it lies in this project, not where the system keeps
-            // it.
-            let path = Path::new(&argument.0);
-            let looked_up = i == 0 && (path.is_absolute() || !argument.0.contains('/'));
-            let known = unwatched.iter().any(|(model, file)| model == name && *file == argument.0);
-            if !looked_up
-                && !known
-                && path.is_file()
-                && !files.iter().any(|file| same_path(file, path))
-            {
-                unwatched.push((name.to_owned(), argument.0.clone()));
-            }
+    });
+    let files = search.watched(checked, &model_what(kind, name), watched.chain(of_model))?;
+    if kind == "command" {
+        for arguments in [Some(&command.score), command.train.as_ref()].into_iter().flatten() {
+            search.unwatched(&at, arguments, &files);
         }
     }
     Ok(())

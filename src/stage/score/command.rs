@@ -16,9 +16,9 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
-use crate::exec::child::{self, ChildProgram, EnvVariable, KeptProgram, ProgramExit, ProgramInput};
+use crate::exec::child::{self, ChildProgram, KeptProgram, ProgramExit, ProgramInput};
 use crate::exec::files::{self, make_folder, remove_file, remove_folder};
-use crate::exec::hash::{hash_parts, keyed_hash};
+use crate::exec::hash::hash_parts;
 use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
@@ -26,16 +26,12 @@ use crate::model::kind::python::SCRIPT;
 use crate::num::score_scale::ScoreScale;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
+use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
 use crate::stage::score::equal_rows::EqualRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::rows::training_rows;
-
-/// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
-/// programs are, where its user's libraries are, where temporary files go.
-const PASSED_VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
-const FIXED_VARIABLES: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
 
 /// Folder of files that are there only while a program runs.
 const SCRATCH: &str = "scratch";
@@ -106,10 +102,6 @@ pub(crate) fn default_python() -> String {
     active.map_or_else(|| "python3".to_owned(), |python| python.to_string_lossy().into_owned())
 }
 
-fn has_placeholder(arguments: &[CommandArgument], word: &str) -> bool {
-    arguments.iter().any(|a| a.placeholders().contains(&word))
-}
-
 /// The file of the model that a command trained for a fold.
 fn trained_model(folder: &Path, fold: usize) -> PathBuf {
     folder.join(format!("model-{fold}"))
@@ -130,7 +122,7 @@ impl<'a> CommandCall<'a> {
             "command".to_owned(),
             canonical_text(&(&command.score, &command.model, command.stream, names, &command.omit)),
         )];
-        made_of.extend(self.hashed_variables());
+        made_of.extend(self.variables().hashes(self.secret));
         made_of
             .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
         made_of.extend(self.seed_input(&command.score));
@@ -146,22 +138,13 @@ impl<'a> CommandCall<'a> {
             ("command".to_owned(), canonical_text(&(train, command.stream, names, &command.omit))),
             ("folds".to_owned(), self.n_folds.to_string()),
         ];
-        made_of.extend(self.hashed_variables());
+        made_of.extend(self.variables().hashes(self.secret));
         made_of.extend(self.seed_input(train));
         made_of
     }
 
-    /// The values of the variables under `pass_env`, hashed with a key that never leaves the cache:
-    /// nobody can try values by their hashes.
-    fn hashed_variables(&self) -> impl Iterator<Item = (String, String)> {
-        self.command.pass_env.iter().map(|name| {
-            let value = std::env::var_os(name).zip(self.secret);
-            let hash = value.map_or_else(
-                || "not known".to_owned(),
-                |(value, key)| keyed_hash(key, value.as_encoded_bytes()),
-            );
-            (format!("environment {name}"), hash)
-        })
+    fn variables(&self) -> NamedVariables<'a> {
+        NamedVariables { passed: &self.command.pass_env, secret: &self.command.secret_env }
     }
 
     fn seed_input(&self, arguments: &[CommandArgument]) -> Option<(String, String)> {
@@ -187,7 +170,7 @@ impl<'a> CommandCall<'a> {
         }
     }
 
-    fn place(&self, key: &str) -> Option<&FilePlace> {
+    fn place(&self, key: &str) -> Option<&'a FilePlace> {
         self.checked.places.at(&path(&["models", self.model, self.key, key]))
     }
 
@@ -224,45 +207,13 @@ impl<'a> CommandCall<'a> {
         Ok(ChildProgram {
             name: format!("the {} of model `{}`{arm}{of_fold}", self.noun(), self.model),
             argv: arguments.iter().map(|a| a.fill(fill)).collect(),
-            env: self.environment()?,
+            env: self
+                .variables()
+                .environment(&format!("the {} of model `{}`", self.noun(), self.model), |key| {
+                    self.place(key)
+                })?,
             time_limit: self.command.time_limit.get(),
         })
-    }
-
-    /// The variables that the job names, each with the key that names it.
-    fn passed_variables(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let of = |key, names: &'a [String]| names.iter().map(move |name| (key, name));
-        of("pass_env", &self.command.pass_env).chain(of("secret_env", &self.command.secret_env))
-    }
-
-    fn environment(&self) -> Result<Vec<EnvVariable>> {
-        let variable = |name: &str, value: OsString, secret: bool| EnvVariable {
-            name: name.to_owned(),
-            value,
-            secret,
-        };
-        let of_run = PASSED_VARIABLES
-            .iter()
-            .filter_map(|name| Some(variable(name, std::env::var_os(name)?, false)));
-        let mut env: Vec<EnvVariable> = of_run
-            .chain(FIXED_VARIABLES.map(|(name, value)| variable(name, value.into(), false)))
-            .collect();
-        for (key, name) in self.passed_variables() {
-            let value = std::env::var_os(name).ok_or_else(|| {
-                let what = format!(
-                    "the environment has no variable `{name}`, which the {} of model `{}` is to \
-                     see",
-                    self.noun(),
-                    self.model
-                );
-                Fault::new("missing-variable", what).asked_at(self.place(key).cloned()).hint(
-                    format!("set it in the environment of cfaudit, or remove it from `{key}`"),
-                )
-            })?;
-            env.retain(|v| v.name != *name);
-            env.push(variable(name, value, true));
-        }
-        Ok(env)
     }
 
     /// Looks for its programs, and lets Python import what it will need; scores nothing. `module`
@@ -350,14 +301,14 @@ impl<'a> CommandCall<'a> {
                 child::run(
                     ctx,
                     &program,
-                    |input| send(RowStream::start(input, &columns)?, &mut feed),
+                    |input| send(RowStream::start(input, columns.schema())?, &mut feed),
                     unread,
                 )?
                 .1
             }
             StreamFormat::ParquetFiles => {
                 make_folder(&ctx.out().join(SCRATCH))?;
-                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                send(RowFile::create(&rows, columns.schema())?, &mut feed)?;
                 let ended = child::run(ctx, &program, |_| Ok(()), unread)?.1;
                 remove_folder(&ctx.out().join(SCRATCH))?;
                 ended
@@ -554,7 +505,7 @@ impl<'a> CommandCall<'a> {
                 let mut take = |part: &[f64]| spool.push(part);
                 let shown = |bytes: &[u8]| program.excerpt(bytes);
                 let ask = |input: &mut ProgramInput<'_>| {
-                    send(RowStream::start(input, &columns)?, &mut feed)
+                    send(RowStream::start(input, columns.schema())?, &mut feed)
                 };
                 match self.kept {
                     None => {
@@ -572,7 +523,7 @@ impl<'a> CommandCall<'a> {
                 }
             }
             StreamFormat::ParquetFiles => {
-                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                send(RowFile::create(&rows, columns.schema())?, &mut feed)?;
                 let ((), ended) = child::run(ctx, &program, |_| Ok(()), |_| Ok(()))?;
                 read_file(&scores, n_rows, &mut |part| spool.push(part)).map_err(|e| match e {
                     Error::Data(fault) => ended.complete(*fault).into(),

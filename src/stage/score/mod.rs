@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::ScoreReader;
-use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
@@ -47,7 +46,7 @@ impl StagePlan<'_> {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
             // The file was read before; where it has gone since, its row is all that can be said.
-            None => match ParquetSource::files_of(&self.input.row_files, &[]) {
+            None => match self.input.open_rows(&[]) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
             },

@@ -325,10 +325,10 @@ fn planned(
     let workers = open_workers(settings)?;
     let digests = InputDigests::load(&entries, settings.rehash).only_small();
     let absent = AbsentDataSet::AssumeAvailable;
-    let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
+    let input = input::locate(checked, settings, (absent, None), (digests, &workers), cancel)?;
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages)?;
-    let source = ParquetSource::files_of(&input.row_files, &[])?;
+    let source = input.open_rows(&[])?;
     let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
     let shards = cut(&pieces, count);
     Ok(ShardPlan {

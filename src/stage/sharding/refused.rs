@@ -94,9 +94,7 @@ impl Refusals<'_> {
             let at = ["counterfactuals", name.as_str(), word];
             let knobs = set.knobs();
             let whole = set.graphs().is_some()
-                || knobs.is_some_and(|knobs| {
-                    knobs.matches_samples() || knobs.external_file().is_some()
-                });
+                || knobs.is_some_and(|knobs| knobs.matches_samples() || knobs.external().is_some());
             if whole {
                 self.push(
                     &at,

@@ -144,7 +144,8 @@ fn run_pass(
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
         let found = (plan.digests(share)?, &workers);
-        let input = input::locate(checked, settings, AbsentDataSet::Download, found, cancel)?;
+        let absent = (AbsentDataSet::Download, None);
+        let input = input::locate(checked, settings, absent, found, cancel)?;
         let stages = StagePlan::new(checked, settings, &input, &workers, "", &store.view(), share)?;
         stages.check_sum_memory(None)?;
         let options = ExecSettings { until: Some(pass.until().word()), ..stages.exec_settings() };

@@ -1,10 +1,9 @@
 //! Scores from a program of the user's: an Arrow IPC stream, or a Parquet file, with one score per
 //! row in the order of the rows.
 //!
-//! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size. It is
-//! parsed here and not by a library, because a program may print anything: every length is checked
-//! before it is used, memory is bounded for any stream, and messages describe the program's
-//! mistake. Of the Parquet file only the column `score` is read.
+//! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size. Its
+//! batches are parsed here and not by a library: every length is checked before it is used, and
+//! memory is bounded for any stream. Of the Parquet file only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
 //! name in front. Missing scores are passed on as NaN; the caller, who knows the row, checks
@@ -17,8 +16,11 @@ use std::path::Path;
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use arrow::ipc::{Endianness, Message, Precision, RecordBatch, Schema, Type, root_as_message};
+use arrow::ipc::{Endianness, Message, Precision, RecordBatch, Schema, Type};
 
+use crate::data::exchange::ipc_message::{
+    fill, next_message, parsed, skip_bytes, stream_fault, truncated_fault,
+};
 use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
 use crate::table::file::{FileOwner, ParquetFile};
@@ -26,23 +28,8 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// The name of the score column.
 pub const SCORE: &str = "score";
 
-/// Largest size of the metadata of a message.
-///
-/// One column takes a few hundred bytes, plus what libraries add.
-const MAX_MESSAGE: u32 = 16 << 20;
-
 /// Number of bytes of values read at a time; a multiple of 8.
 const CHUNK: usize = 64 << 10;
-
-/// Number of letters shown of output that is not an Arrow stream.
-const MAX_EXCERPT: usize = 60;
-
-const STREAM_HINT: &str = "write an Arrow IPC stream to standard output \
-    (`pyarrow.ipc.new_stream`), and all messages to standard error";
-
-fn stream_fault(what: impl Into<String>) -> Fault {
-    Fault::new("bad-output", what).hint(STREAM_HINT)
-}
 
 /// Reads a stream, after which nothing may follow; passes the scores to `sink` in order.
 ///
@@ -110,93 +97,6 @@ fn too_few_scores_fault(n_scores: u64, n_rows: u64) -> Fault {
     let hint = "write exactly one score per row, in the order of the rows; a row that cannot be \
                 scored must not be dropped";
     stream_fault(format!("wrote {n_scores} scores for {n_rows} rows")).hint(hint)
-}
-
-fn truncated_fault(cause: &io::Error) -> Fault {
-    let why = if cause.kind() == io::ErrorKind::UnexpectedEof {
-        "in the middle of a batch".to_owned()
-    } else {
-        cause.to_string()
-    };
-    stream_fault(format!("wrote an incomplete stream of scores: {why}")).hint(
-        "close the writer before the program ends (in Python a `with` block does), so that \
-         the end of the stream is written",
-    )
-}
-
-/// Reads until the buffer is full or the source ends.
-fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
-    let mut n = 0;
-    while n < buffer.len() {
-        match source.read(&mut buffer[n..]) {
-            Ok(0) => break,
-            Ok(more) => n += more,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(truncated_fault(&e).into()),
-        }
-    }
-    Ok(n)
-}
-
-/// How output that is not a stream is shown; `None` after the first message.
-type ExcerptFormat<'a> = Option<&'a dyn Fn(&[u8]) -> String>;
-
-/// The metadata of the next message; `None` at the end of the stream, with or without an end mark.
-fn next_message(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<Option<Vec<u8>>> {
-    let mut head = [0; 8];
-    let n = fill(source, &mut head)?;
-    let ([c0, c1, c2, c3, length @ ..], mark) = (head, [0xff; 4]);
-    if n == 0 {
-        return Ok(None);
-    }
-    if n < 8 || [c0, c1, c2, c3] != mark {
-        return Err(not_a_stream_fault(source, &head[..n], fit).into());
-    }
-    let length = u32::from_le_bytes(length);
-    if length > MAX_MESSAGE {
-        return Err(stream_fault(format!(
-            "wrote a stream with a message of {length} bytes instead of a few hundred"
-        ))
-        .into());
-    }
-    let mut message = Vec::new();
-    let read =
-        source.take(length.into()).read_to_end(&mut message).map_err(|e| truncated_fault(&e))?;
-    if read < length as usize {
-        return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
-    }
-    Ok((length > 0).then_some(message))
-}
-
-fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>) -> Fault {
-    let Some(fit) = fit else {
-        return stream_fault("wrote other data between its batches of scores");
-    };
-    if head.starts_with(b"ARROW1") {
-        return stream_fault("wrote an Arrow file to its standard output, not a stream");
-    }
-    // More than is shown, so that `fit` gets secret values whole; bytes that are not there yet are
-    // not waited for.
-    let (mut start, mut n) = (head.to_vec(), head.len());
-    start.resize(CHUNK, 0);
-    while n < MAX_EXCERPT {
-        match source.read(&mut start[n..]) {
-            Ok(more) if more > 0 => n += more,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // Bytes that cannot be read are not shown.
-            _ => break,
-        }
-    }
-    let text =
-        fit(&start[..n]).chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect::<String>();
-    stream_fault(format!(
-        "did not write an Arrow stream to its standard output, which begins with `{text}`"
-    ))
-}
-
-fn parsed(bytes: &[u8]) -> Result<Message<'_>> {
-    Ok(root_as_message(bytes)
-        .map_err(|e| stream_fault(format!("wrote a stream with a damaged message: {e}")))?)
 }
 
 /// Checks that the schema is one column of floats; returns the width of a value in bytes.
@@ -338,14 +238,6 @@ fn float(bytes: &[u8]) -> f64 {
         [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
         [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
         _ => f64::NAN,
-    }
-}
-
-fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
-    match io::copy(&mut source.take(bytes), &mut io::sink()) {
-        Ok(n) if n == bytes => Ok(()),
-        Ok(_) => Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into()),
-        Err(e) => Err(truncated_fault(&e).into()),
     }
 }
 

@@ -1,0 +1,259 @@
+//! Rows that a program of the user's writes: an Arrow IPC stream, copied into a Parquet file.
+//!
+//! The file holds all columns of the stream, in row groups of 65,536 rows whatever the batches of
+//! the program, so the same rows give the same bytes. Memory: two row groups and the largest batch
+//! of the program.
+//!
+//! Faults say what the program did (`wrote an incomplete stream`), so that the caller can put its
+//! name in front.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::convert::try_fb_to_schema;
+use arrow::ipc::reader::{read_dictionary, read_record_batch};
+use arrow::ipc::{Endianness, Message};
+
+use crate::data::exchange::ipc_message::{
+    next_message, parsed, skip_bytes, stream_fault, truncated_fault,
+};
+use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
+use crate::data::values::{ValueClass, type_in_words};
+use crate::error::{Error, Fault, Result};
+use crate::table::file::decoded;
+
+/// Copies the rows of a stream, after which nothing may follow, into a new Parquet file; the number
+/// of rows.
+///
+/// `fit` makes a text of the beginning of output that is not a stream, without secret values.
+///
+/// # Errors
+/// The output is no such stream, or the file cannot be written.
+pub(crate) fn copy_rows(
+    source: &mut dyn Read,
+    path: &Path,
+    fit: &dyn Fn(&[u8]) -> String,
+) -> Result<u64> {
+    let Some(first) = next_message(source, Some(fit))? else {
+        let what = "wrote nothing to its standard output, expected rows as an Arrow stream";
+        return Err(stream_fault(what).into());
+    };
+    let schema = schema_of(parsed(&first)?)?;
+    let plain = Arc::new(plain_schema(&schema));
+    let mut file = Box::new(RowFile::create(path, &plain)?);
+    let mut rows = StreamedRows { schema, plain, dictionaries: HashMap::new() };
+    let mut n_rows = 0;
+    while let Some(bytes) = next_message(source, None)? {
+        let message = parsed(&bytes)?;
+        let body = body_of(source, &message)?;
+        if let Some(batch) = rows.take(&message, &body)? {
+            n_rows += batch.num_rows() as u64;
+            file.push(RawBatch::of(batch))?;
+        }
+    }
+    if source.read(&mut [0]).is_ok_and(|n| n > 0) {
+        return Err(stream_fault("wrote to its standard output after the end of the stream").into());
+    }
+    file.finish()?;
+    Ok(n_rows)
+}
+
+/// The columns of a stream that can be copied.
+fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
+    let Some(schema) = message.header_as_schema() else {
+        return Err(stream_fault(format!(
+            "wrote a stream that begins with a {:?}, not with a schema",
+            message.header_type()
+        ))
+        .into());
+    };
+    if schema.endianness() != Endianness::Little {
+        return Err(stream_fault("wrote a stream in big-endian order").into());
+    }
+    let schema =
+        decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable).map_err(damaged)?;
+    for (i, field) in schema.fields().iter().enumerate() {
+        let name = field.name();
+        if schema.fields()[..i].iter().any(|other| other.name() == name) {
+            let fault = stream_fault(format!("wrote two columns called `{name}`"));
+            return Err(fault.hint("give them different names").into());
+        }
+        let kind = match field.data_type() {
+            DataType::Dictionary(_, values) => values,
+            other => other,
+        };
+        if ValueClass::of(kind).is_none() {
+            let what =
+                format!("wrote a column `{name}` of {}, which is not read", type_in_words(kind));
+            let hint = "numbers, booleans, text, dates and times are read; leave the column out, \
+                        or flatten it into separate columns";
+            return Err(stream_fault(what).hint(hint).into());
+        }
+    }
+    Ok(Arc::new(schema))
+}
+
+/// The same columns without dictionaries, whose order depends on the batches.
+fn plain_schema(schema: &Schema) -> Schema {
+    let plain = |field: &FieldRef| match field.data_type() {
+        DataType::Dictionary(_, values) => Field::new(field.name(), DataType::clone(values), true),
+        kind => Field::new(field.name(), kind.clone(), true),
+    };
+    Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>())
+}
+
+/// The bytes that belong to a message.
+fn body_of(source: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
+    let length = u64::try_from(message.bodyLength())
+        .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
+    if message.header_as_record_batch().is_some_and(|batch| batch.compression().is_some()) {
+        skip_bytes(source, length)?;
+        let hint = "write it without compression, which a pipe does not need";
+        return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+    }
+    let mut body = Vec::new();
+    let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
+    if (read as u64) < length {
+        return Err(truncated_fault(&std::io::ErrorKind::UnexpectedEof.into()).into());
+    }
+    Ok(Buffer::from_vec(body))
+}
+
+fn damaged(cause: ArrowError) -> Fault {
+    stream_fault(format!("wrote a stream with a damaged message: {cause}"))
+}
+
+/// What a panic of the library while it decodes a message is told as.
+fn undecodable<T>() -> Result<T, ArrowError> {
+    Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
+}
+
+/// What later messages of a stream depend on.
+struct StreamedRows {
+    schema: SchemaRef,
+    plain: SchemaRef,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+impl StreamedRows {
+    /// The rows of a message; none where it holds a dictionary.
+    fn take(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
+        let version = message.version();
+        let told = if let Some(batch) = message.header_as_record_batch() {
+            decoded(|| {
+                let (schema, known) = (Arc::clone(&self.schema), &self.dictionaries);
+                let batch = read_record_batch(body, batch, schema, known, None, &version)?;
+                let plain = batch.columns().iter().zip(self.plain.fields());
+                let plain = plain.map(|(array, field)| cast(array, field.data_type()));
+                let plain = plain.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+                RecordBatch::try_new(Arc::clone(&self.plain), plain).map(Some)
+            })
+        } else if let Some(batch) = message.header_as_dictionary_batch() {
+            let known = &mut self.dictionaries;
+            decoded(|| read_dictionary(body, batch, &self.schema, known, &version).map(|()| None))
+        } else {
+            let kind = message.header_type();
+            let what = format!("wrote a message of kind {kind:?} between its batches");
+            return Err(stream_fault(what).into());
+        };
+        told.unwrap_or_else(undecodable).map_err(|cause| Error::from(damaged(cause)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, DictionaryArray, Float64Array, Int64Array, RecordBatch};
+    use arrow::datatypes::Int32Type;
+    use arrow::ipc::writer::StreamWriter;
+
+    use super::copy_rows;
+    use crate::error::Result;
+    use crate::table::file::{FileOwner, ParquetFile};
+
+    fn rows(from: i64, n: i64) -> RecordBatch {
+        let words: DictionaryArray<Int32Type> =
+            (from..from + n).map(|i| (i % 3 > 0).then_some(["a", "b"][i as usize % 2])).collect();
+        let columns: [(&str, ArrayRef); 3] = [
+            ("id", Arc::new(Int64Array::from_iter_values(from..from + n))),
+            (
+                "income",
+                Arc::new(Float64Array::from_iter_values((from..from + n).map(|i| i as f64))),
+            ),
+            ("branch", Arc::new(words)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn stream(batches: &[RecordBatch]) -> Vec<u8> {
+        let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+
+    fn copy(bytes: &[u8], path: &Path) -> Result<u64> {
+        copy_rows(&mut &*bytes, path, &|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    #[test]
+    fn rows_are_the_same_bytes_in_any_batches() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| folder.path().join(name));
+        let all = stream(&[rows(0, 70_000)]);
+        let cut = stream(&[rows(0, 1), rows(1, 0), rows(1, 65_000), rows(65_001, 4_999)]);
+        assert_eq!(copy(&all, &paths[0]).unwrap(), 70_000);
+        assert_eq!(copy(&cut, &paths[1]).unwrap(), 70_000);
+        let file = ParquetFile::open(&paths[1], FileOwner::Program).unwrap();
+        assert_eq!((file.n_groups(), file.n_rows()), (2, 70_000));
+        let last = file.read_group(1, Some(&["branch"])).unwrap();
+        let words = last.column(0).as_string::<i32>();
+        // The last row is number 69,999, which is divisible by 3.
+        assert!(words.iter().last().unwrap().is_none());
+        assert_eq!(words.iter().nth_back(1).unwrap(), Some("a"));
+        let [whole, parts] = paths.map(|path| std::fs::read(path).unwrap());
+        assert!(whole == parts);
+    }
+
+    #[test]
+    fn anything_else_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let good = stream(&[rows(0, 100)]);
+        let told = |bytes: &[u8], words: &str| {
+            let fault = copy(bytes, &path).unwrap_err().to_string();
+            assert!(fault.contains("bad-output") && fault.contains(words), "{words}: {fault}");
+        };
+        told(b"", "wrote nothing to its standard output");
+        told(b"id,income\n1,2\n", "begins with `id,income");
+        told(b"ARROW1\0\0 and more", "an Arrow file");
+        told(&good[..good.len() - 700], "incomplete stream");
+        told(&[&good[..], b"more"].concat(), "after the end of the stream");
+        let twice = RecordBatch::try_from_iter([
+            ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),
+            ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),
+        ]);
+        told(&stream(&[twice.unwrap()]), "two columns called `id`");
+        let list =
+            arrow::array::ListArray::from_iter_primitive::<arrow::datatypes::Int64Type, _, _>([
+                Some(vec![Some(1)]),
+            ]);
+        let listed = RecordBatch::try_from_iter([("x", Arc::new(list) as ArrayRef)]).unwrap();
+        told(&stream(&[listed]), "wrote a column `x` of ");
+        // Wherever a byte is wrong, it is an error or other rows, and never a panic.
+        let step = good.len() / 150 + 1;
+        for at in (0..good.len()).step_by(step) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0xff;
+            let _ = copy(&bytes, &path);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Rows that a program writes (`data.rows: {command}`), copied into the cache.
+//!
+//! Only the program knows whether its rows changed, so it is asked once in each `check`, `data` and
+//! run; the hash of the copy decides which results are stale. `plan` starts nothing and looks at
+//! the last copy. The copy is at `rows/<hash of the command>/rows.parquet` of the cache, all
+//! columns of the program, and a later one takes its place.
+
+use std::path::PathBuf;
+
+use crate::error::Result;
+use crate::exec::cancel::CancelFlag;
+use crate::exec::event::Observer;
+use crate::exec::hash::hash_parts;
+use crate::exec::store::{COPIED_ROWS, ResultStore, StoreView};
+use crate::exec::{StageContext, files};
+use crate::job::RowSource;
+use crate::job::check::CheckedJob;
+use crate::stage::program::RowProgram;
+use crate::stage::settings::RunSettings;
+
+/// How messages and the manifest call the rows.
+pub(crate) const ASKED_ROWS: &str = "data.rows.command";
+
+/// The name of a copy.
+const COPY: &str = "rows.parquet";
+
+/// The program that writes the rows of a job, where one does.
+pub(crate) fn row_program<'a>(
+    checked: &'a CheckedJob,
+    settings: &RunSettings,
+) -> Option<RowProgram<'a>> {
+    let RowSource::Command(block) = &checked.job.data.rows else { return None };
+    Some(RowProgram {
+        name: "the command of the rows".to_owned(),
+        at: ASKED_ROWS.to_owned(),
+        block,
+        checked,
+        threads: settings.threads,
+    })
+}
+
+/// The folder of the copy below the cache.
+fn folder(program: &RowProgram<'_>) -> String {
+    let inputs = program.inputs(None);
+    let parts = inputs.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]);
+    format!("{COPIED_ROWS}/{}", hash_parts(parts))
+}
+
+/// The copy that the last run left; none where the rows come from elsewhere, or nobody asked yet.
+pub(crate) fn last_copy(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    cache: &StoreView,
+) -> Option<PathBuf> {
+    let program = row_program(checked, settings)?;
+    cache.file(&format!("{}/{COPY}", folder(&program)))
+}
+
+/// Asks the program for the rows and copies them; none where the rows come from elsewhere.
+///
+/// # Errors
+/// The program fails or writes something else, the disk refuses, or the run is to stop.
+pub(crate) fn copy_rows(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    cache: &ResultStore,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<Option<PathBuf>> {
+    let Some(program) = row_program(checked, settings) else { return Ok(None) };
+    let new = cache.scratch();
+    let ctx = StageContext::outside("source", observer, cancel);
+    program.ask(&ctx, &new, |_| Ok(()))?;
+    let folder = cache.private_folder(&folder(&program))?;
+    let copy = folder.join(COPY);
+    files::rename(&new, &copy)?;
+    Ok(Some(copy))
+}

@@ -1,0 +1,274 @@
+//! Three audits from beginning to end as a new user would do them: a bank with German files and
+//! decisions of its own, a researcher with a generator, and a job that runs every night.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::ipc::writer::StreamWriter;
+
+use crate::frame::read_frame;
+use crate::rows_out::{self, draw};
+use crate::waiting::{read, write};
+use crate::work::{Work, files};
+
+const APPLICANTS: usize = 900;
+
+/// The points that women have less.
+const GAP: i64 = 110;
+
+/// An applicant of the bank.
+struct Applicant {
+    woman: bool,
+    points: i64,
+}
+
+fn applicant(i: usize) -> Applicant {
+    let woman = draw(i, 1) < 450;
+    let points = 400 + draw(i, 2) as i64 * 400 / 1000;
+    Applicant { woman, points: if woman { (points - GAP).max(312) } else { points } }
+}
+
+/// The word of the bank's decision.
+fn decided(points: i64) -> &'static str {
+    if points >= 560 { "bewilligt" } else { "abgelehnt" }
+}
+
+/// `4583.58` as `4.583,58`.
+fn german(cents: usize) -> String {
+    let (whole, rest) = (cents / 100, cents % 100);
+    let thousands = if whole >= 1000 {
+        format!("{}.{:03}", whole / 1000, whole % 1000)
+    } else {
+        whole.to_string()
+    };
+    format!("{thousands},{rest:02}")
+}
+
+/// The bank's two files in Latin-1.
+fn bank(work: &Work) {
+    let mut rows = "Antrag;Alter;Einkommen;Beschäftigung;Score;Entscheidung\n".to_owned();
+    let mut protected = "Antrag;Geschlecht\n".to_owned();
+    for i in 0..APPLICANTS {
+        let Applicant { woman, points } = applicant(i);
+        let age =
+            if draw(i, 3) < 30 { "k.A.".to_owned() } else { (18 + draw(i, 4) % 60).to_string() };
+        let income = german(90_000 + draw(i, 5) * 600);
+        let job = ["Angestellte", "Selbständige"][draw(i, 6) % 2];
+        rows += &format!("K-{i:04};{age};{income};{job};{points};{}\n", decided(points));
+        let sex = if woman { ["w", "W", "w "][i % 3] } else { ["m", "M"][i % 2] };
+        protected = format!("{protected}K-{i:04};{sex}\n");
+    }
+    for (file, text) in [("antraege.csv", rows), ("geschuetzt.csv", protected)] {
+        let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        fs::write(work.path(file), latin).unwrap();
+    }
+}
+
+/// The bank's system decides about the rows that the run has written.
+fn decide_again(rows: &RecordBatch) -> RecordBatch {
+    let text = |name: &str| rows.column_by_name(name).unwrap().as_string::<i32>().clone();
+    let (ids, to) = (text("row_id"), text("to_group"));
+    let again = (0..rows.num_rows()).map(|k| {
+        let of = applicant(ids.value(k)[2..].parse().unwrap());
+        let points = if to.value(k) == "w" { of.points - GAP } else { of.points + GAP };
+        Some(decided(points))
+    });
+    let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
+    let keys = keys.map(|name| (name, rows.column_by_name(name).unwrap().clone()));
+    let decision: (&str, arrow::array::ArrayRef) =
+        ("Entscheidung", crate::work::column(again.collect::<StringArray>()));
+    RecordBatch::try_from_iter(keys.into_iter().chain([decision])).unwrap()
+}
+
+/// The bank: its files as they are, the adverse impact ratio of its decisions, and who would be
+/// decided otherwise, by its own ids.
+#[test]
+fn a_bank_audits_its_decisions() {
+    let work = Work::new();
+    bank(&work);
+    // `new` finds how the file is written; its line is used as it stands.
+    let first = work.cfaudit(0, "new antraege.csv --label Entscheidung --sensitive Beschäftigung");
+    let rows = first.stdout.lines().find(|line| line.starts_with("  rows: ")).unwrap();
+    for words in ["delimiter: \";\"", "decimal: \",\"", "thousands: \".\"", "k.A."] {
+        assert!(rows.contains(words), "{rows}");
+    }
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: kredit
+about: {{decision: Kreditvergabe}}
+data:
+{rows}
+  row_id: Antrag
+  join:
+    geschuetzt: {{csv: {{path: geschuetzt.csv, delimiter: \";\"}}, on: Antrag, columns: [Geschlecht]}}
+  label: none
+  favourable: positive
+  sensitive:
+    Geschlecht: {{groups: [w, m], reference: m, words: {{w: Frauen, m: Männer}}}}
+  columns: {{Geschlecht: {{trim: true, case: fold}}}}
+  features: {{continuous: [Alter, Einkommen], nominal: [Beschäftigung]}}
+counterfactuals:
+  flip: {{naive: {{}}, models: [heute]}}
+models:
+  heute:
+    decision:
+      column: Entscheidung
+      positive: [bewilligt]
+      counterfactual: {{parquet: entscheidungen.parquet}}
+  punkte:
+    scores: {{factual: {{column: Score}}}}
+    scale: {{from: 300, to: 850}}
+    threshold: 560
+gates:
+  vier-fuenftel: {{metric: di, model: heute, between: {{Geschlecht: [w, m]}}, at_least: 0.8, decide_by: estimate}}
+run: {{keep_rows: outcomes}}
+"
+        ),
+    );
+    let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(told.contains("waits for the scores of model heute"), "{told}");
+    work.run(4, "job.yaml", "");
+    let asked = read(&work.path("out/to-score/flip/part-00000.parquet"));
+    assert_eq!(asked.num_rows(), APPLICANTS);
+    write(&work.path("entscheidungen.parquet"), &decide_again(&asked));
+    let summary = work.run(1, "job.yaml", "").summary();
+    assert_eq!((&summary["verdict"], &summary["rows"]), (&"fail".into(), &APPLICANTS.into()));
+
+    // The adverse impact ratio, of decisions and of points alike.
+    let share = |woman: bool| {
+        let of: Vec<Applicant> =
+            (0..APPLICANTS).map(applicant).filter(|of| of.woman == woman).collect();
+        let granted = of.iter().filter(|of| of.points >= 560).count();
+        granted as f64 / of.len() as f64
+    };
+    let wanted = share(true) / share(false);
+    assert!((0.3..0.8).contains(&wanted), "{wanted}");
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    for model in ["heute", "punkte"] {
+        let mut found = metrics.records().filter(|row| {
+            row.text("metric") == "di" && row.text("model") == model && row.text("slice").is_empty()
+        });
+        let row = found.find(|row| row.text("to_group") == "m" || row.text("from_group") == "m");
+        let value = row.unwrap().real("value").unwrap();
+        assert!((value - wanted).abs() < 1e-12, "{model}: {value}, not {wanted}");
+    }
+    // The page speaks of women and men, and the ratio is on it.
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Frauen") && page.contains("vier-fuenftel"), "{page}");
+    assert!(page.contains(&format!("{wanted:.2}")), "{wanted:.2}");
+
+    // Who would be decided otherwise, by the ids of the bank.
+    work.cfaudit(0, "export out --to cases --switched --file faelle.csv");
+    let cases = fs::read_to_string(work.path("faelle.csv")).unwrap();
+    let found: BTreeMap<&str, &str> = cases
+        .lines()
+        .skip(1)
+        .map(|line| (line.split(',').next().unwrap(), line.split(',').nth(5).unwrap()))
+        .collect();
+    let otherwise = |i: &usize| {
+        let of = applicant(*i);
+        decided(of.points) != decided(of.points + if of.woman { GAP } else { -GAP })
+    };
+    let wanted: Vec<usize> = (0..APPLICANTS).filter(otherwise).collect();
+    assert!(wanted.len() > 50);
+    let ids: Vec<String> = wanted.iter().map(|i| format!("K-{i:04}")).collect();
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), ids);
+    for (id, to) in found {
+        let woman = applicant(id[2..].parse().unwrap()).woman;
+        assert_eq!(to, if woman { "m" } else { "w" }, "{id}");
+    }
+}
+
+/// The researcher: rows that are published as a template, a generator as a file and as a program,
+/// next to our own set, and rows out with real values.
+#[test]
+fn a_researcher_brings_a_generator() {
+    let work = Work::new();
+    rows_out::applicants(&work);
+    let world = "  world: {plausible: {move: [income, hours], condition_on: none}}\n";
+    let rest = "run: {keep_rows: counterfactuals}";
+    rows_out::job(&work, "template.yaml", world, rest);
+    work.cfaudit(0, "run template.yaml --until generate --out template --cache cache");
+    let template = read(&work.path("template/rows/counterfactuals/world/part-00000.parquet"));
+    // The generator: everybody as in the template.
+    let columns = ["row_id", "to_group", "cf_index", "income", "hours"];
+    let at = columns.map(|name| template.schema().index_of(name).unwrap());
+    let made = template.project(&at).unwrap();
+    write(&work.path("made.parquet"), &made);
+    let mut stream =
+        StreamWriter::try_new(File::create(work.path("made.arrow")).unwrap(), &made.schema())
+            .unwrap();
+    stream.write(&made).unwrap();
+    stream.finish().unwrap();
+    let sets = format!(
+        "{world}  file: {{external: {{parquet: made.parquet}}}}\n  program: {{external: {{command: \
+         {{run: [sh, -c, 'cat made.arrow'], watch: [made.arrow]}}}}}}"
+    );
+    rows_out::job(&work, "job.yaml", &sets, rest);
+    work.run(0, "job.yaml", "");
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let of = |set: &str| -> Vec<Vec<String>> {
+        let rows = metrics.records().filter(|row| row.text("counterfactual") == set);
+        let cells = rows.filter(|row| row.text("family") == "ccm").map(|row| {
+            let numbers = ["value", "lo", "hi"].map(|name| format!("{:?}", row.real(name)));
+            let keys = ["from_group", "to_group", "metric"].map(|name| row.text(name).to_owned());
+            [keys.to_vec(), numbers.to_vec()].concat()
+        });
+        cells.collect()
+    };
+    assert!(of("world").len() > 10);
+    assert_eq!(of("world"), of("file"));
+    assert_eq!(of("world"), of("program"));
+    let rows =
+        |set: &str| read(&work.path(&format!("out/rows/counterfactuals/{set}/part-00000.parquet")));
+    let (ours, theirs) = (rows("world"), rows("program"));
+    for name in ["row_id", "income", "hours", "branch"] {
+        let column = |rows: &RecordBatch| rows.column_by_name(name).unwrap().to_data();
+        assert_eq!(column(&ours), column(&theirs), "{name}");
+    }
+    assert!(theirs.column_by_name("income").unwrap().null_count() == 0);
+}
+
+/// The nights: nothing is printed where all is well, the cache stays within its limit, and each
+/// night has its folder with the changes against the approved one.
+#[test]
+fn a_job_runs_every_night() {
+    let work = Work::with_jobs();
+    let few = "run jobs/gate-demo.yaml --set data.rows.synthetic.rows=600 --cache cache --quiet \
+               --gates report";
+    work.cfaudit(0, &format!("{few} --set run.seed=0 --out approved"));
+    let limit = 600_000;
+    for night in 1..=4 {
+        let ran = work.cfaudit(
+            0,
+            &format!(
+                "{few} --set run.seed={night} --out nights/{night} --baseline approved \
+                 --cache-limit 600KB --log-file nights.log"
+            ),
+        );
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "night {night}");
+        let cached = files(&work.path("cache"));
+        let bytes: usize = cached
+            .iter()
+            .filter(|(name, _)| name.as_bytes()[2] == b'/')
+            .map(|(_, bytes)| bytes.len())
+            .sum();
+        assert!(bytes <= limit, "night {night}: {bytes}");
+        let folder = files(&work.path(&format!("nights/{night}")));
+        for name in ["report.html", "tables/metrics.parquet", "tables/changes.parquet"] {
+            assert!(folder.contains_key(name), "night {night}: {name}");
+        }
+    }
+    let log = fs::read_to_string(work.path("nights.log")).unwrap();
+    assert_eq!(log.matches("the cache gave up").count(), 4, "{log}");
+    // A morning after: what goes is told first, and what is left is not needed by anybody.
+    let looked = work.cfaudit(0, "clean --cache cache --older 0s --job gate-demo --dry-run").stdout;
+    assert!(looked.starts_with("would remove "), "{looked}");
+    work.cfaudit(0, "clean --cache cache --older 0s --job gate-demo --quiet");
+    let ran =
+        work.cfaudit(0, &format!("{few} --set run.seed=4 --out nights/4 --baseline approved"));
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+}
