@@ -603,6 +603,53 @@ fn files_of_scores_are_joined_shard_by_shard() {
     ]);
 }
 
+/// Cuts a file into parts of a folder of the same name, without the mark of the end.
+fn cut_into_parts(work: &Work, name: &str, rows: usize) {
+    let folder = work.path(name);
+    let single = work.path("single");
+    fs::create_dir(&single).unwrap();
+    fs::rename(work.path(&format!("{name}.parquet")), single.join("all.parquet")).unwrap();
+    let all = crate::waiting::read_folder(&single);
+    for first in (0..all.num_rows()).step_by(rows) {
+        let part = all.slice(first, rows.min(all.num_rows() - first));
+        crate::waiting::write(&folder.join(format!("part-{first:05}.parquet")), &part);
+    }
+    fs::remove_dir_all(single).unwrap();
+}
+
+/// A folder of parts is a file of scores once it has `_SUCCESS`: in a run, and in shards.
+#[test]
+fn scores_in_parts() {
+    let work = with_job("scores");
+    write_scores(&work, 0);
+    work.run(0, "job.yaml", "");
+    let whole = fs::read(work.path("out/tables/metrics.parquet")).unwrap();
+    cut_into_parts(&work, "factual", 150);
+    cut_into_parts(&work, "moved", 333);
+    let args = "--set models.live.scores.factual.parquet=factual --set \
+                models.live.scores.counterfactual.parquet=moved";
+    work.run(4, "job.yaml", args).says(&["factual/_SUCCESS", "moved/_SUCCESS"]);
+    work.write("factual/_SUCCESS", "");
+    work.write("moved/_SUCCESS", "");
+    assert_in_shards(&work, &["survey", "count"], args);
+    assert_eq!(fs::read(work.path("out/tables/metrics.parquet")).unwrap(), whole);
+    let manifest = work.json("out/manifest.json");
+    let parts = |what: &str| {
+        manifest["inputs"].as_array().unwrap().iter().filter(|of| of["what"] == what).count()
+    };
+    assert_eq!([parts("scores live"), parts("scores live/flip")], [3, 3]);
+    // What is wrong with a row is said of its part.
+    work.parquet(
+        "factual/part-00150.parquet",
+        vec![
+            ("row_id", column(Int64Array::from_iter_values((150..300).map(|i| i * 3)))),
+            ("score", column((0..150).map(|i| Some(f64::from(i))).collect::<Float64Array>())),
+        ],
+    );
+    work.run(3, "job.yaml", args)
+        .says(&["error[bad-scores]", "row 2 of the part `part-00150.parquet` (row_id `456`)"]);
+}
+
 /// A program scores the rows of each shard, and the rows that it is asked about again are those of
 /// a run.
 #[test]

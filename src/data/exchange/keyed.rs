@@ -8,7 +8,7 @@
 //! counterfactual a group (it is 0 then); where `sensitive` is present it must name attributes of
 //! the job. A column `from_group`, if present, must name the row's own group.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
@@ -110,10 +110,16 @@ const COUNTERFACTUALS: KeyedWords = KeyedWords {
     original: "the person",
 };
 
-/// A keyed file opened for reading from front to back.
+/// A keyed file opened for reading from front to back; it may be a folder of parts, which follow
+/// each other as the row groups of one file do.
 #[derive(Debug)]
 pub struct KeyedFile {
-    file: ParquetFile,
+    /// As the job names it.
+    path: PathBuf,
+    /// The file itself, or its parts in their order; at least one.
+    parts: Vec<ParquetFile>,
+    /// By row group of all parts together the part, and the row group in it.
+    groups: Vec<(usize, usize)>,
     words: &'static KeyedWords,
     /// The column of scores; none where it holds features.
     column: Option<String>,
@@ -126,14 +132,15 @@ pub struct KeyedFile {
 }
 
 impl KeyedFile {
-    /// Opens a file of factual scores (`attribute` is `None`) or of counterfactual scores.
+    /// Opens a file of factual scores (`attribute` is `None`) or of counterfactual scores, which
+    /// the job calls `path` and which has these parts: itself, or those of a folder.
     ///
     /// The latter are for one of the job's attributes.
     ///
     /// # Errors
-    /// The file is absent, unreadable, or lacks a column.
+    /// A file is absent, unreadable, or lacks a column.
     pub fn open(
-        path: &Path,
+        (path, parts): (&Path, &[PathBuf]),
         column: &str,
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
@@ -153,7 +160,7 @@ impl KeyedFile {
             .into());
         }
         let words = (&SCORES, Some((column, values)));
-        KeyedFile::open_as(path, words, row_id, attribute, attributes)
+        KeyedFile::open_as((path, parts), words, row_id, attribute, attributes)
     }
 
     /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
@@ -166,18 +173,21 @@ impl KeyedFile {
         attribute: &Attribute,
         attributes: &[Attribute],
     ) -> Result<Self> {
-        KeyedFile::open_as(path, (&COUNTERFACTUALS, None), row_id, Some(attribute), attributes)
+        let parts = (path, [path.to_path_buf()]);
+        let words = (&COUNTERFACTUALS, None);
+        KeyedFile::open_as((parts.0, &parts.1), words, row_id, Some(attribute), attributes)
     }
 
     fn open_as(
-        path: &Path,
+        (path, parts): (&Path, &[PathBuf]),
         (words, scored): (&'static KeyedWords, Option<(&str, AnswerValues)>),
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
         attributes: &[Attribute],
     ) -> Result<Self> {
-        let file = ParquetFile::open(path, FileOwner::User)?.with_coded_texts()?;
         let (column, values) = scored.unzip();
+        let open = |part: &PathBuf| ParquetFile::open(part, FileOwner::User)?.with_coded_texts();
+        let parts = parts.iter().map(open).collect::<Result<Vec<_>>>()?;
         let mut needed: Vec<&str> = std::iter::once("row_id").chain(column).collect();
         if attribute.is_some() {
             needed.push("to_group");
@@ -185,15 +195,19 @@ impl KeyedFile {
                 needed.push("sensitive");
             }
         }
-        for name in needed {
-            if file.schema().index_of(name).is_err() {
+        // Where a part has an optional column, all have.
+        let optional = [REQUEST, "sensitive", "from_group", "cf_index"].into_iter();
+        let optional = optional.filter(|name| parts.iter().any(|part| has_column(part, name)));
+        needed.extend(optional);
+        for (name, part) in needed.iter().flat_map(|name| parts.iter().map(move |of| (*name, of))) {
+            if !has_column(part, name) {
                 let known: Vec<String> =
-                    file.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
+                    part.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
                 return Err(Fault::new(
                     "missing-column",
                     format!("the {} has no column `{name}`", words.noun),
                 )
-                .in_file(path)
+                .in_file(part.path())
                 .in_column(name)
                 .hint(format!(
                     "its columns are {}; the key columns are called row_id, sensitive, \
@@ -203,13 +217,18 @@ impl KeyedFile {
                 .into());
             }
         }
-        let mut first_rows = vec![0; file.n_groups() + 1];
-        for g in 0..file.n_groups() {
-            first_rows[g + 1] = first_rows[g] + file.group_rows(g) as u64;
+        let groups_of =
+            |(i, part): (usize, &ParquetFile)| (0..part.n_groups()).map(move |g| (i, g));
+        let groups: Vec<(usize, usize)> = parts.iter().enumerate().flat_map(groups_of).collect();
+        let mut first_rows = vec![0];
+        for (next, &(part, own)) in (1..).zip(&groups) {
+            first_rows.push(first_rows[next - 1] + parts[part].group_rows(own) as u64);
         }
         let attributes = attributes.iter().map(|a| a.name.clone()).collect();
         Ok(KeyedFile {
-            file,
+            path: path.to_path_buf(),
+            parts,
+            groups,
             words,
             column: column.map(str::to_owned),
             row_id,
@@ -222,24 +241,50 @@ impl KeyedFile {
 
     /// A row of the file for messages: its number, and its key.
     pub fn describe_row(&self, file_row: u64) -> String {
-        match self.describe_key(file_row) {
-            Some(key) => format!("row {file_row} ({key})"),
-            None => format!("row {file_row}"),
+        let group = self.group_of(file_row);
+        let (row, of) = match group.map(|group| self.groups[group].0) {
+            Some(part) if self.parts.len() > 1 => {
+                let first = self.groups.partition_point(|group| group.0 < part);
+                let name = self.parts[part].path().file_name().unwrap_or_default();
+                let of = format!(" of the part `{}`", name.to_string_lossy());
+                (file_row - self.first_rows[first], of)
+            }
+            _ => (file_row, String::new()),
+        };
+        match group.and_then(|group| self.describe_key(group, file_row)) {
+            Some(key) => format!("row {row}{of} ({key})"),
+            None => format!("row {row}{of}"),
         }
     }
 
-    /// The key of a row of the file for messages, if it can be read.
-    fn describe_key(&self, file_row: u64) -> Option<String> {
+    /// The row group of a row.
+    fn group_of(&self, file_row: u64) -> Option<usize> {
         let group = self.first_rows.partition_point(|&first| first <= file_row).checked_sub(1)?;
+        (group < self.groups.len()).then_some(group)
+    }
+
+    /// A row group, with some of its columns.
+    fn read_group(&self, group: usize, columns: &[&str]) -> Result<RecordBatch> {
+        let (part, own) = self.groups[group];
+        self.parts[part].read_group(own, Some(columns))
+    }
+
+    /// Whether it has a column: then every part has it.
+    fn has(&self, name: &str) -> bool {
+        self.parts.first().is_some_and(|part| has_column(part, name))
+    }
+
+    /// The key of a row of the file for messages, if it can be read.
+    fn describe_key(&self, group: usize, file_row: u64) -> Option<String> {
         let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
         let names: &[&str] = if self.attribute.is_some() {
             &["row_id", "sensitive", "to_group", "cf_index"]
         } else {
             &["row_id"]
         };
-        let there: Vec<&str> =
-            names.iter().copied().filter(|n| self.file.schema().index_of(n).is_ok()).collect();
-        let batch = self.file.read_slice(group, Some(&there), Some((offset, 1))).ok()?;
+        let there: Vec<&str> = names.iter().copied().filter(|n| self.has(n)).collect();
+        let (part, own) = self.groups[group];
+        let batch = self.parts[part].read_slice(own, Some(&there), Some((offset, 1))).ok()?;
         let words = there.iter().map(|name| {
             let texts = cast(batch.column_by_name(name)?, &DataType::Utf8).ok()?;
             Some(
@@ -265,12 +310,13 @@ impl KeyedFile {
 
     /// The names of its columns.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.file.schema().fields().iter().map(|field| field.name().as_str())
+        let fields = self.parts.iter().take(1).flat_map(|part| part.schema().fields());
+        fields.map(|field| field.name().as_str())
     }
 
     /// Number of its rows.
     pub(crate) fn n_rows(&self) -> u64 {
-        self.file.n_rows()
+        self.parts.iter().map(ParquetFile::n_rows).sum()
     }
 
     /// The number of the first row of a row group.
@@ -283,7 +329,7 @@ impl KeyedFile {
     /// # Errors
     /// A damaged file; a type that holds no single values.
     pub(crate) fn values(&self, group: usize, name: &str) -> Result<SourceValues> {
-        let batch = self.file.read_group(group, Some(&[name]))?;
+        let batch = self.read_group(group, &[name])?;
         SourceValues::new(batch.column(0)).map_err(|why| {
             let what = format!("column `{name}` cannot be used: {why}");
             let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
@@ -296,7 +342,7 @@ impl KeyedFile {
     /// # Errors
     /// A damaged file; the column holds something else.
     pub(crate) fn flags(&self, group: usize, name: &str) -> Result<Option<Vec<bool>>> {
-        if self.file.schema().index_of(name).is_err() {
+        if !self.has(name) {
             return Ok(None);
         }
         match self.values(group, name)? {
@@ -311,9 +357,9 @@ impl KeyedFile {
         }
     }
 
-    /// The file.
+    /// The file, or the folder of its parts.
     pub fn path(&self) -> &Path {
-        self.file.path()
+        &self.path
     }
 
     /// The request that the file answers, by its metadata or its column; `None` if it names none.
@@ -321,8 +367,15 @@ impl KeyedFile {
     /// # Errors
     /// A damaged file, or one that names several requests.
     pub fn request(&self) -> Result<Option<String>> {
-        let mut found = self.file.note(REQUEST_NOTE).map(str::to_owned);
-        if self.file.schema().index_of(REQUEST).is_err() {
+        let mut notes = self.parts.iter().map(|part| part.note(REQUEST_NOTE));
+        let mut found = notes.next().flatten().map(str::to_owned);
+        if notes.any(|note| note != found.as_deref()) {
+            let what = "the parts of the scores answer several requests";
+            let fault = Fault::new("other-request", what).in_file(self.path());
+            let hint = "remove the parts that answer the rows to score of another run";
+            return Err(fault.hint(hint).into());
+        }
+        if !self.has(REQUEST) {
             return Ok(found);
         }
         let other = |words: String, file_row: u64| {
@@ -336,7 +389,7 @@ impl KeyedFile {
             )
         };
         for group in 0..self.n_groups() {
-            let batch = self.file.read_group(group, Some(&[REQUEST]))?;
+            let batch = self.read_group(group, &[REQUEST])?;
             let first_row = self.first_rows[group];
             let Some(texts) = self.texts(&batch, REQUEST)? else { continue };
             for i in 0..batch.num_rows() {
@@ -361,7 +414,7 @@ impl KeyedFile {
 
     /// Number of row groups.
     pub fn n_groups(&self) -> usize {
-        self.file.n_groups()
+        self.groups.len()
     }
 
     /// The entries of one row group together; none where an entry is out of the ordinary: a
@@ -371,7 +424,7 @@ impl KeyedFile {
     /// # Errors
     /// A damaged file.
     pub fn score_columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
-        let batch = self.file.read_group(group, Some(&self.column_names()))?;
+        let batch = self.read_group(group, &self.column_names())?;
         Ok(self.ordinary_columns(&batch))
     }
 
@@ -429,12 +482,13 @@ impl KeyedFile {
     }
 
     fn column_names(&self) -> Vec<&str> {
-        let has = |name: &str| self.file.schema().index_of(name).is_ok();
         let mut names: Vec<&str> =
             std::iter::once("row_id").chain(self.column.as_deref()).collect();
         if self.attribute.is_some() {
             names.extend(
-                ["sensitive", "from_group", "to_group", "cf_index"].into_iter().filter(|n| has(n)),
+                ["sensitive", "from_group", "to_group", "cf_index"]
+                    .into_iter()
+                    .filter(|n| self.has(n)),
             );
         }
         names
@@ -446,7 +500,7 @@ impl KeyedFile {
     /// A damaged file; a score outside of its scale; a missing or malformed key; an undeclared
     /// group or attribute.
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
-        let batch = self.file.read_group(group, Some(&self.column_names()))?;
+        let batch = self.read_group(group, &self.column_names())?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
         let scores = self.column.as_deref().zip(self.numbers(&batch)?);
         let sensitive = self.texts(&batch, "sensitive")?;
@@ -698,6 +752,10 @@ impl KeyedFile {
             fault.hint(hint).into()
         })
     }
+}
+
+fn has_column(part: &ParquetFile, name: &str) -> bool {
+    part.schema().index_of(name).is_ok()
 }
 
 /// A column of texts.

@@ -26,24 +26,23 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
     layout.inputs().filter(|f| is_number(f) && !own.contains(f)).collect()
 }
 
-/// Runs the flip test of one model over the groups of one attribute. `facets` are the comparisons.
-/// Looked at are the audited rows of a declared group that count: those with a score.
+/// The people of the flip test of one model over the groups of one attribute: the audited rows of a
+/// declared group that count, those with a score.
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
-pub(crate) fn flip_test(
+pub(crate) fn gather_people(
     row_context: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,
     attribute: usize,
-    facets: &[MetricScope],
     (knobs, seed): (&FlipTestSettings, Seed),
-) -> Result<FlipTestResult> {
+) -> Result<FlipTestSample> {
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let columns = numbers(layout, attribute);
-    let crowd = row_context.row_groups().gather(
+    row_context.row_groups().gather(
         || FlipTestSample::new(columns.len(), knobs, seed),
         |part, g| {
             let (batch, scores, roles) =
@@ -73,14 +72,24 @@ pub(crate) fn flip_test(
             }
             Ok(batch.row.len() as u64)
         },
-    )?;
-    let test = PreparedFlipTest::new(
-        crowd,
-        ranks.len(),
-        facets,
-        knobs,
-        layout.weight.as_ref().map(|_| seed),
-    );
+    )
+}
+
+/// Runs the flip test of these people, of all shards. `facets` are the comparisons.
+///
+/// # Errors
+/// The run is to stop.
+pub(crate) fn flip_test(
+    row_context: RowContext<'_>,
+    people: FlipTestSample,
+    attribute: usize,
+    facets: &[MetricScope],
+    (knobs, seed): (&FlipTestSettings, Seed),
+) -> Result<FlipTestResult> {
+    let layout = row_context.rows.layout();
+    let weighed = layout.weight.as_ref().map(|_| seed);
+    let groups = layout.attributes[attribute].groups.len();
+    let test = PreparedFlipTest::new(people, groups, facets, knobs, weighed);
     let mut flips = test.empty();
     row_context.pieces(test.n_pieces()).in_order(
         |number| {

@@ -443,20 +443,24 @@ impl Stage for FlipsStage {
         let Some(knobs) = knobs else {
             return Err(misfit("the job asks for no flip test".to_owned()));
         };
+        let passes = b.passes();
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 2, |row_context| {
-                let scores = scores.open(ctx, row_context)?;
+                let drawn = (&knobs, seed);
+                let gather = || {
+                    let (rule, scores) =
+                        (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
+                    let people =
+                        flip_test::gather_people(row_context, &rule, &scores, *position, drawn)?;
+                    Ok(vec![(0, people)])
+                };
+                let people = passes.gather(ctx, ShardPass::Count, gather)?;
+                let people = people.into_iter().flatten().map(|(_, people)| people);
+                let Some(people) = merge_all(people) else { return Ok(()) };
                 let of = &row_context.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-                let flips = flip_test::flip_test(
-                    row_context,
-                    &rule.open(ctx, row_context)?,
-                    &scores,
-                    *position,
-                    &facets,
-                    (&knobs, seed),
-                )?;
+                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn)?;
                 files::write_json(&ctx.out().join(EVIDENCE), &flips)
             })
         })

@@ -30,6 +30,7 @@ use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
 use crate::exec::files;
+use crate::exec::hash::hash_parts;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
@@ -63,6 +64,17 @@ const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
 
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
+
+/// The file that says that a folder of scores has all of its parts: Spark and Hadoop write it last.
+const WHOLE: &str = "_SUCCESS";
+
+/// The hash of a file of scores: its own, or that of the hashes of its parts.
+pub(crate) fn hash_of_scores(parts: &[&InputFile]) -> String {
+    match parts {
+        [one] => one.sha256.clone(),
+        _ => hash_parts(parts.iter().map(|part| part.sha256.as_str())),
+    }
+}
 
 /// What a job depends on from outside.
 #[derive(Debug)]
@@ -254,10 +266,11 @@ impl JobInputs {
         self.stamps.iter().try_for_each(FileStamp::check)
     }
 
-    /// The files of scores of a model, for the rows (`set` none) or a counterfactual set.
-    pub(crate) fn scores_of(&self, model: &str, set: Option<&str>) -> Option<&InputFile> {
+    /// The file of scores of a model, for the rows (`set` none) or a counterfactual set: itself, or
+    /// its parts in their order; nothing where it is awaited.
+    pub(crate) fn scores_of(&self, model: &str, set: Option<&str>) -> Vec<&InputFile> {
         let what = scores_what(model, set);
-        self.files.iter().find(|f| f.what == what)
+        self.files.iter().filter(|f| f.what == what).collect()
     }
 
     /// The file of a set whose counterfactuals somebody else made.
@@ -526,18 +539,30 @@ pub(crate) fn locate(
             None => {}
         }
     }
-    for file in score_files(&checked.job) {
+    for mut file in score_files(&checked.job) {
         let path = Path::new(&file.path);
+        let key = if file.set.is_some() { "counterfactual" } else { "factual" };
+        let place = checked.places.at(&job::check::path(&["models", &file.model, "scores", key]));
+        let what = scores_what(&file.model, file.set.as_deref());
+        if path.is_dir() {
+            let whole = path.join(WHOLE);
+            if !whole.exists() {
+                file.path = whole.to_string_lossy().into_owned();
+                search.input.awaited.push(file);
+                continue;
+            }
+            let found = source::find_files_once(&file.path, Some("parquet"))
+                .map_err(|error| error.asked_at(place))?;
+            search.add_rows(&what, found, place)?;
+            continue;
+        }
         let is_there = path.try_exists().map_err(|e| Error::io("read", path, &e))?;
         let half_written = is_there && is_half_written(path)?;
         if half_written && !search.input.half_written.contains(&file.path) {
             search.input.half_written.push(file.path.clone());
         }
         if is_there && !half_written {
-            let key = if file.set.is_some() { "counterfactual" } else { "factual" };
-            let place =
-                checked.places.at(&job::check::path(&["models", &file.model, "scores", key]));
-            search.add(&scores_what(&file.model, file.set.as_deref()), path, place)?;
+            search.add(&what, path, place)?;
         } else {
             search.input.awaited.push(file);
         }

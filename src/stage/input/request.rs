@@ -13,7 +13,7 @@
 //! of one job may have files of the same bytes. The page names such files, for nothing says that
 //! they answer even the first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
-use crate::stage::input::scores_path;
+use crate::stage::input::{hash_of_scores, scores_path};
 use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -313,9 +313,12 @@ impl<'a> RequestSources<'a> {
 }
 
 /// A file of scores, with the request that it is to answer.
-pub(crate) struct ScoreAnswers<'a> {
-    pub(crate) path: &'a Path,
-    sha256: &'a str,
+pub(crate) struct ScoreAnswers {
+    /// As the job names it.
+    path: PathBuf,
+    /// Itself, or its parts in their order.
+    parts: Vec<PathBuf>,
+    sha256: String,
     /// The folder of its rows to score.
     of: String,
     /// Those of all sets of the job.
@@ -323,11 +326,12 @@ pub(crate) struct ScoreAnswers<'a> {
     request: StageInput<RequestStage>,
 }
 
-impl<'a> ScoreAnswers<'a> {
-    /// The file of a model for a set, or for the rows as they are; none where it is awaited.
+impl ScoreAnswers {
+    /// The file of a model for a set, or for the rows as they are, which the job calls `path`; none
+    /// where it is awaited.
     pub(crate) fn need(
-        b: &mut StageBuilder<'_, 'a>,
-        model: &str,
+        b: &mut StageBuilder<'_, '_>,
+        (model, path): (&str, PathBuf),
         set: Option<&str>,
     ) -> Result<Option<Self>> {
         let plan = b.plan;
@@ -335,13 +339,20 @@ impl<'a> ScoreAnswers<'a> {
         if plan.input.awaits(model, set) {
             return Ok(None);
         }
-        let Some(file) = plan.input.scores_of(model, set) else {
+        let found = plan.input.scores_of(model, set);
+        if found.is_empty() {
             let what = format!("the model `{model}` has no file of scores for its rows");
             return Err(Fault::new("missing-scores", what).into());
-        };
+        }
         let sets = plan.applied_sets().iter().map(|applied| folder_of(Some(applied.set))).collect();
-        let (path, sha256) = (b.file(file), file.sha256.as_str());
-        Ok(Some(ScoreAnswers { path, sha256, of: folder_of(set), sets, request }))
+        let parts = found.iter().map(|file| b.file(file).to_path_buf()).collect();
+        let (sha256, of) = (hash_of_scores(&found), folder_of(set));
+        Ok(Some(ScoreAnswers { path, parts, sha256, of, sets, request }))
+    }
+
+    /// What [`KeyedFile::open`] opens.
+    pub(crate) fn files(&self) -> (&Path, &[PathBuf]) {
+        (&self.path, &self.parts)
     }
 
     /// Joins the file by `join`; refuses one that answers another request. None in a shard, which
@@ -380,7 +391,7 @@ impl<'a> ScoreAnswers<'a> {
             Some(_) => {}
             None => {
                 let other =
-                    plan.memory.other_request(self.sha256, [&self.of, &asked], &self.sets)?;
+                    plan.memory.other_request(&self.sha256, [&self.of, &asked], &self.sets)?;
                 if let Some(other) = other {
                     let found = format!(
                         "the same file was used for other rows before (request `{}`) and has no \
@@ -396,7 +407,7 @@ impl<'a> ScoreAnswers<'a> {
             return Err(leftover_fault(file, joined.entries).into());
         }
         if named.is_none() {
-            plan.memory.remember(self.sha256, [&self.of, &asked])?;
+            plan.memory.remember(&self.sha256, [&self.of, &asked])?;
         }
         write_json(
             &ctx.out().join(ANSWER),
@@ -427,12 +438,12 @@ impl AnswerInputs {
         let applied_sets = plan.applied_sets();
         let mut answers = Vec::new();
         let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
-            let file = plan.input.scores_of(name.as_str(), set);
+            let found = plan.input.scores_of(name.as_str(), set);
             let answer = AnsweredRequest {
                 model: name.to_string(),
                 counterfactual: set.unwrap_or_default().to_owned(),
                 path: path.to_owned(),
-                sha256: file.map_or_else(String::new, |file| file.sha256.clone()),
+                sha256: if found.is_empty() { String::new() } else { hash_of_scores(&found) },
                 ..AnsweredRequest::default()
             };
             answers.push((answer, b.need::<ScoreStage>(unit)?));

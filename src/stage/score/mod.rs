@@ -26,6 +26,7 @@ use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
+use crate::stage::input::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
@@ -174,8 +175,12 @@ fn plan_made_elsewhere<'a>(
         b.value("data.label.classes", classes);
     }
     let mut answer = None;
-    if set.is_some() || scores.factual.parquet.is_some() {
-        answer = ScoreAnswers::need(b, name, set)?;
+    let file = match (set, &scores.counterfactual) {
+        (None, _) => scores.factual.parquet.clone(),
+        (Some(set), file) => file.as_ref().map(|file| scores_path(&file.parquet, set)),
+    };
+    if let Some(file) = file {
+        answer = ScoreAnswers::need(b, (name, file.into()), set)?;
         if answer.is_none() {
             return b.wait();
         }
@@ -230,7 +235,7 @@ fn factual_scores(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scores: &job::ScoresBlock,
-    answer: Option<&ScoreAnswers<'_>>,
+    answer: Option<&ScoreAnswers>,
 ) -> Result<()> {
     let layout = row_context.rows.layout();
     let columns = scores.factual.score_columns(plan.job.data.label.classes());
@@ -248,7 +253,7 @@ fn factual_scores(
     };
     let open = |column: &str| {
         let values = AnswerValues::Scores(scale);
-        KeyedFile::open(answer.path, column, layout.row_id, None, &layout.attributes, values)
+        KeyedFile::open(answer.files(), column, layout.row_id, None, &layout.attributes, values)
     };
     let Some(first) = columns.first() else { return Ok(()) };
     let join = || {
@@ -269,7 +274,7 @@ struct JoinedSet<'a> {
     scale: ScoreScale,
     /// The column of decisions in the rows; none where there are scores.
     decided: Option<&'a str>,
-    answer: ScoreAnswers<'a>,
+    answer: ScoreAnswers,
     file: &'a job::CounterfactualScores,
     /// The scores of the rows as they are, and how far those that come again may differ.
     again: Option<(StageInput<ScoreStage>, f64)>,
@@ -293,7 +298,7 @@ impl JoinedSet<'_> {
         let open = |column: &str| {
             let attribute = Some(&layout.attributes[position]);
             KeyedFile::open(
-                self.answer.path,
+                self.answer.files(),
                 column,
                 layout.row_id,
                 attribute,

@@ -24,6 +24,7 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Score,
     UnitKind::Recheck,
     UnitKind::Count,
+    UnitKind::Flips,
     UnitKind::Measure,
     UnitKind::Baseline,
     UnitKind::Gate,
@@ -204,13 +205,6 @@ impl Refusals<'_> {
                 &["metrics", "families"],
                 "the quality of counterfactuals is measured in one process",
                 "list the families without `cf_quality`",
-            );
-        }
-        if job.flip_test().is_some() {
-            self.push(
-                &["metrics", "clarify", "flip_test"],
-                "the flip test compares people of all shards",
-                "remove it, or ask for it in a job on a sample of the rows",
             );
         }
         for (block, is_there) in [

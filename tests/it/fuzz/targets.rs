@@ -282,7 +282,7 @@ impl Target for Scores {
         let kind = dice.of(&[RowIdKind::RowNumber, RowIdKind::Integer, RowIdKind::Text]);
         let read = || {
             let file = KeyedFile::open(
-                &path,
+                (&path, std::slice::from_ref(&path)),
                 "score",
                 kind,
                 (!dice.one_in(4)).then_some(&attributes[0]),
