@@ -408,6 +408,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("too-many-levels", "a column has more levels than a nominal column may have"),
     ("too-many-persons", "the rows of all persons take more memory than the run may have"),
     ("too-many-rows", "the requested number of rows is too large"),
+    ("too-many-scores", "the scores of all people take more memory than the run may have"),
     ("too-many-slices", "the columns of `metrics.by` have too many values together"),
     ("too-many-subgroups", "a search finds too many subgroups or actions"),
     ("too-many-variables", "a causal graph has more variables than are possible"),

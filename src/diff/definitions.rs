@@ -171,8 +171,9 @@ impl DefinitionBreak {
             DefinitionBreak::Fitted => moves,
             DefinitionBreak::Set(name) => name == set || name == block,
             DefinitionBreak::Threshold { model, scores, sets } => {
+                let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
                 let reads = |of: &Metric| {
-                    reads_decisions(of) || *scores && of.family == MetricFamily::Shift
+                    reads_decisions(of) || *scores && of_scores.contains(&of.family)
                 };
                 sets.contains(block) || row.model.as_str() == model && metric().is_none_or(reads)
             }
@@ -329,7 +330,7 @@ fn reads_decisions(metric: &Metric) -> bool {
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
-        Reads::Shift(_) | Reads::Graphs | Reads::Amount(_) => false,
+        Reads::Shift(_) | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => false,
         Reads::Rate(of)
         | Reads::RateDifference(of)
         | Reads::RateRatio(of)

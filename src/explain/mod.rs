@@ -354,7 +354,8 @@ const WORDS: &[(&str, &str)] = &[
          table `comparisons` and the report\n\
          a difference is the value of the first model minus that of the second; in every replicate \
          of its interval the same people count equally often for both models\n\
-         of the families performance, group, ccm and eccm",
+         of the families performance, group, ccm and eccm; of the family scores the AUC, on the \
+         rows that both models score",
     ),
     (
         "holm",

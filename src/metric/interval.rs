@@ -21,6 +21,8 @@
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
+//! - AUC, calibration and the like: DeLong, Wald and influences, see
+//!   [`scores`](crate::metric::value::scores).
 //! - Anything else where people have weights of their own: percentile bootstrap of blocks of
 //!   people, see [`block_bootstrap`](crate::metric::evidence::block_bootstrap).
 //!
@@ -119,6 +121,18 @@ pub(crate) enum IntervalProcedure {
     Woodruff,
     /// Hybrid of two of these, of a difference of quantiles.
     WoodruffGap,
+    /// DeLong's variance on the logit, of an AUC.
+    DeLongLogit,
+    /// DeLong's variance, of a difference of two AUCs.
+    DeLong,
+    /// The variance of influences by person on the logit, of an AUC.
+    InfluenceLogit,
+    /// The inverse information of a fit.
+    Wald,
+    /// The variance of influences by person, of a fit.
+    Sandwich,
+    /// Score interval of a share over the share that was expected.
+    WilsonExpected,
 }
 
 impl IntervalProcedure {
@@ -144,6 +158,12 @@ impl IntervalProcedure {
             IntervalProcedure::InfluenceRatio => "influence-log",
             IntervalProcedure::Woodruff => "woodruff",
             IntervalProcedure::WoodruffGap => "woodruff-gap",
+            IntervalProcedure::DeLongLogit => "delong-logit",
+            IntervalProcedure::DeLong => "delong",
+            IntervalProcedure::InfluenceLogit => "influence-logit",
+            IntervalProcedure::Wald => "wald",
+            IntervalProcedure::Sandwich => "sandwich",
+            IntervalProcedure::WilsonExpected => "wilson-expected",
         }
     }
 }

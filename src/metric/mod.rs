@@ -75,6 +75,9 @@ pub enum MetricFamily {
     /// How good counterfactuals are: near to their rows, like the target group. Of sets that move
     /// features.
     CfQuality,
+    /// Scores as such: how well they rank people by their label, and whether they mean what they
+    /// say. Measured only where a job asks for it.
+    Scores,
     /// Amounts, such as premiums, of models whose outcome is one: what groups get, and how it would
     /// change in another group. Always measured of such models, and of no other.
     Amounts,
@@ -87,13 +90,14 @@ pub enum MetricFamily {
 impl MetricFamily {
     /// The families of the catalog, in order of the documentation; measures of counterfactuals
     /// ([`catalog::cf_quality`]) have their own list.
-    pub const OF_CATALOG: [MetricFamily; 8] = [
+    pub const OF_CATALOG: [MetricFamily; 9] = [
         MetricFamily::Performance,
         MetricFamily::Group,
         MetricFamily::Ccm,
         MetricFamily::Eccm,
         MetricFamily::Shift,
         MetricFamily::Clarify,
+        MetricFamily::Scores,
         MetricFamily::Amounts,
         MetricFamily::Graph,
     ];
@@ -108,6 +112,7 @@ impl MetricFamily {
             MetricFamily::Shift => "shift",
             MetricFamily::Clarify => "clarify",
             MetricFamily::CfQuality => "cf_quality",
+            MetricFamily::Scores => "scores",
             MetricFamily::Amounts => "amounts",
             MetricFamily::Graph => "graph",
         }
@@ -127,6 +132,35 @@ pub enum AmountSubject {
     Change,
     /// The share of a group whose amounts would change.
     Share,
+}
+
+/// What a metric of scores as such is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScoreReading {
+    /// How well scores rank the people of one group.
+    Auc,
+    /// That of A minus that of B.
+    AucGap,
+    /// How well scores rank the positives of one group over the negatives of another.
+    CrossAuc,
+    /// That of A over B minus that of B over A.
+    CrossAucGap,
+    /// The mean squared distance of scores and labels.
+    Brier,
+    /// That of A minus that of B.
+    BrierGap,
+    /// Positive labels over the sum of the scores.
+    ObservedExpected,
+    /// The intercept of the calibration.
+    Intercept,
+    /// The slope of the calibration.
+    Slope,
+    /// The range of the cumulative difference of labels and scores.
+    Ecce,
+    /// Its largest distance from 0.
+    EcceDistance,
+    /// The p-value of its range.
+    EcceP,
 }
 
 /// What a metric reads, and the function that reads it.
@@ -183,6 +217,8 @@ pub enum Reads {
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
     Shift(fn(&ScoreShift) -> MetricValue),
+    /// Scores with labels; [`value::scores`] computes it.
+    Scored(ScoreReading),
     /// Amounts; [`value::amounts`] computes it.
     Amount(AmountSubject),
     /// The graphs of a counterfactual set; `causal` computes it.

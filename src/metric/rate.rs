@@ -96,6 +96,18 @@ reasons! {
             one of the groups.";
     NoScore = "no_score", "the model gives decisions and no scores", "The metric needs scores, and \
         the model gives decisions only.";
+    ZeroExpected = "zero_expected", "all scores are 0", "All scores are 0, so that they expect no \
+        positive label to compare with.";
+    ConstantScore = "constant_score", "all scores are equal", "All scores are equal, so no slope \
+        can be fitted to them.";
+    Separated = "separated", "a score separates the two labels", "All people with one label have \
+        scores at or below those with the other, so the slope that fits best is infinite.";
+    NoConvergence = "no_convergence", "the fit does not converge", "The steps of the fit do not \
+        come to an end, because the scores are too extreme.";
+    ZeroSigma = "zero_sigma", "all scores are 0 or 1", "All scores are 0 or 1, so that chance has \
+        no part in the labels if the scores are right.";
+    Persons = "persons", "a person may have several rows", "A person may have several rows, which \
+        go together, and the distribution behind the p-value is that of independent rows.";
     NotPositive = "not_positive", "a mean is not above 0", "A mean of amounts is 0 or below, so \
         that a ratio of it would not say how many times as much it is.";
     OperandMissing = "operand_undefined", "a value on which it depends is undefined", "A value \

@@ -8,6 +8,7 @@ mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
 mod persons;
+mod scores;
 mod weights;
 mod who_counts;
 
@@ -251,6 +252,7 @@ fn the_catalog_is_sound() {
             Reads::Shift(_) => metric.family == MetricFamily::Shift,
             Reads::Graphs => metric.family == MetricFamily::Graph,
             Reads::Amount(_) => metric.family == MetricFamily::Amounts,
+            Reads::Scored(_) => metric.family == MetricFamily::Scores,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(
@@ -258,7 +260,7 @@ fn the_catalog_is_sound() {
             "{id}"
         );
     }
-    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 18 + 5);
+    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 12 + 18 + 5);
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
@@ -301,7 +303,7 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
             // None of them reads counts.
-            Reads::Flips { .. } | Reads::Graphs | Reads::Amount(_) => continue,
+            Reads::Flips { .. } | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
             _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);

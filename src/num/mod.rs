@@ -8,6 +8,7 @@
 pub(crate) mod binomial_draws;
 pub(crate) mod binomial_mass;
 pub(crate) mod bits;
+pub(crate) mod brownian_range;
 pub(crate) mod decimal;
 pub(crate) mod ecdf;
 pub(crate) mod eigen;

@@ -207,10 +207,11 @@ fn of_model<'a>(
 
 /// Whether a value stands among the metrics of performance; the others are in the tables.
 fn is_listed(row: &MetricRow) -> bool {
-    let places: [(MetricFamily, &[&str]); 4] = [
+    let places: [(MetricFamily, &[&str]); 5] = [
         (MetricFamily::Performance, &["total", "group"]),
         (MetricFamily::Group, &["pair"]),
         (MetricFamily::Ccm, &["direction"]),
+        (MetricFamily::Scores, &["total", "group", "pair"]),
         (MetricFamily::Amounts, &["total", "group", "pair", "direction"]),
     ];
     places.iter().any(|(family, scopes)| {

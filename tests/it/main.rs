@@ -61,6 +61,7 @@ mod run;
 mod safety;
 mod scales;
 mod schedule;
+mod scores;
 mod shards;
 mod slices;
 mod storage;

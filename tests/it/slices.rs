@@ -28,7 +28,7 @@ models:
       counterfactual: {{parquet: {name}.parquet, column: score}}
     threshold: 0.5
 metrics:
-  families: [performance, group, ccm, eccm, shift, clarify]
+  families: [performance, group, ccm, eccm, shift, clarify, scores]
   bootstrap: {{samples: 60}}
   {by}
 run: {{keep_rows: none}}

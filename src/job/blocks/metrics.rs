@@ -12,7 +12,8 @@ use crate::param::{ColumnName, Count, Level, Name};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsBlock {
-    /// Families of metrics. Default: all that the label and the sets allow, but for clarify.
+    /// Families of metrics. Default: all that the label and the sets allow, but for
+    /// clarify and scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<MetricFamily>>,
     /// Intervals.

@@ -168,7 +168,9 @@ impl JobChecker<'_> {
             self.gate_doubts(at, name, gate);
         }
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
-        if metric.family == MetricFamily::Shift && model.is_some_and(|of| !of.gives_scores()) {
+        if matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores)
+            && model.is_some_and(|of| !of.gives_scores())
+        {
             let what = format!(
                 "the gate `{name}` asks for `{}`, which needs scores, and its model gives \
                  only decisions",
@@ -590,7 +592,8 @@ impl JobChecker<'_> {
                 metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
             // Without a list of families only this one must be asked for; what else is missing has
             // its own complaint.
-            && (self.job.metrics.families.is_some() || metric.family == MetricFamily::Clarify)
+            && (self.job.metrics.families.is_some()
+                || matches!(metric.family, MetricFamily::Clarify | MetricFamily::Scores))
         {
             let (what, hint) = match &self.job.metrics.families {
                 Some(_) => (

@@ -11,8 +11,13 @@ use super::defaults::{families, needs_counterfactual};
 const MOST_SAMPLES: u64 = 1_000_000;
 
 /// The families whose values are compared.
-const COMPARED: [MetricFamily; 4] =
-    [MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm, MetricFamily::Eccm];
+const COMPARED: [MetricFamily; 5] = [
+    MetricFamily::Performance,
+    MetricFamily::Group,
+    MetricFamily::Ccm,
+    MetricFamily::Eccm,
+    MetricFamily::Scores,
+];
 
 impl JobChecker<'_> {
     /// The block `metrics`, but for `metrics.clarify`.
@@ -112,8 +117,8 @@ impl JobChecker<'_> {
         if self.is_sound(&["metrics.families"])
             && !COMPARED.iter().any(|family| measured.contains(family))
         {
-            let hint = "add one of `performance`, `group`, `ccm` and `eccm` to `metrics.families`, \
-                        or remove `compare`";
+            let hint = "add one of `performance`, `group`, `ccm`, `eccm` and `scores` to \
+                        `metrics.families`, or remove `compare`";
             self.push_problem(
                 "not-measured",
                 "metrics.compare",

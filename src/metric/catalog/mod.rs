@@ -12,6 +12,7 @@ pub(crate) mod group_gaps;
 pub(crate) mod page_lists;
 pub(crate) mod performance;
 pub(crate) mod place;
+pub(crate) mod scores;
 pub(crate) mod shift;
 
 /// All metrics, family by family.
@@ -23,6 +24,7 @@ pub fn catalog() -> impl Iterator<Item = &'static Metric> {
         .chain(eccm::METRICS)
         .chain(shift::METRICS)
         .chain(clarify::METRICS)
+        .chain(scores::METRICS)
         .chain(amounts::METRICS)
         .chain(graph::METRICS)
 }

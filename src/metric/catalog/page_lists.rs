@@ -39,7 +39,9 @@ impl PageList {
 mod tests {
     use crate::metric::catalog::place::{PageList, PagePlace};
     use crate::metric::catalog::{catalog, find};
-    use crate::metric::{AmountSubject, GapTransform, MetricFamily, MetricUnit, Reads};
+    use crate::metric::{
+        AmountSubject, GapTransform, MetricFamily, MetricUnit, Reads, ScoreReading,
+    };
 
     #[test]
     fn every_metric_has_a_place_and_every_list_an_order_without_holes() {
@@ -110,6 +112,13 @@ mod tests {
                 Reads::Benefit(_) => &[Number],
                 Reads::Shift(_) => &[Number, Signed],
                 Reads::Graphs => &[Count, Number],
+                Reads::Scored(reading) => match reading {
+                    ScoreReading::AucGap
+                    | ScoreReading::CrossAucGap
+                    | ScoreReading::BrierGap => &[Signed],
+                    ScoreReading::ObservedExpected => &[Times],
+                    _ => &[Number],
+                },
                 Reads::Amount(subject) => match subject {
                     AmountSubject::Group => &[Number],
                     AmountSubject::Gap | AmountSubject::Change => &[Signed],

@@ -102,6 +102,16 @@ impl WeightSums {
         WeightSums { sum: weight, squares: u128::from(weight) * u128::from(weight) }
     }
 
+    /// Units that they weigh.
+    pub(crate) fn sum(self) -> u64 {
+        self.sum
+    }
+
+    /// The sum of the squares.
+    pub(crate) fn squares(self) -> f64 {
+        self.squares as f64
+    }
+
     /// How many people without weights would be as sure as these (Kish 1965, Survey Sampling,
     /// 11.7): the square of the sum over the sum of squares.
     pub(crate) fn effective(self) -> f64 {

@@ -14,6 +14,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{WeightSums, block_of, block_seed};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::matrix::ClassMatrix;
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
@@ -77,7 +78,7 @@ impl ClassCounterfactual<'_> {
 }
 
 /// Labels against predictions of all groups under one model and one sensitive attribute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FactualClassCounts {
     classes: usize,
     /// By group, the matrix row by row.
@@ -109,6 +110,14 @@ impl FactualClassCounts {
         }
     }
 
+    /// The same where scores as such are measured, of which there are none yet.
+    #[must_use]
+    pub(crate) fn with_scores(self, scores: &LabelledScores) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter();
+        let one_vs_all = one_vs_all.map(|counts| counts.with_scores(scores.clone())).collect();
+        FactualClassCounts { one_vs_all, ..self }
+    }
+
     /// Adds one person. `key` is the person's own.
     ///
     /// # Panics
@@ -118,6 +127,8 @@ impl FactualClassCounts {
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
             counts.groups[person.group].add(one.label, one.predicted, tied);
+            let labelled = (one.label, one.score.unwrap_or(f64::NAN));
+            counts.add_score(person.group, labelled, person.weight, (key, key));
             if weighed {
                 counts.add_weight(person.group, key, person.weight, one.label, one.predicted);
             }

@@ -18,6 +18,7 @@ use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
 };
@@ -93,7 +94,7 @@ impl GroupFactualCounts {
 }
 
 /// The factual rows of all groups under one model and one sensitive attribute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FactualCounts {
     /// The groups, reference first.
     pub groups: Vec<GroupFactualCounts>,
@@ -115,6 +116,9 @@ pub(crate) struct FactualCounts {
     /// The same people by stratum. None where no strata are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
+    /// The scores of those with a label. None where scores as such are not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scores: Option<LabelledScores>,
 }
 
 impl FactualCounts {
@@ -127,6 +131,7 @@ impl FactualCounts {
             paired: None,
             persons: None,
             strata: None,
+            scores: None,
         }
     }
 
@@ -166,6 +171,31 @@ impl FactualCounts {
     #[must_use]
     pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
+    }
+
+    /// The same where scores as such are measured, of which there are none yet.
+    #[must_use]
+    pub(crate) fn with_scores(self, scores: LabelledScores) -> Self {
+        FactualCounts { scores: Some(scores), ..self }
+    }
+
+    /// Adds the score of a row of a group, in addition to the row itself, with what it weighs in
+    /// whole units. `keys` are those of the person and of the row.
+    pub(crate) fn add_score(
+        &mut self,
+        group: usize,
+        labelled: (Option<bool>, f64),
+        weight: u64,
+        keys: (u64, u64),
+    ) {
+        if let Some(scores) = &mut self.scores {
+            scores.add(group, labelled, weight, keys);
+        }
+    }
+
+    /// The scores of people with a label; none where scores as such are not measured.
+    pub(crate) fn scores(&self) -> Option<&LabelledScores> {
+        self.scores.as_ref()
     }
 
     /// Adds the stratum of a row of a group, in addition to the row itself, with what it weighs in
@@ -309,6 +339,9 @@ impl Accumulator for FactualCounts {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.scores, other.scores) {
             mine.merge(theirs);
         }
     }

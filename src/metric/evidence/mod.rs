@@ -7,6 +7,7 @@ pub(crate) mod counting_unit;
 pub(crate) mod counts;
 pub(crate) mod flip_test;
 pub(crate) mod jensen_shannon;
+pub(crate) mod labelled_scores;
 pub(crate) mod labels;
 pub(crate) mod matrix;
 pub(crate) mod outcome_patterns;

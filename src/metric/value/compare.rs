@@ -22,6 +22,9 @@
 //!
 //! Two runs are compared in the same way, see [`change_factual`].
 //!
+//! Two models are also compared by how well their scores rank people, see
+//! [`scores`](crate::metric::value::scores).
+//!
 //! Not done here: score metrics, whose change between two runs
 //! [`redraw`](crate::metric::bootstrap::redraw) draws, and the family clarify.
 
@@ -39,6 +42,7 @@ use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
+use crate::metric::value::scores::compare_scores;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 
@@ -114,7 +118,11 @@ pub(crate) fn compare_factual(
     let same_people = (0..first.groups.len())
         .map(GroupSelection::One)
         .all(|who| are_same_people(blocks_of_groups(first, who), blocks_of_groups(second, who)));
-    drop_intervals_unless(same_people, change_factual(first, second, settings))
+    let mut compared =
+        drop_intervals_unless(same_people, change_factual(first, second, settings));
+    // Of rows that both score, whoever else there is.
+    compared.extend(compare_scores([first, second], &MeasureContext::new(settings)));
+    compared
 }
 
 fn blocks_of_groups(

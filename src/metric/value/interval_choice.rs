@@ -285,6 +285,18 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::WoodruffGap => {
             "hybrid of two Woodruff intervals, as Newcombe's method 10".to_owned()
         }
+        IntervalProcedure::DeLongLogit => "DeLong's variance, on the logit".to_owned(),
+        IntervalProcedure::DeLong => "DeLong's variances".to_owned(),
+        IntervalProcedure::InfluenceLogit => {
+            "Student's t on the logit with the variance of influences by person".to_owned()
+        }
+        IntervalProcedure::Wald => "Wald, from the information of the fit".to_owned(),
+        IntervalProcedure::Sandwich => {
+            "Student's t with the sandwich variance by person".to_owned()
+        }
+        IntervalProcedure::WilsonExpected => {
+            "Wilson score of the share of positive labels, over the mean score".to_owned()
+        }
         IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
         IntervalProcedure::NewcombePersons => {
             format!("Newcombe hybrid score, method 10{OF_PERSONS}")

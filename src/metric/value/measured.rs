@@ -28,6 +28,7 @@ use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 pub(crate) use crate::metric::value::settings::FurthestGroups;
+use crate::metric::value::scores::measure_scores;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads};
 
@@ -224,7 +225,7 @@ impl MeasuredValue {
     }
 }
 
-/// Values of the families performance, group and clarify: each group, all together, every
+/// Values of the families performance, group, clarify and scores: each group, all together, every
 /// comparison. `flips` is what the flip test found; without it its metrics are not measured.
 pub(crate) fn measure_factual(
     counts: &FactualCounts,
@@ -283,6 +284,9 @@ pub(crate) fn measure_factual(
     out.extend(of_family(MetricFamily::Group, &gaps));
     if settings.families.contains(&MetricFamily::Clarify) {
         out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
+    }
+    if settings.families.contains(&MetricFamily::Scores) {
+        out.extend(measure_scores(counts, &audit.context));
     }
     out
 }

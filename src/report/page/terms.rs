@@ -229,6 +229,20 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
         "woodruff-gap" => {
             "From two of these in the way of Newcombe's, for differences of quantiles."
         }
+        "delong-logit" => "DeLong's variance (1988) on the logit, for areas under the ROC curve.",
+        "delong" => "DeLong's variances and covariance, for differences of two such areas.",
+        "influence-logit" => {
+            "Student's t on the logit with the variance of what each person adds, for areas under \
+             the ROC curve of people with weights or several rows."
+        }
+        "wald" => "Wald's interval from the information of a fit, for calibration coefficients.",
+        "sandwich" => {
+            "Student's t with the variance of what each person adds to a fit, for calibration \
+             coefficients of people with weights or several rows."
+        }
+        "wilson-expected" => {
+            "Wilson's score interval of the share of positive labels, divided by the mean score."
+        }
         "wilson-deff" => {
             "Wilson's score interval, for shares of rows of persons: their number is divided by \
              the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \

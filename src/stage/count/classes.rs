@@ -15,8 +15,10 @@ use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
-use crate::param::Seed;
-use crate::stage::count::evidence::{check_weight_total, no_rows_counted, ranks, weight_units};
+use crate::num::score_scale::ScoreScale;
+use crate::stage::count::evidence::{
+    BlockSettings, check_weight_total, no_rows_counted, no_scores, ranks, weight_units,
+};
 use crate::stage::row_context::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
@@ -95,14 +97,19 @@ pub(crate) fn gather_rows(
     row_context: RowContext<'_>,
     scores: &ClassScores,
     attribute: usize,
-    seed: Seed,
+    blocks: BlockSettings,
 ) -> Result<FactualClassCounts> {
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let empty = || {
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
-        if layout.weight.is_some() { none.with_weights(seed) } else { none }
+        let none = if layout.weight.is_some() { none.with_weights(blocks.seed) } else { none };
+        if blocks.scores {
+            none.with_scores(&no_scores(layout, ScoreScale::default()))
+        } else {
+            none
+        }
     };
     row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =

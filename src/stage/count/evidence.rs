@@ -15,23 +15,27 @@ use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
+use crate::metric::evidence::labelled_scores::{LabelledScores, ScoreBasis};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
 use crate::num::MAX_TOTAL_WEIGHT;
+use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
 use crate::param::Seed;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
-/// What cuts people into blocks.
+/// How rows are counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockSettings {
     /// The seed of the job.
     pub seed: Seed,
     /// Whether people without weights are cut too, because models are to be compared.
     pub paired: bool,
+    /// Whether scores as such are measured.
+    pub scores: bool,
 }
 
 /// For each declared group its position in reference-first order: the order in which metrics count.
@@ -66,6 +70,12 @@ fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
 #[inline]
 pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
+}
+
+/// No scores yet, of rows of this layout.
+pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
+    let basis = ScoreBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
+    LabelledScores::new(scale, basis)
 }
 
 /// How the rows of one model are counted by the groups of one attribute.
@@ -108,6 +118,11 @@ impl<'a> RowCounting<'a> {
         let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
         let unit = counting_unit(self.layout, self.blocks.paired);
         let none = FactualCounts::new(n_groups).counted_by(unit, seed);
+        let none = if self.blocks.scores {
+            none.with_scores(no_scores(self.layout, self.rule.scale))
+        } else {
+            none
+        };
         match self.strata {
             None => none,
             Some((_, true)) => none.with_strata(Strata::of_groups(n_groups)),
@@ -138,6 +153,9 @@ impl<'a> RowCounting<'a> {
         }
         if self.layout.weight.is_some() {
             part.add_weight(group, weight.0, weight.1, label, predicted);
+        }
+        if self.blocks.scores {
+            part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
         if self.strata.is_some() {
             part.add_stratum(

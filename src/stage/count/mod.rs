@@ -20,6 +20,7 @@ use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
+use crate::metric::evidence::labelled_scores::{BYTES_PER_ROW, EXACT_ROWS};
 use crate::metric::evidence::person_sums;
 use crate::param::Name;
 use crate::stage::artifact::{
@@ -202,7 +203,7 @@ impl<'a> SetScoreInputs<'a> {
     }
 }
 
-/// How people are cut into blocks: by the seed where they have weights, and all where the model is
+/// How rows are counted. People are cut into blocks by the seed where they have weights, and all where the model is
 /// compared, as arms are with the base.
 fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettings {
     let (job, model) = (b.plan.job, &unit.model);
@@ -215,7 +216,11 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettin
     if paired {
         b.texts([("compared".to_owned(), "yes".to_owned())]);
     }
-    BlockSettings { seed: job.run.seed, paired }
+    let scores = b.plan.wants_scores();
+    if scores {
+        b.texts([("scores".to_owned(), "yes".to_owned())]);
+    }
+    BlockSettings { seed: job.run.seed, paired, scores }
 }
 
 /// How score metrics are made; none where the job requests none.
@@ -237,6 +242,11 @@ impl StagePlan<'_> {
     /// Whether score metrics are asked for.
     pub(crate) fn wants_shift(&self) -> bool {
         catalog::families(self.checked).contains(&MetricFamily::Shift)
+    }
+
+    /// Whether scores as such are measured.
+    pub(crate) fn wants_scores(&self) -> bool {
+        catalog::families(self.checked).contains(&MetricFamily::Scores)
     }
 
     /// The intervals of score metrics; none where the job makes none.
@@ -271,6 +281,32 @@ impl StagePlan<'_> {
         let hint = "audit fewer rows, ask for fewer `--threads` or columns of `metrics.by`, or \
                     allow more with `--memory`";
         Err(Fault::new("too-many-persons", what).in_column(&person.column).hint(hint).into())
+    }
+
+    /// Fails where the scores of people with a label could take more memory than the run may have.
+    fn check_score_memory(&self, row_context: RowContext<'_>) -> Result<()> {
+        if !self.wants_scores() {
+            return Ok(());
+        }
+        let rows = row_context.roles.n_audited();
+        let has_persons = row_context.rows.layout().person.is_some();
+        let whole = if has_persons { rows } else { rows.min(EXACT_ROWS as u64) };
+        let columns = self.job.metrics.by.len() as u64;
+        let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);
+        let states = self.n_classes().map_or(1, |n| n as u64);
+        let needed = (whole + sliced).saturating_mul(states * BYTES_PER_ROW);
+        let allowed = memory::allowed(self.settings);
+        if needed <= allowed {
+            return Ok(());
+        }
+        let what = format!(
+            "the scores of {rows} rows may take {}; the run may use {}",
+            memory_in_words(needed),
+            memory_in_words(allowed)
+        );
+        let hint = "remove `scores` from `metrics.families`, ask for fewer columns of \
+                    `metrics.by`, or allow more with `--memory`";
+        Err(Fault::new("too-many-scores", what).hint(hint).into())
     }
 
     /// Whether outcomes may be kept in the output folder.
@@ -308,12 +344,12 @@ impl Stage for CountStage {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |row_context| {
                 plan.check_person_memory(row_context, 1)?;
+                plan.check_score_memory(row_context)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
                     let gather = || {
                         let scores = scores.of_classes(ctx, row_context, n)?;
-                        let seed = blocks.seed;
-                        classes::gather_rows(row_context, &scores, *position, seed)
+                        classes::gather_rows(row_context, &scores, *position, blocks)
                     };
                     let one = || Ok(vec![(0, gather()?)]);
                     let states = passes.gather(ctx, ShardPass::Count, one)?;

@@ -3,7 +3,7 @@
 use crate::job;
 use crate::job::check::{CheckedJob, KnownMetric, KnownNames};
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::{self, AmountSubject, MetricFamily, Reads};
+use crate::metric::{self, AmountSubject, MetricFamily, Reads, ScoreReading};
 use std::sync::OnceLock;
 
 /// What a job may name without declaring it: the metrics and the public data sets.
@@ -30,6 +30,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         MetricFamily::Clarify => &[Pair],
         MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift => &[Total, Direction, Pair],
         MetricFamily::Amounts => &[Direction],
+        MetricFamily::Scores => &[Total, Group],
         MetricFamily::Graph => &[Total],
         MetricFamily::CfQuality => &[],
     };
@@ -38,6 +39,10 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
         Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
         Reads::Amount(AmountSubject::Group) => scopes = &[Group],
+        Reads::Scored(ScoreReading::CrossAuc) => scopes = &[Direction],
+        Reads::Scored(
+            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap,
+        ) => scopes = &[Pair],
         Reads::Amount(AmountSubject::Gap | AmountSubject::Ratio) => scopes = &[Pair],
         _ => {}
     }

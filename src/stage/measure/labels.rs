@@ -266,7 +266,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = BlockSettings { seed: Seed::default(), paired: false };
+    let blocks = BlockSettings { seed: Seed::default(), paired: false, scores: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {

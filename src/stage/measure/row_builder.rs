@@ -296,7 +296,8 @@ impl RowBuilder<'_> {
     /// The same, undefined where it needs scores and there are none, and where it is about a group
     /// of which nothing could be learnt: a sum over the other groups would be another value.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
-        let scoreless = self.audit.scoreless && measured.metric.family == MetricFamily::Shift;
+        let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
+        let scoreless = self.audit.scoreless && of_scores.contains(&measured.metric.family);
         if !scoreless && !self.is_untaught(measured.scope) {
             return Cow::Borrowed(measured);
         }

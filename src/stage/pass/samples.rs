@@ -12,10 +12,12 @@ use crate::metric::bootstrap::redraw::{
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
+use crate::metric::evidence::labelled_scores::{LabelledScores, ScoreBasis};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
+use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
 use crate::stage::count::switches::ClassSwitchAccumulator;
@@ -76,21 +78,27 @@ impl SampleState for JoinedScores {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 4;
+    const VARIANTS: u64 = 5;
 
-    /// Unweighted with strata, paired, with persons, weighted with strata.
+    /// Unweighted with strata, paired, with persons, weighted with strata, with scores.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
             0 => empty.with_strata(Strata::new(4, GROUPS, None)),
             1 => empty.with_pairing(SEED),
             2 => empty.with_persons(SEED),
-            _ => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
+            3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
+            _ => empty.with_scores(LabelledScores::new(
+                ScoreScale::default(),
+                ScoreBasis { weighted: true, persons: true },
+            )),
         }
     }
 
     fn add_sample(&mut self, row: u64) {
         let ScoredPerson { group, label, predicted, score, weight } = person(row, GROUPS);
+        let labelled = (label, score.unwrap_or(f64::NAN));
+        self.add_score(group, labelled, weight, (row % PERSONS, row));
         self.groups[group].add(label, predicted, score == Some(0.5));
         self.add_weight(group, row, weight, label, predicted);
         self.add_paired(group, row % PERSONS, label, predicted);

@@ -1,0 +1,305 @@
+//! Scores of people with a label, gathered for the family `scores`: row by row up to
+//! [`EXACT_ROWS`], counted in cells from there on.
+//!
+//! Which of the two it is depends only on the number of rows in all, and cells hold whole numbers
+//! and exact sums, so any partition of the rows, merged in any order, gives equal evidence.
+//!
+//! A cell holds the people of one group and label whose share of the scale falls into it: their
+//! number, weights, and the exact sum of label minus share, from which their mean share follows.
+//! Scores of one cell count as ties. Choice: rows of persons are never counted in cells, because
+//! the rows of a person must stay together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::exec::accumulator::map_as_list;
+use crate::metric::evidence::block_bootstrap::WeightSums;
+use crate::metric::scope::GroupSelection;
+use crate::num::fixed::FixedSum;
+use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+
+/// From so many rows on scores are counted in cells.
+pub(crate) const EXACT_ROWS: usize = 200_000;
+
+/// Cells of equal width over the shares of a scale.
+const SHARE_CELLS: f64 = 65_536.0;
+
+/// Bytes that a row takes while it is kept: itself, and its copy in order while it is measured.
+pub(crate) const BYTES_PER_ROW: u64 = 160;
+
+/// What is kept of a row in addition to its score and label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ScoreBasis {
+    /// Whether people have weights.
+    pub(crate) weighted: bool,
+    /// Whether a person may have several rows.
+    pub(crate) persons: bool,
+}
+
+/// One row: group and label, the bits of the score, the weight in whole units, the key of the
+/// person, that of the row. Tuples are written as short lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct LabelledScore(LabelSide, u64, u64, u64, u64);
+
+/// People of one group and label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct LabelSide(u32, bool);
+
+/// People in one cell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct ShareCell {
+    n: u64,
+    weight: WeightSums,
+    /// Sum of label minus share, each as often as the row weighs.
+    excess: FixedSum,
+}
+
+/// Labelled scores of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LabelledScores {
+    scale: ScoreScale,
+    basis: ScoreBasis,
+    /// In no order; empty where there are cells.
+    #[serde(serialize_with = "in_order")]
+    rows: Vec<LabelledScore>,
+    #[serde(with = "map_as_list")]
+    cells: BTreeMap<(LabelSide, u32), ShareCell>,
+}
+
+/// Writes rows in an order that does not depend on how they were gathered.
+fn in_order<S: Serializer>(rows: &[LabelledScore], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut rows = rows.to_vec();
+    rows.sort_unstable();
+    serializer.collect_seq(rows)
+}
+
+/// A row, or all people of one group and label in a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RankedScore {
+    /// Where it stands: higher numbers are nearer to the positive prediction, equal ones are ties.
+    pub(crate) place: f64,
+    /// The share of the scale that the score is, in [0, 1]; of a cell the mean.
+    pub(crate) share: f64,
+    /// Whether the label is positive.
+    pub(crate) positive: bool,
+    /// Rows: 1, or those of the cell.
+    pub(crate) n: u64,
+    /// Units that they weigh.
+    pub(crate) weight: u64,
+    /// Sum of the squares of their weights.
+    pub(crate) squares: f64,
+    /// Key of the person; of a cell without a meaning.
+    pub(crate) person: u64,
+    /// Key of the row; of a cell without a meaning.
+    pub(crate) row: u64,
+}
+
+impl LabelledScores {
+    /// No rows yet, of scores of this scale.
+    pub(crate) fn new(scale: ScoreScale, basis: ScoreBasis) -> Self {
+        LabelledScores { scale, basis, rows: Vec::new(), cells: BTreeMap::new() }
+    }
+
+    /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
+    /// passed over. `keys` are those of the person and of the row.
+    pub(crate) fn add(
+        &mut self,
+        group: usize,
+        (label, score): (Option<bool>, f64),
+        weight: u64,
+        keys: (u64, u64),
+    ) {
+        let Some(positive) = label.filter(|_| !score.is_nan() && weight > 0) else { return };
+        let side = LabelSide(group as u32, positive);
+        // Minus zero and zero are the same score.
+        let row = LabelledScore(side, (score + 0.0).to_bits(), weight, keys.0, keys.1);
+        if self.is_binned() {
+            self.add_to_cell(row);
+        } else {
+            self.rows.push(row);
+            self.bin_if_many();
+        }
+    }
+
+    /// Adds the rows of another batch.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        for (place, theirs) in other.cells {
+            let mine = self.cells.entry(place).or_default();
+            mine.n += theirs.n;
+            mine.weight += theirs.weight;
+            mine.excess.merge(theirs.excess);
+        }
+        self.bin_if_many();
+    }
+
+    /// Whether people have weights, and persons several rows.
+    pub(crate) fn basis(&self) -> ScoreBasis {
+        self.basis
+    }
+
+    /// Whether scores are counted in cells.
+    pub(crate) fn is_binned(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    /// Whether scores are log-odds.
+    pub(crate) fn are_log_odds(&self) -> bool {
+        self.scale.numbers == ScaleNumbers::LogOdds
+    }
+
+    /// The rows or cells of some people, ascending by their place; ties in an order that does not
+    /// depend on how they were gathered.
+    pub(crate) fn ascending(&self, of: GroupSelection) -> Vec<RankedScore> {
+        let holds = |group: u32| match of {
+            GroupSelection::One(one) => group as usize == one,
+            GroupSelection::Rest(one) => group as usize != one,
+            GroupSelection::All => true,
+        };
+        let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();
+        rows.sort_unstable();
+        let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
+        let of_cell = |(&(side, cell), sums): (&(LabelSide, u32), &ShareCell)| {
+            let weight = sums.weight.sum();
+            let excess = sums.excess.to_f64() / weight as f64;
+            RankedScore {
+                place: f64::from(cell),
+                share: (f64::from(u8::from(side.1)) - excess).clamp(0.0, 1.0),
+                positive: side.1,
+                n: sums.n,
+                weight,
+                squares: sums.weight.squares(),
+                person: 0,
+                row: 0,
+            }
+        };
+        entries.extend(self.cells.iter().filter(|((side, _), _)| holds(side.0)).map(of_cell));
+        // Stable: ties keep the order above.
+        entries.sort_by(|a, b| a.place.total_cmp(&b.place));
+        entries
+    }
+
+    fn entry(&self, &LabelledScore(side, bits, weight, person, row): &LabelledScore) -> RankedScore {
+        let score = f64::from_bits(bits);
+        RankedScore {
+            place: if self.scale.turned { 0.0 - score } else { score },
+            share: self.scale.share(score),
+            positive: side.1,
+            n: 1,
+            weight,
+            squares: weight as f64 * weight as f64,
+            person,
+            row,
+        }
+    }
+
+    fn bin_if_many(&mut self) {
+        let many = self.is_binned() || self.rows.len() >= EXACT_ROWS;
+        if many && !self.basis.persons {
+            std::mem::take(&mut self.rows).into_iter().for_each(|row| self.add_to_cell(row));
+        }
+    }
+
+    fn add_to_cell(&mut self, LabelledScore(side, bits, weight, ..): LabelledScore) {
+        let share = self.scale.share(f64::from_bits(bits));
+        let place = (share * SHARE_CELLS).min(SHARE_CELLS - 1.0) as u32;
+        let cell = self.cells.entry((side, place)).or_default();
+        cell.n += 1;
+        cell.weight += WeightSums::one(weight);
+        cell.excess.add_times(f64::from(u8::from(side.1)) - share, weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXACT_ROWS, LabelledScores, ScoreBasis};
+    use crate::metric::scope::GroupSelection;
+    use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+    use crate::num::seed::h;
+
+    fn share(i: u64) -> f64 {
+        (h(3, i, 0) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn add(to: &mut LabelledScores, i: u64) {
+        let label = (i % 11 != 0).then_some(share(i + 7) < share(i));
+        to.add((i % 3) as usize, (label, share(i)), 1 + i % 4, (i % 100, i));
+    }
+
+    fn none(persons: bool) -> LabelledScores {
+        LabelledScores::new(ScoreScale::default(), ScoreBasis { weighted: true, persons })
+    }
+
+    /// Rows that are kept and rows that are counted in cells, in any order and any number of
+    /// parts, around the number from which on cells are counted.
+    #[test]
+    fn any_partition_gives_the_same_state() {
+        let in_parts = |n: u64, parts: u64, persons: bool| {
+            let mut states: Vec<LabelledScores> = (0..parts).map(|_| none(persons)).collect();
+            (0..n).for_each(|i| add(&mut states[(h(9, i, 0) % parts) as usize], i));
+            let mut all = states.pop().unwrap();
+            states.into_iter().rev().for_each(|part| all.merge(part));
+            all
+        };
+        for persons in [false, true] {
+            let whole = in_parts(700, 1, persons);
+            let text = serde_json::to_string(&whole).unwrap();
+            for parts in [2, 5] {
+                let merged = in_parts(700, parts, persons);
+                assert_eq!(serde_json::to_string(&merged).unwrap(), text);
+            }
+            let read: LabelledScores = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.ascending(GroupSelection::All), whole.ascending(GroupSelection::All));
+        }
+        // Of eleven rows one has no label.
+        let many = EXACT_ROWS as u64 / 10 * 11;
+        let of = |n: u64| [1, 3].map(|parts| in_parts(n, parts, false));
+        let [whole, merged] = of(many);
+        assert!(whole.is_binned() && whole == merged);
+        let [whole, merged] = of(many - 1);
+        assert!(!whole.is_binned() && !merged.is_binned());
+        let all = |state: &LabelledScores| state.ascending(GroupSelection::All);
+        assert!(all(&whole) == all(&merged));
+    }
+
+    #[test]
+    fn cells_keep_people_weights_and_mean_scores() {
+        let (mut rows, mut cells) = (none(true), none(false));
+        let n = EXACT_ROWS as u64 / 10 * 11 + 5000;
+        (0..n).for_each(|i| {
+            add(&mut rows, i);
+            add(&mut cells, i);
+        });
+        assert!(cells.is_binned() && !rows.is_binned());
+        for of in [GroupSelection::One(1), GroupSelection::Rest(1), GroupSelection::All] {
+            let sums = |of_state: &LabelledScores| {
+                let all = of_state.ascending(of);
+                let n: u64 = all.iter().map(|entry| entry.n).sum();
+                let weight: u64 = all.iter().map(|entry| entry.weight).sum();
+                let squares: f64 = all.iter().map(|entry| entry.squares).sum();
+                let score: f64 = all.iter().map(|entry| entry.weight as f64 * entry.share).sum();
+                ((n, weight, squares), score)
+            };
+            let (kept, counted) = (sums(&rows), sums(&cells));
+            assert_eq!(kept.0, counted.0);
+            assert!((kept.1 - counted.1).abs() < 1e-7, "{} {}", kept.1, counted.1);
+        }
+        assert!(cells.ascending(GroupSelection::All).len() <= 2 * 3 * 65_536);
+    }
+
+    /// The order is that of the user's numbers, also where the shares of two are equal.
+    #[test]
+    fn scores_of_a_scale_keep_their_order() {
+        let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: true };
+        let mut scores = LabelledScores::new(scale, ScoreBasis::default());
+        for (row, score) in [41.0, -40.0, 40.0, -0.0, f64::NAN, 0.0].into_iter().enumerate() {
+            scores.add(0, (Some(true), score), 1, (0, row as u64));
+        }
+        scores.add(0, (Some(true), 1.0), 0, (0, 9));
+        scores.add(0, (None, 1.0), 1, (0, 10));
+        let all = scores.ascending(GroupSelection::All);
+        assert_eq!(all.iter().map(|entry| entry.row).collect::<Vec<_>>(), [0, 2, 3, 5, 1]);
+        assert!(all[2].place == all[3].place && all[4].share == 1.0 && scores.are_log_odds());
+    }
+}

@@ -1,0 +1,281 @@
+//! Scores as such: against values that another program computed from the definitions, and what
+//! must hold of all of them.
+
+use serde_json::Value as Json;
+
+use super::oracle::{object, parquet};
+use super::{one, settings};
+use crate::metric::MetricFamily;
+use crate::metric::catalog::scores::METRICS;
+use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores, ScoreBasis};
+use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::scope::MetricScope;
+use crate::metric::value::compare::ComparedValue;
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::scores::{BINNED, compare_scores, measure_scores};
+use crate::metric::value::settings::MeasureSettings;
+use crate::num::score_scale::ScoreScale;
+use crate::num::seed::{h, u01};
+use crate::tests::{expected, json};
+
+/// Weights of the oracle have two decimals.
+const WEIGHT_UNITS: f64 = 100.0;
+
+fn only_scores() -> MeasureSettings {
+    MeasureSettings { families: vec![MetricFamily::Scores], ..settings() }
+}
+
+fn measured(counts: &FactualCounts) -> Vec<MeasuredValue> {
+    let settings = only_scores();
+    measure_scores(counts, &MeasureContext::new(&settings))
+}
+
+fn compared(first: &FactualCounts, second: &FactualCounts) -> Vec<ComparedValue> {
+    let settings = only_scores();
+    compare_scores([first, second], &MeasureContext::new(&settings))
+}
+
+/// The two models of a case of the oracle, and its groups.
+fn case_of(case: &Json) -> (Vec<String>, [FactualCounts; 2]) {
+    let file = parquet(expected("scores/rows.parquet"));
+    let name = case["case"].as_str().unwrap();
+    let groups: Vec<String> = object(&case["groups"]).keys().cloned().collect();
+    let here: Vec<usize> = (0..file.texts["case"].len())
+        .filter(|&i| file.texts["case"][i].as_deref() == Some(name))
+        .collect();
+    let number = |column: &str, i: usize| file.numbers[column][i];
+    let has = |column: &str| here.iter().any(|&i| number(column, i).is_some());
+    let basis = ScoreBasis { weighted: has("weight"), persons: has("person") };
+    let models = ["score", "score_2"].map(|column| {
+        let none = LabelledScores::new(ScoreScale::default(), basis);
+        let mut counts = FactualCounts::new(groups.len()).with_scores(none);
+        for &i in &here {
+            let of = file.texts["group"][i].clone().unwrap();
+            let group = groups.iter().position(|group| *group == of).unwrap();
+            let score = number(column, i).unwrap_or(f64::NAN);
+            let weight = number("weight", i).map_or(1, |w| (w * WEIGHT_UNITS).round() as u64);
+            let row = number("row", i).unwrap() as u64;
+            let person = number("person", i).map_or(row, |person| person as u64);
+            let label = number("y", i).map(|y| y == 1.0);
+            counts.add_score(group, (label, score), weight, (person, row));
+        }
+        counts
+    });
+    (groups, models)
+}
+
+fn near(found: f64, value: &Json, within: f64, what: &str) {
+    let value = value.as_f64().unwrap_or_else(|| panic!("{what}: {found}, not null"));
+    let near = (found - value).abs() <= within * value.abs().max(1.0);
+    assert!(near, "{what}: {found}, not {value}");
+}
+
+fn check_reason(value: MetricValue, why: &Json, what: &str) {
+    match value {
+        Err(reason) => assert_eq!(Some(reason.code()), why.as_str(), "{what}"),
+        Ok(value) => panic!("{what}: {value}, not {why}"),
+    }
+}
+
+/// A value and its interval under the names of the oracle.
+fn check(m: &MeasuredValue, of: &Json, what: &str) {
+    match of["value"].is_null() {
+        true => check_reason(m.value, &of["why"], what),
+        false => near(m.value.unwrap(), &of["value"], 1e-12, what),
+    }
+    check_ends(m.interval.map(|i| (i.lo, i.hi)), &[&of["lo"], &of["hi"]], what);
+}
+
+fn check_ends(found: Option<(f64, f64)>, [lo, hi]: &[&Json; 2], what: &str) {
+    match found {
+        Some(ends) => {
+            near(ends.0, lo, 1e-9, what);
+            near(ends.1, hi, 1e-9, what);
+        }
+        None => assert!(lo.is_null() && hi.is_null(), "{what}: none, not {lo}"),
+    }
+}
+
+#[test]
+fn values_and_intervals_are_those_of_the_definitions() {
+    let mut checked = 0;
+    for case in json(expected("scores/expected.json")).as_array().unwrap() {
+        let name = case["case"].as_str().unwrap();
+        let (groups, models) = case_of(case);
+        let place = |name: &str| groups.iter().position(|group| group == name).unwrap();
+        let all = measured(&models[0]);
+        let scopes = object(&case["groups"]);
+        let scopes = scopes.iter().map(|(name, told)| (MetricScope::Group(place(name)), told));
+        for (scope, told) in scopes.chain([(MetricScope::Total, &case["total"])]) {
+            let what = format!("{name} {scope:?}");
+            let of = |id: &str| one(&all, id, scope);
+            assert_eq!(Some(of("auc").n_rows), told["rows"].as_u64(), "{what}");
+            check(of("auc"), &told["auc"], &format!("{what} auc"));
+            check(of("brier"), &told["brier"], &format!("{what} brier"));
+            check(of("observed_expected"), &told["observed_expected"], &format!("{what} O/E"));
+            let told_fit = &told["calibration"];
+            for key in ["intercept", "slope"] {
+                let (m, what) = (of(&format!("calibration_{key}")), format!("{what} {key}"));
+                if told_fit[key].is_null() {
+                    check_reason(m.value, &told_fit[format!("{key}_why")], &what);
+                    continue;
+                }
+                near(m.value.unwrap(), &told_fit[key], 1e-9, &what);
+                let ends = &told_fit[format!("{key}_ci")];
+                check_ends(m.interval.map(|i| (i.lo, i.hi)), &[&ends[0], &ends[1]], &what);
+                let cut = told_fit["n_clipped"].as_u64().unwrap();
+                let says = m.ci_method.contains(&format!("; {cut} of "));
+                assert_eq!(says, cut > 0, "{what}: {}", m.ci_method);
+            }
+            let told = &told["ecce"];
+            for (id, key) in [("ecce", "ecce"), ("ecce_mad", "mad")] {
+                match of(id).value {
+                    Ok(value) => near(value, &told[key], 1e-12, &format!("{what} {id}")),
+                    Err(reason) => assert!(told[key].is_null(), "{what} {id} {reason}"),
+                }
+            }
+            let p = of("ecce_p").value;
+            match told["p"].as_f64() {
+                Some(expected) => {
+                    let p = p.unwrap();
+                    let near = (p - expected).abs() <= (1e-9 * expected).max(1e-14);
+                    assert!(near, "{what}: p {p}, not {expected}");
+                }
+                None => check_reason(p, &told["p_why"], &format!("{what} p")),
+            }
+            checked += 1;
+        }
+        for (pair, told) in object(&case["pairs"]) {
+            let (a, b) = pair.split_once(" - ").unwrap();
+            let (a, b) = (place(a), place(b));
+            for (id, scope, key) in [
+                ("auc_difference", MetricScope::Pair(a, b), "auc_difference"),
+                ("xauc", MetricScope::Direction(a, b), "xauc_ab"),
+                ("xauc", MetricScope::Direction(b, a), "xauc_ba"),
+                ("xauc_difference", MetricScope::Pair(a, b), "xauc_difference"),
+                ("brier_difference", MetricScope::Pair(a, b), "brier_difference"),
+            ] {
+                check(one(&all, id, scope), &told[key], &format!("{name} {pair} {key}"));
+                checked += 1;
+            }
+        }
+        let both = compared(&models[0], &models[1]);
+        for (of, told) in object(&case["models"]) {
+            let scope =
+                if of == "total" { MetricScope::Total } else { MetricScope::Group(place(of)) };
+            let found = both.iter().find(|found| found.scope == scope).unwrap();
+            let what = format!("{name} {of}, two models");
+            for (value, told) in [
+                (found.first, &told["auc_1"]),
+                (found.second, &told["auc_2"]),
+                (found.difference, &told["difference"]),
+            ] {
+                match value {
+                    Ok(value) => near(value, &told["value"], 1e-12, &what),
+                    Err(_) => check_reason(value, &told["why"], &what),
+                }
+            }
+            let told = &told["difference"];
+            let ends = found.interval.map(|i| (i.lo, i.hi));
+            if name == "same_model_twice" {
+                // The oracle subtracts variances, of which rounding leaves 7e-18 in one group.
+                assert!(ends.is_none() && told["variance"].as_f64() < Some(1e-17), "{what}");
+            } else {
+                check_ends(ends, &[&told["lo"], &told["hi"]], &what);
+            }
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 0);
+}
+
+/// Labels that follow scores of [0.01, 0.06], and scores that are a little too low.
+fn squeezed(n: u64, basis: ScoreBasis) -> FactualCounts {
+    let none = LabelledScores::new(ScoreScale::default(), basis);
+    let mut counts = FactualCounts::new(2).with_scores(none);
+    for i in 0..n {
+        let score = 0.01 + 0.05 * u01(h(5, i, 0));
+        let label = u01(h(5, i, 1)) < 1.1 * score;
+        counts.add_score((i % 2) as usize, (Some(label), score), 1 + i % 3, (i, i));
+    }
+    counts
+}
+
+/// Cells say nearly what the rows say, and say that they are cells.
+#[test]
+fn many_rows_are_counted_in_cells() {
+    let n = EXACT_ROWS as u64 + 20_000;
+    let of = |persons| measured(&squeezed(n, ScoreBasis { weighted: true, persons }));
+    let (rows, cells) = (of(true), of(false));
+    assert_eq!(rows.len(), cells.len());
+    for (exact, m) in rows.iter().zip(&cells) {
+        assert!(m.flags.contains(&BINNED) && !exact.flags.contains(&BINNED));
+        if m.metric.id == "ecce_p" {
+            assert_eq!(exact.value, Err(Undefined::Persons));
+            continue;
+        }
+        let (x, y) = (exact.value.unwrap(), m.value.unwrap());
+        let what = format!("{} {:?}: {x} {y}", m.metric.id, m.scope);
+        let within = if m.metric.id.starts_with("ecce") { 2e-5 } else { 3e-6 };
+        assert!((x - y).abs() < within * x.abs().max(1.0), "{what}");
+        if let (Some(x), Some(y)) = (exact.interval, m.interval) {
+            assert!((x.lo - y.lo).abs() < 1e-4 && (x.hi - y.hi).abs() < 1e-4, "{what}");
+        }
+    }
+    // Two models cannot be paired in cells.
+    let both = squeezed(n, ScoreBasis { weighted: true, persons: false });
+    let found = compared(&both, &both);
+    assert!(found.iter().all(|of| of.difference == Ok(0.0) && of.interval.is_none()));
+    assert!(found[0].ci_method.contains("200,000"), "{}", found[0].ci_method);
+}
+
+/// Weights of 1 and persons of one row change no value.
+#[test]
+fn weights_and_persons_that_say_nothing_change_no_value() {
+    let of = |weighted, persons, weight: u64| {
+        let none = LabelledScores::new(ScoreScale::default(), ScoreBasis { weighted, persons });
+        let mut counts = FactualCounts::new(3).with_scores(none);
+        for i in 0..150 {
+            let score = (u01(h(2, i, 0)) * 40.0).round() / 40.0;
+            let label = u01(h(2, i, 1)) < score;
+            counts.add_score((i % 3) as usize, (Some(label), score), weight, (i, i));
+        }
+        measured(&counts)
+    };
+    let plain = of(false, false, 1);
+    for other in [of(true, false, 7), of(false, true, 1), of(true, true, 3)] {
+        assert_eq!(plain.len(), other.len());
+        for (a, b) in plain.iter().zip(&other).filter(|(_, b)| b.metric.id != "ecce_p") {
+            let (x, y) = (a.value.unwrap(), b.value.unwrap());
+            assert!((x - y).abs() < 1e-9, "{} {x} {y}", a.metric.id);
+            assert_eq!(a.interval.is_some(), b.interval.is_some(), "{}", a.metric.id);
+        }
+    }
+}
+
+/// Every metric of the list is measured in its scopes, and nobody has none.
+#[test]
+fn every_metric_is_measured_and_of_nobody_none() {
+    let none = || LabelledScores::new(ScoreScale::default(), ScoreBasis::default());
+    let counts = FactualCounts::new(3).with_scores(none());
+    let all = measured(&counts);
+    assert!(all.iter().all(|m| m.value == Err(Undefined::EmptyGroup) && m.interval.is_none()));
+    for metric in METRICS {
+        assert!(all.iter().any(|m| m.metric.id == metric.id), "{}", metric.id);
+    }
+    // Four of one group: three groups and all; a gap: three pairs and three against all others.
+    assert_eq!(all.len(), 8 * 4 + 3 * 6 + 6);
+    // People without a label.
+    let mut counts = FactualCounts::new(1).with_scores(none());
+    counts.groups[0].add(None, Some(true), false);
+    counts.add_score(0, (None, 0.7), 1, (1, 1));
+    assert!(measured(&counts).iter().all(|m| m.value == Err(Undefined::NoLabel)));
+    // People who weigh nothing.
+    let mut counts = FactualCounts::new(1).with_scores(none());
+    counts.groups[0].add(Some(true), Some(true), false);
+    counts.add_score(0, (Some(true), 0.7), 0, (1, 1));
+    assert!(measured(&counts).iter().all(|m| m.value == Err(Undefined::ZeroWeight)));
+    assert!(measured(&FactualCounts::new(2)).is_empty());
+}

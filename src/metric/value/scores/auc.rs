@@ -1,0 +1,172 @@
+//! AUC: how often a positive person scores above a negative one.
+
+use crate::metric::evidence::labelled_scores::RankedScore;
+use crate::metric::value::scores::influence::{RowInfluence, n_units, variance};
+
+/// A variance up to this is that of scores that do not vary, but for rounding.
+const NO_VARIANCE: f64 = 1e-30;
+
+/// The same of a difference.
+const NO_VARIANCE_OF_GAP: f64 = 1e-18;
+
+/// The AUC of some positives over some negatives.
+#[derive(Debug, Clone)]
+pub(super) struct AucEstimate {
+    /// The share of pairs that are ordered right; ties are half.
+    pub(super) value: f64,
+    positives: RankedSide,
+    negatives: RankedSide,
+}
+
+/// The positives, or the negatives.
+#[derive(Debug, Clone)]
+struct RankedSide {
+    /// Each with the share of the other side that it is ordered right against, less the AUC.
+    rows: Vec<(RankedScore, f64)>,
+    n: f64,
+    weight: f64,
+}
+
+impl RankedSide {
+    /// `wins` are twice the units of the other side that each is ordered right against.
+    fn new(rows: &[RankedScore], wins: &[u64], others: u64, value: f64) -> Self {
+        let below = 2.0 * others as f64;
+        let share = |(row, &wins): (&RankedScore, &u64)| (*row, wins as f64 / below - value);
+        RankedSide {
+            rows: rows.iter().zip(wins).map(share).collect(),
+            n: rows.iter().map(|row| row.n as f64).sum(),
+            weight: units(rows) as f64,
+        }
+    }
+
+    /// What the rows add to the AUC.
+    fn influences(&self) -> impl Iterator<Item = RowInfluence> {
+        self.rows.iter().map(|(row, deviation)| RowInfluence::new(row, deviation / self.weight))
+    }
+
+    /// The share of this side in DeLong's variance of some deviations; none of one row.
+    fn delong(&self, deviations: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
+        let squares: f64 = deviations.map(|(n, d)| n as f64 * d * d).sum();
+        (self.n >= 2.0).then(|| squares / (self.n - 1.0) / self.n)
+    }
+
+    fn units(&self, by_person: bool) -> u64 {
+        n_units(self.rows.iter().map(|(row, _)| row), by_person)
+    }
+}
+
+fn units(rows: &[RankedScore]) -> u64 {
+    rows.iter().map(|row| row.weight).sum()
+}
+
+/// For each row twice the units of weight of others below it, plus those that are equal. Both
+/// ascend.
+fn twice_below(rows: &[RankedScore], others: &[RankedScore]) -> Vec<u64> {
+    let (mut at, mut below, mut found) = (0, 0, Vec::with_capacity(rows.len()));
+    for ties in rows.chunk_by(|a, b| a.place == b.place) {
+        let place = ties[0].place;
+        while let Some(other) = others.get(at).filter(|other| other.place < place) {
+            below += other.weight;
+            at += 1;
+        }
+        let equal = others[at..].iter().take_while(|other| other.place == place);
+        let equal: u64 = equal.map(|other| other.weight).sum();
+        found.extend(ties.iter().map(|_| 2 * below + equal));
+    }
+    found
+}
+
+impl AucEstimate {
+    /// None without positives or without negatives. Both ascend.
+    pub(super) fn new(positives: &[RankedScore], negatives: &[RankedScore]) -> Option<Self> {
+        let (above, below) = (units(positives), units(negatives));
+        if above == 0 || below == 0 {
+            return None;
+        }
+        let wins = twice_below(positives, negatives);
+        let losses = twice_below(negatives, positives);
+        // Whole numbers: the value is rounded once.
+        let all = positives.iter().zip(&wins);
+        let all: u128 = all.map(|(row, wins)| u128::from(row.weight) * u128::from(*wins)).sum();
+        let value = all as f64 / (2 * u128::from(above) * u128::from(below)) as f64;
+        let kept: Vec<u64> = losses.iter().map(|losses| 2 * above - losses).collect();
+        Some(AucEstimate {
+            value,
+            positives: RankedSide::new(positives, &wins, below, value),
+            negatives: RankedSide::new(negatives, &kept, above, value),
+        })
+    }
+
+    fn sides(&self) -> [&RankedSide; 2] {
+        [&self.positives, &self.negatives]
+    }
+
+    /// Positives or negatives, whichever are fewer: persons, or rows.
+    pub(super) fn fewest(&self, by_person: bool) -> u64 {
+        self.sides().map(|side| side.units(by_person)).into_iter().min().unwrap_or(0)
+    }
+
+    fn influences(&self) -> impl Iterator<Item = RowInfluence> {
+        self.sides().into_iter().flat_map(RankedSide::influences)
+    }
+
+    /// DeLong's variance; none where a side has one row.
+    fn delong(&self) -> Option<f64> {
+        let of = |side: &RankedSide| side.delong(side.rows.iter().map(|(row, d)| (row.n, *d)));
+        Some(of(&self.positives)? + of(&self.negatives)?)
+    }
+
+    /// The variance where each row is a person without a weight, else that of influences; none
+    /// where the value is 0 or 1 or does not vary.
+    pub(super) fn variance(&self, plain: bool, by_person: bool) -> Option<f64> {
+        let found =
+            if plain { self.delong() } else { variance(self.influences().collect(), by_person) };
+        found.filter(|v| *v > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
+    }
+
+    /// The variance of this less another of other people; none where it does not vary.
+    pub(super) fn variance_of_gap(
+        &self,
+        other: &Self,
+        plain: bool,
+        by_person: bool,
+    ) -> Option<f64> {
+        let found = if plain {
+            self.delong().zip(other.delong()).map(|(a, b)| a + b)
+        } else {
+            let theirs = other.influences().map(RowInfluence::negated);
+            variance(self.influences().chain(theirs).collect(), by_person)
+        };
+        found.filter(|v| *v > NO_VARIANCE_OF_GAP)
+    }
+
+    /// The same of the AUC of other scores of the same rows, none of which is a cell: DeLong's
+    /// variances minus twice the covariance, from the differences row by row.
+    pub(super) fn variance_of_pair(
+        &self,
+        other: &Self,
+        plain: bool,
+        by_person: bool,
+    ) -> Option<f64> {
+        let mut differences = Vec::new();
+        let mut found = Some(0.0);
+        for (mine, theirs) in self.sides().into_iter().zip(other.sides()) {
+            let of = |side: &RankedSide| {
+                let mut rows = side.rows.clone();
+                rows.sort_by_key(|(row, _)| row.row);
+                rows
+            };
+            let both: Vec<(RankedScore, f64)> = of(mine)
+                .into_iter()
+                .zip(of(theirs))
+                .map(|((row, x), (_, y))| (row, x - y))
+                .collect();
+            let own = mine.delong(both.iter().map(|(row, d)| (row.n, *d)));
+            found = found.zip(own).map(|(sum, own)| sum + own);
+            let influence = |(row, d): &(RankedScore, f64)| RowInfluence::new(row, d / mine.weight);
+            differences.extend(both.iter().map(influence));
+        }
+        let found = if plain { found } else { variance(differences, by_person) };
+        found.filter(|v| *v > NO_VARIANCE_OF_GAP)
+    }
+}

@@ -1,0 +1,66 @@
+//! What each row or person adds to a value, and the variance that follows.
+
+use crate::metric::evidence::labelled_scores::RankedScore;
+
+/// What a row adds to a value; of people in a cell what each of them adds, and their number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowInfluence {
+    /// Person of the row.
+    person: u64,
+    n: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl RowInfluence {
+    /// Of a row that adds `each` by unit of weight.
+    pub(super) fn new(row: &RankedScore, each: f64) -> Self {
+        RowInfluence {
+            person: row.person,
+            n: row.n,
+            sum: row.weight as f64 * each,
+            squares: row.squares * each * each,
+        }
+    }
+
+    /// The same of what is subtracted.
+    pub(super) fn negated(self) -> Self {
+        RowInfluence { sum: -self.sum, ..self }
+    }
+}
+
+/// The variance P / (P - 1) sum u^2 over what P persons or rows add; none of fewer than two.
+pub(super) fn variance(rows: Vec<RowInfluence>, by_person: bool) -> Option<f64> {
+    let (mut units, mut squares) = (0.0, 0.0);
+    if by_person {
+        for own in persons(rows) {
+            let sum: f64 = own.iter().map(|row| row.sum).sum();
+            units += 1.0;
+            squares += sum * sum;
+        }
+    } else {
+        for row in rows {
+            units += row.n as f64;
+            squares += row.squares;
+        }
+    }
+    (units >= 2.0).then(|| units / (units - 1.0) * squares)
+}
+
+/// The rows of each person, ascending by key, in the order given.
+fn persons(mut rows: Vec<RowInfluence>) -> Vec<Vec<RowInfluence>> {
+    // Stable: the rows of a person stay in order.
+    rows.sort_by_key(|row| row.person);
+    rows.chunk_by(|a, b| a.person == b.person).map(<[RowInfluence]>::to_vec).collect()
+}
+
+/// How many persons, or rows where each row is a person.
+pub(super) fn n_units<'a>(rows: impl Iterator<Item = &'a RankedScore>, by_person: bool) -> u64 {
+    if !by_person {
+        return rows.map(|row| row.n).sum();
+    }
+    let mut keys: Vec<u64> = rows.map(|row| row.person).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len() as u64
+}

@@ -1,0 +1,194 @@
+//! The family `scores`: values by hand, the words of the guide, gates, two models and two runs.
+
+use std::fs;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+
+use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::work::{Work, assert_same, column, results, root};
+
+const N: usize = 600;
+
+/// A number in [0, 1) that looks random and is not.
+fn draw(i: usize, k: f64) -> f64 {
+    ((i + 1) as f64 * k.sqrt()).fract()
+}
+
+fn sex(i: usize) -> &'static str {
+    if draw(i, 2.0) < 0.4 { "f" } else { "m" }
+}
+
+/// Known but for some, and more often positive where the score is high.
+fn label(i: usize) -> Option<bool> {
+    (i % 37 != 5).then(|| draw(i, 3.0) < 0.2 + 0.6 * draw(i, 5.0))
+}
+
+/// Two decimals, so that there are ties.
+fn score(i: usize) -> Option<f64> {
+    (i % 41 != 7).then(|| (100.0 * draw(i, 5.0)).round() / 100.0)
+}
+
+/// The scores of another model, closer to chance by `noise`.
+fn other(i: usize, noise: f64) -> Option<f64> {
+    (i % 43 != 2).then(|| (1.0 - noise) * draw(i, 5.0) + noise * draw(i, 7.0))
+}
+
+fn work(noise: f64) -> Work {
+    let work = Work::new();
+    let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
+    let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
+    work.parquet(
+        "people.parquet",
+        vec![
+            ("id", column((0..N as i64).collect::<Int64Array>())),
+            ("sex", column(texts)),
+            ("repaid", column(labels)),
+            ("score", column((0..N).map(score).collect::<Float64Array>())),
+            ("other", column((0..N).map(|i| other(i, noise)).collect::<Float64Array>())),
+            ("weight", column((0..N).map(|i| Some((i % 4) as f64)).collect::<Float64Array>())),
+            ("household", column((0..N).map(|i| Some((i / 3) as i64)).collect::<Int64Array>())),
+        ],
+    );
+    work
+}
+
+/// A job with the example of the guide.
+fn job(more: &str) -> String {
+    let guide = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let example = guide.split("## Scores as such\n").nth(1).unwrap();
+    let example = example.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    format!(
+        "cfaudit: 1
+name: ranks
+data:
+  rows: {{parquet: people.parquet}}
+  row_id: id
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+{more}
+models:
+  live: {{scores: {{factual: {{column: score}}}}, threshold: 0.5}}
+  challenger: {{scores: {{factual: {{column: other}}}}, threshold: 0.5}}
+on_inconclusive: warn
+{example}"
+    )
+}
+
+fn table(work: &Work, name: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), name)
+}
+
+#[track_caller]
+fn row<'a>(frame: &'a TableFrame, model: &str, [metric, from, to]: [&str; 3]) -> TableRecord<'a> {
+    let is = |row: &TableRecord<'_>| {
+        row.text("metric") == metric
+            && row.text("model") == model
+            && row.text("from_group") == from
+            && row.text("to_group") == to
+    };
+    frame.records().find(is).unwrap_or_else(|| panic!("{model} {metric} {from} {to}"))
+}
+
+/// The AUC of the positives of one group over the negatives of another, pair by pair; both empty
+/// for everybody.
+fn auc(from: &str, to: &str, score: impl Fn(usize) -> Option<f64>) -> f64 {
+    let of = |group: &str, positive: bool| -> Vec<f64> {
+        let own = (0..N).filter(|&i| group.is_empty() || sex(i) == group);
+        own.filter(|&i| label(i) == Some(positive)).filter_map(&score).collect()
+    };
+    let (above, below) = (of(from, true), of(to, false));
+    let wins: f64 = above
+        .iter()
+        .flat_map(|x| below.iter().map(move |y| f64::from(u8::from(x > y)) + 0.5 * f64::from(u8::from(x == y))))
+        .sum();
+    wins / (above.len() * below.len()) as f64
+}
+
+#[test]
+fn scores_are_measured_judged_and_compared() {
+    let work = work(0.5);
+    work.write("job.yaml", &job(""));
+    work.run(0, "job.yaml", "--threads 1");
+    let metrics = table(&work, "metrics");
+    let near = |found: Option<f64>, expected: f64| {
+        assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}, not {expected}");
+    };
+    for group in ["m", "f", ""] {
+        near(row(&metrics, "live", ["auc", group, ""]).real("value"), auc(group, group, score));
+    }
+    let across = row(&metrics, "live", ["xauc", "f", "m"]);
+    near(across.real("value"), auc("f", "m", score));
+    assert_eq!(across.text("scope"), "direction");
+    let gap = row(&metrics, "live", ["auc_difference", "m", "f"]);
+    near(gap.real("value"), auc("m", "m", score) - auc("f", "f", score));
+    assert_eq!((gap.text("scope"), gap.text("interval")), ("pair", "delong"));
+    let own = (0..N).filter(|&i| sex(i) == "f");
+    let known: Vec<(f64, f64)> = own
+        .filter_map(|i| Some((score(i)?, f64::from(u8::from(label(i)?)))))
+        .collect();
+    let brier = known.iter().map(|(s, y)| (s - y) * (s - y)).sum::<f64>() / known.len() as f64;
+    let found = row(&metrics, "live", ["brier", "f", ""]);
+    near(found.real("value"), brier);
+    assert_eq!(found.int("n_rows"), Some(known.len() as i64));
+    let slope = row(&metrics, "live", ["calibration_slope", "f", ""]);
+    assert!(slope.text("ci_method").contains("scores are cut") == known.iter().any(|k| k.0 == 0.0));
+    assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("interval"), "");
+
+    let gates = table(&work, "gates");
+    let verdicts: Vec<(&str, &str)> =
+        gates.records().map(|row| (row.text("gate"), row.text("verdict"))).collect();
+    let slope = row(&metrics, "challenger", ["calibration_slope", "f", ""]);
+    assert!(slope.real("lo") < Some(0.2) && slope.real("hi") > Some(0.2));
+    assert_eq!(
+        verdicts,
+        [
+            ("means-what-it-says", "inconclusive"),
+            ("ranks-across", "pass"),
+            ("ranks-both-alike", "pass")
+        ]
+    );
+    let compared = table(&work, "comparisons");
+    let found = row(&compared, "challenger", ["auc", "f", ""]);
+    let both = |i: usize| score(i).is_some() && other(i, 0.5).is_some();
+    let first = auc("f", "f", |i| other(i, 0.5).filter(|_| both(i)));
+    near(found.real("difference"), first - auc("f", "f", |i| score(i).filter(|_| both(i))));
+    assert_eq!(found.text("interval"), "delong");
+
+    let expected = work.results();
+    for threads in [2, 7] {
+        work.cfaudit(0, &format!("run job.yaml --out other --cache c{threads} --threads {threads}"));
+        assert_same(&expected, &results(&work.path("other")), &format!("{threads} threads"));
+        fs::remove_dir_all(work.path("other")).unwrap();
+    }
+}
+
+/// Several rows of a household, and weights; and what a second run changes.
+#[test]
+fn weights_persons_and_another_run() {
+    let work = work(0.5);
+    work.write("job.yaml", &job("  weight: weight"));
+    work.run(0, "job.yaml", "--threads 2");
+    let metrics = table(&work, "metrics");
+    let found = row(&metrics, "live", ["calibration_intercept", "", ""]);
+    assert_eq!(found.text("interval"), "sandwich");
+    work.write("job.yaml", &job("  person: household"));
+    work.run(0, "job.yaml", "--threads 2");
+    let metrics = table(&work, "metrics");
+    let found = row(&metrics, "live", ["auc", "", ""]);
+    assert_eq!(found.text("interval"), "influence-logit");
+    assert!(found.int("n_persons") < found.int("n_rows"));
+    assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("undefined"), "persons");
+    assert_eq!(row(&metrics, "live", ["brier_difference", "m", "f"]).text("interval"), "influence");
+
+    fs::rename(work.path("out"), work.path("before")).unwrap();
+    let again = self::work(0.9);
+    fs::copy(again.path("people.parquet"), work.path("people.parquet")).unwrap();
+    work.run(0, "job.yaml", "--threads 2");
+    work.cfaudit(0, "diff before out --out page");
+    let changes = read_frame(&work.path("page"), "changes");
+    let change = row(&changes, "challenger", ["auc", "", ""]);
+    let moved = change.real("difference").unwrap();
+    assert!(moved < -0.01, "{moved}");
+    let same = row(&changes, "live", ["auc", "", ""]);
+    assert_eq!(same.real("difference"), Some(0.0));
+}
