@@ -319,6 +319,11 @@ const WORDS: &[(&str, &str)] = &[
          interval of other groups breaks the limit",
     ),
     (
+        "binned",
+        "flag of a value of the family `scores` from 200,000 rows on: scores are counted in 65,536 \
+         cells, in which they count as ties; an AUC moves by 0.000001 at most",
+    ),
+    (
         "decide_by",
         "what decides a gate: `interval` (the whole interval must keep or break the limit; \
          otherwise the gate is inconclusive), `worlds` (the interval over causal graphs and refits \

@@ -40,11 +40,11 @@ pub(crate) struct ScoreBasis {
 /// One row: group and label, the bits of the score, the weight in whole units, the key of the
 /// person, that of the row. Tuples are written as short lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct LabelledScore(LabelSide, u64, u64, u64, u64);
+struct LabelledScore(LabelledSide, u64, u64, u64, u64);
 
 /// People of one group and label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct LabelSide(u32, bool);
+struct LabelledSide(u32, bool);
 
 /// People in one cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub(crate) struct LabelledScores {
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
     #[serde(with = "map_as_list")]
-    cells: BTreeMap<(LabelSide, u32), ShareCell>,
+    cells: BTreeMap<(LabelledSide, u32), ShareCell>,
 }
 
 /// Writes rows in an order that does not depend on how they were gathered.
@@ -111,7 +111,7 @@ impl LabelledScores {
         keys: (u64, u64),
     ) {
         let Some(positive) = label.filter(|_| !score.is_nan() && weight > 0) else { return };
-        let side = LabelSide(group as u32, positive);
+        let side = LabelledSide(group as u32, positive);
         // Minus zero and zero are the same score.
         let row = LabelledScore(side, (score + 0.0).to_bits(), weight, keys.0, keys.1);
         if self.is_binned() {
@@ -160,7 +160,7 @@ impl LabelledScores {
         let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();
         rows.sort_unstable();
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
-        let of_cell = |(&(side, cell), sums): (&(LabelSide, u32), &ShareCell)| {
+        let of_cell = |(&(side, cell), sums): (&(LabelledSide, u32), &ShareCell)| {
             let weight = sums.weight.sum();
             let excess = sums.excess.to_f64() / weight as f64;
             RankedScore {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn add(to: &mut LabelledScores, i: u64) {
-        let label = (i % 11 != 0).then_some(share(i + 7) < share(i));
+        let label = (!i.is_multiple_of(11)).then_some(share(i + 7) < share(i));
         to.add((i % 3) as usize, (label, share(i)), 1 + i % 4, (i % 100, i));
     }
 

@@ -28,7 +28,6 @@ use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 pub(crate) use crate::metric::value::settings::FurthestGroups;
-use crate::metric::value::scores::measure_scores;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads};
 
@@ -286,7 +285,7 @@ pub(crate) fn measure_factual(
         out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
     }
     if settings.families.contains(&MetricFamily::Scores) {
-        out.extend(measure_scores(counts, &audit.context));
+        out.extend(audit.scores(counts));
     }
     out
 }

@@ -54,7 +54,9 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::measured::{
+    FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople,
+};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::num::student::student_quantile;
 use auc::AucEstimate;
@@ -198,7 +200,7 @@ impl ScoreSample {
 
     /// Degrees of freedom of Student's quantile; none where the normal one serves.
     fn df(&self, fewest: u64) -> Option<f64> {
-        (!self.is_plain()).then(|| fewest as f64 - 1.0)
+        (!self.is_plain()).then_some(fewest as f64 - 1.0)
     }
 
     fn auc_interval(&self, auc: &AucEstimate, context: &MeasureContext<'_>) -> IntervalBasis {
@@ -380,60 +382,6 @@ struct ScoreMeasurement<'a> {
     is_binned: bool,
 }
 
-/// Every metric of the family: each group, all together, each pair, each group and all others.
-/// Nothing where no scores were gathered.
-pub(crate) fn measure_scores(
-    counts: &FactualCounts,
-    context: &MeasureContext<'_>,
-) -> Vec<MeasuredValue> {
-    let Some(scores) = counts.scores() else { return Vec::new() };
-    let n = counts.groups.len();
-    let of = |who: Vec<GroupSelection>| -> Vec<ScoreSample> {
-        who.into_par_iter().map(|who| ScoreSample::of(counts, scores, who)).collect()
-    };
-    let groups = of((0..n).map(GroupSelection::One).collect());
-    // Of two groups the rest is the other.
-    let rests = of((0..n).filter(|_| n > 2).map(GroupSelection::Rest).collect());
-    let total = ScoreSample::of(counts, scores, GroupSelection::All);
-    let with = ScoreMeasurement { context, is_binned: scores.is_binned() };
-    let measured = |metric: &'static Metric| {
-        let Reads::Scored(reading) = metric.reads else { return Vec::new() };
-        let mut found = Vec::new();
-        match reading {
-            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
-                for (a, of_a) in groups.iter().enumerate() {
-                    for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-                        let of = (metric, MetricScope::Pair(a, b));
-                        found.push(with.gap(of, reading, of_a, of_b));
-                    }
-                    if let Some(rest) = rests.get(a) {
-                        let of = (metric, MetricScope::OneVsRest(a));
-                        found.push(with.gap(of, reading, of_a, rest));
-                    }
-                }
-            }
-            ScoreReading::CrossAuc => {
-                for (a, of_a) in groups.iter().enumerate() {
-                    for (b, of_b) in groups.iter().enumerate().filter(|(b, _)| *b != a) {
-                        let of = (metric, MetricScope::Direction(a, b));
-                        found.push(with.auc(of, &of_a.over(of_b), &[of_a, of_b]));
-                    }
-                }
-            }
-            _ => {
-                for (group, sample) in groups.iter().enumerate() {
-                    let of = (metric, MetricScope::Group(group));
-                    found.push(with.value_of(of, reading, sample));
-                }
-                found.push(with.value_of((metric, MetricScope::Total), reading, &total));
-            }
-        }
-        found
-    };
-    let metrics: Vec<&'static Metric> = context.metrics(MetricFamily::Scores).collect();
-    metrics.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
-}
-
 impl ScoreMeasurement<'_> {
     fn finish(
         &self,
@@ -579,61 +527,113 @@ fn people(samples: &[&ScoreSample]) -> ValuePeople {
     }
 }
 
-/// The AUCs of two models on the rows that both score, first less second: of each group and of
-/// all. Nothing where no scores were gathered.
-pub(crate) fn compare_scores(
-    counts: [&FactualCounts; 2],
-    context: &MeasureContext<'_>,
-) -> Vec<ComparedValue> {
-    let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else { return Vec::new() };
-    let auc = |metric: &&'static Metric| matches!(metric.reads, Reads::Scored(ScoreReading::Auc));
-    let Some(metric) = context.metrics(MetricFamily::Scores).find(auc) else { return Vec::new() };
-    let is_binned = first.is_binned() || second.is_binned();
-    let of = |(scope, who): (MetricScope, GroupSelection)| {
-        let mut rows = [first, second].map(|scores| scores.ascending(who));
-        if !is_binned {
-            let keys = |rows: &[RankedScore]| rows.iter().map(|r| r.row).collect::<BTreeSet<u64>>();
-            let [a, b] = [keys(&rows[0]), keys(&rows[1])];
-            rows.iter_mut().for_each(|rows| {
-                rows.retain(|row| a.contains(&row.row) && b.contains(&row.row));
-            });
-        }
-        let [x, y] = rows;
-        let [a, b] = [(first, x), (second, y)]
-            .map(|(scores, rows)| ScoreSample::new(scores, rows, Undefined::EmptyGroup));
-        let value = |sample: &ScoreSample| match &sample.auc {
-            Ok(auc) => Ok(auc.value),
-            Err(reason) => Err(*reason),
+impl FactualMeasurement<'_> {
+    /// Every metric of the family: each group, all together, each pair, each group and all others.
+    /// Nothing where no scores were gathered.
+    pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
+        let context = &self.context;
+        let Some(scores) = counts.scores() else { return Vec::new() };
+        let n = counts.groups.len();
+        let of = |who: Vec<GroupSelection>| -> Vec<ScoreSample> {
+            who.into_par_iter().map(|who| ScoreSample::of(counts, scores, who)).collect()
         };
-        let gap = difference(value(&a), value(&b));
-        let (interval, mut ci_method) = context.interval(gap, || match (&a.auc, &b.auc) {
-            (Ok(x), Ok(y)) if !is_binned => {
-                let (plain, by_person) = (a.is_plain(), a.basis.persons);
-                let df = a.df(x.fewest(by_person).min(y.fewest(by_person)));
-                let of = |variance| {
-                    Estimate { value: x.value - y.value, variance, df }
-                        .interval(context, a.gap_method())
-                };
-                let variance = x.variance_of_pair(y, plain, by_person);
-                formed(variance.and_then(of), GAP_WITHOUT_VARIANCE)
+        let groups = of((0..n).map(GroupSelection::One).collect());
+        // Of two groups the rest is the other.
+        let rests = of((0..n).filter(|_| n > 2).map(GroupSelection::Rest).collect());
+        let total = ScoreSample::of(counts, scores, GroupSelection::All);
+        let with = ScoreMeasurement { context, is_binned: scores.is_binned() };
+        let measured = |metric: &'static Metric| {
+            let Reads::Scored(reading) = metric.reads else { return Vec::new() };
+            let mut found = Vec::new();
+            match reading {
+                ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
+                    for (a, of_a) in groups.iter().enumerate() {
+                        for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
+                            let of = (metric, MetricScope::Pair(a, b));
+                            found.push(with.gap(of, reading, of_a, of_b));
+                        }
+                        if let Some(rest) = rests.get(a) {
+                            let of = (metric, MetricScope::OneVsRest(a));
+                            found.push(with.gap(of, reading, of_a, rest));
+                        }
+                    }
+                }
+                ScoreReading::CrossAuc => {
+                    for (a, of_a) in groups.iter().enumerate() {
+                        for (b, of_b) in groups.iter().enumerate().filter(|(b, _)| *b != a) {
+                            let of = (metric, MetricScope::Direction(a, b));
+                            found.push(with.auc(of, &of_a.over(of_b), &[of_a, of_b]));
+                        }
+                    }
+                }
+                _ => {
+                    for (group, sample) in groups.iter().enumerate() {
+                        let of = (metric, MetricScope::Group(group));
+                        found.push(with.value_of(of, reading, sample));
+                    }
+                    found.push(with.value_of((metric, MetricScope::Total), reading, &total));
+                }
             }
-            _ => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
-        });
-        if interval.is_some() {
-            ci_method.push_str(", the same for both models");
-        }
-        ComparedValue {
-            scope,
-            metric,
-            first: value(&a),
-            second: value(&b),
-            difference: gap,
-            n_rows: a.n().min(b.n()),
-            interval,
-            ci_method,
-        }
-    };
-    let groups = (0..counts[0].groups.len())
-        .map(|group| (MetricScope::Group(group), GroupSelection::One(group)));
-    groups.chain([(MetricScope::Total, GroupSelection::All)]).map(of).collect()
+            found
+        };
+        let metrics: Vec<&'static Metric> = context.metrics(MetricFamily::Scores).collect();
+        metrics.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
+    }
+
+    /// The AUCs of two models on the rows that both score, first less second: of each group and of
+    /// all. Nothing where no scores were gathered.
+    pub(crate) fn compare_scores(&self, counts: [&FactualCounts; 2]) -> Vec<ComparedValue> {
+        let context = &self.context;
+        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else { return Vec::new() };
+        let auc = |metric: &&'static Metric| matches!(metric.reads, Reads::Scored(ScoreReading::Auc));
+        let Some(metric) = context.metrics(MetricFamily::Scores).find(auc) else { return Vec::new() };
+        let is_binned = first.is_binned() || second.is_binned();
+        let of = |(scope, who): (MetricScope, GroupSelection)| {
+            let mut rows = [first, second].map(|scores| scores.ascending(who));
+            if !is_binned {
+                let keys = |rows: &[RankedScore]| rows.iter().map(|r| r.row).collect::<BTreeSet<u64>>();
+                let [a, b] = [keys(&rows[0]), keys(&rows[1])];
+                rows.iter_mut().for_each(|rows| {
+                    rows.retain(|row| a.contains(&row.row) && b.contains(&row.row));
+                });
+            }
+            let [x, y] = rows;
+            let [a, b] = [(first, x), (second, y)]
+                .map(|(scores, rows)| ScoreSample::new(scores, rows, Undefined::EmptyGroup));
+            let value = |sample: &ScoreSample| match &sample.auc {
+                Ok(auc) => Ok(auc.value),
+                Err(reason) => Err(*reason),
+            };
+            let gap = difference(value(&a), value(&b));
+            let (interval, mut ci_method) = context.interval(gap, || match (&a.auc, &b.auc) {
+                (Ok(x), Ok(y)) if !is_binned => {
+                    let (plain, by_person) = (a.is_plain(), a.basis.persons);
+                    let df = a.df(x.fewest(by_person).min(y.fewest(by_person)));
+                    let of = |variance| {
+                        Estimate { value: x.value - y.value, variance, df }
+                            .interval(context, a.gap_method())
+                    };
+                    let variance = x.variance_of_pair(y, plain, by_person);
+                    formed(variance.and_then(of), GAP_WITHOUT_VARIANCE)
+                }
+                _ => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
+            });
+            if interval.is_some() {
+                ci_method.push_str(", the same for both models");
+            }
+            ComparedValue {
+                scope,
+                metric,
+                first: value(&a),
+                second: value(&b),
+                difference: gap,
+                n_rows: a.n().min(b.n()),
+                interval,
+                ci_method,
+            }
+        };
+        let groups = (0..counts[0].groups.len())
+            .map(|group| (MetricScope::Group(group), GroupSelection::One(group)));
+        groups.chain([(MetricScope::Total, GroupSelection::All)]).map(of).collect()
+    }
 }
