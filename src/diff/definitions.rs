@@ -172,9 +172,8 @@ impl DefinitionBreak {
             DefinitionBreak::Set(name) => name == set || name == block,
             DefinitionBreak::Threshold { model, scores, sets } => {
                 let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
-                let reads = |of: &Metric| {
-                    reads_decisions(of) || *scores && of_scores.contains(&of.family)
-                };
+                let reads =
+                    |of: &Metric| reads_decisions(of) || *scores && of_scores.contains(&of.family);
                 sets.contains(block) || row.model.as_str() == model && metric().is_none_or(reads)
             }
             DefinitionBreak::Clarify => clarify,

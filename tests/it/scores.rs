@@ -99,7 +99,11 @@ fn auc(from: &str, to: &str, score: impl Fn(usize) -> Option<f64>) -> f64 {
     let (above, below) = (of(from, true), of(to, false));
     let wins: f64 = above
         .iter()
-        .flat_map(|x| below.iter().map(move |y| f64::from(u8::from(x > y)) + 0.5 * f64::from(u8::from(x == y))))
+        .flat_map(|x| {
+            below
+                .iter()
+                .map(move |y| f64::from(u8::from(x > y)) + 0.5 * f64::from(u8::from(x == y)))
+        })
         .sum();
     wins / (above.len() * below.len()) as f64
 }
@@ -123,9 +127,8 @@ fn scores_are_measured_judged_and_compared() {
     near(gap.real("value"), auc("m", "m", score) - auc("f", "f", score));
     assert_eq!((gap.text("scope"), gap.text("interval")), ("pair", "delong"));
     let own = (0..N).filter(|&i| sex(i) == "f");
-    let known: Vec<(f64, f64)> = own
-        .filter_map(|i| Some((score(i)?, f64::from(u8::from(label(i)?)))))
-        .collect();
+    let known: Vec<(f64, f64)> =
+        own.filter_map(|i| Some((score(i)?, f64::from(u8::from(label(i)?))))).collect();
     let brier = known.iter().map(|(s, y)| (s - y) * (s - y)).sum::<f64>() / known.len() as f64;
     let found = row(&metrics, "live", ["brier", "f", ""]);
     near(found.real("value"), brier);
@@ -156,7 +159,10 @@ fn scores_are_measured_judged_and_compared() {
 
     let expected = work.results();
     for threads in [2, 7] {
-        work.cfaudit(0, &format!("run job.yaml --out other --cache c{threads} --threads {threads}"));
+        work.cfaudit(
+            0,
+            &format!("run job.yaml --out other --cache c{threads} --threads {threads}"),
+        );
         assert_same(&expected, &results(&work.path("other")), &format!("{threads} threads"));
         fs::remove_dir_all(work.path("other")).unwrap();
     }

@@ -113,9 +113,9 @@ mod tests {
                 Reads::Shift(_) => &[Number, Signed],
                 Reads::Graphs => &[Count, Number],
                 Reads::Scored(reading) => match reading {
-                    ScoreReading::AucGap
-                    | ScoreReading::CrossAucGap
-                    | ScoreReading::BrierGap => &[Signed],
+                    ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
+                        &[Signed]
+                    }
                     ScoreReading::ObservedExpected => &[Times],
                     _ => &[Number],
                 },

@@ -35,11 +35,9 @@ const fn metric(
             "the group is empty, or all scores are 0",
             MetricUnit::Times,
         ),
-        ScoreReading::Intercept => (
-            "above 0 more people are positive than the scores say",
-            ONE_CLASS,
-            MetricUnit::Number,
-        ),
+        ScoreReading::Intercept => {
+            ("above 0 more people are positive than the scores say", ONE_CLASS, MetricUnit::Number)
+        }
         ScoreReading::Slope => (
             "below 1 the scores are too extreme, above 1 not extreme enough",
             "nobody has one of the two labels, all scores are equal, or a score separates the \
@@ -135,13 +133,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum w (s - y)^2 / sum w, y 1 for the positive label and else 0",
         reading: "mean squared distance of scores and labels",
-        ..metric(
-            ("brier", "Brier"),
-            "Brier score",
-            (SHARE, Some(0.0)),
-            BRIER,
-            ScoreReading::Brier,
-        )
+        ..metric(("brier", "Brier"), "Brier score", (SHARE, Some(0.0)), BRIER, ScoreReading::Brier)
     },
     Metric {
         formula: "Brier_A - Brier_B",

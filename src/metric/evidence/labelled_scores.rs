@@ -180,7 +180,10 @@ impl LabelledScores {
         entries
     }
 
-    fn entry(&self, &LabelledScore(side, bits, weight, person, row): &LabelledScore) -> RankedScore {
+    fn entry(
+        &self,
+        &LabelledScore(side, bits, weight, person, row): &LabelledScore,
+    ) -> RankedScore {
         let score = f64::from_bits(bits);
         RankedScore {
             place: if self.scale.turned { 0.0 - score } else { score },

@@ -54,9 +54,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
-use crate::metric::value::measured::{
-    FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople,
-};
+use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::num::student::student_quantile;
 use auc::AucEstimate;
@@ -224,9 +222,7 @@ impl ScoreSample {
         let (plain, by_person) = (self.is_plain(), self.basis.persons);
         let fewest = a.fewest(by_person).min(b.fewest(by_person));
         let (value, df) = (a.value - b.value, self.df(fewest));
-        let of = |variance| {
-            Estimate { value, variance, df }.interval(context, self.gap_method())
-        };
+        let of = |variance| Estimate { value, variance, df }.interval(context, self.gap_method());
         formed(a.variance_of_gap(b, plain, by_person).and_then(of), GAP_WITHOUT_VARIANCE)
     }
 
@@ -247,9 +243,7 @@ impl ScoreSample {
 
     fn brier_influences(&self) -> Vec<RowInfluence> {
         let (mean, weight) = (self.brier().unwrap_or(f64::NAN), self.weight());
-        let each = |row: &RankedScore| {
-            RowInfluence::new(row, (squared_error(row) - mean) / weight)
-        };
+        let each = |row: &RankedScore| RowInfluence::new(row, (squared_error(row) - mean) / weight);
         self.rows.iter().map(each).collect()
     }
 
@@ -258,8 +252,10 @@ impl ScoreSample {
         let found = variance(self.brier_influences(), self.basis.persons);
         let method = IntervalProcedure::Student;
         let of = |variance| Estimate { value, variance, df }.interval(context, method);
-        let cut = |ends: ValueInterval| {
-            ValueInterval { lo: ends.lo.max(0.0), hi: ends.hi.min(1.0), ..ends }
+        let cut = |ends: ValueInterval| ValueInterval {
+            lo: ends.lo.max(0.0),
+            hi: ends.hi.min(1.0),
+            ..ends
         };
         formed(found.and_then(of).map(cut), ONE_PERSON)
     }
@@ -283,9 +279,8 @@ impl ScoreSample {
             let df = persons[0].min(persons[1]) - 1.0;
             (both.map(|variance| (variance, df)), IntervalProcedure::InfluenceGap)
         };
-        let of = |(variance, df)| {
-            Estimate { value, variance, df: Some(df) }.interval(context, method)
-        };
+        let of =
+            |(variance, df)| Estimate { value, variance, df: Some(df) }.interval(context, method);
         formed(found.and_then(of), ONE_PERSON)
     }
 
@@ -407,7 +402,8 @@ impl ScoreMeasurement<'_> {
             _ => IntervalBasis::NotFormed(ONE_OF_CLASS),
         });
         let mut people = people(samples);
-        people.smallest_denominator = auc.as_ref().ok().map(|auc| auc.fewest(is_of_persons(samples)));
+        people.smallest_denominator =
+            auc.as_ref().ok().map(|auc| auc.fewest(is_of_persons(samples)));
         self.finish(of, (value, interval), people)
     }
 
@@ -445,14 +441,16 @@ impl ScoreMeasurement<'_> {
                 }
                 (value, (interval, words))
             }
-            ScoreReading::Ecce => interval_of(
-                sample.cumulative().map(|found| found.range),
-                &|_| IntervalBasis::NotFormed(TESTED),
-            ),
-            ScoreReading::EcceDistance => interval_of(
-                sample.cumulative().map(|found| found.distance),
-                &|_| IntervalBasis::NotFormed(TESTED),
-            ),
+            ScoreReading::Ecce => {
+                interval_of(sample.cumulative().map(|found| found.range), &|_| {
+                    IntervalBasis::NotFormed(TESTED)
+                })
+            }
+            ScoreReading::EcceDistance => {
+                interval_of(sample.cumulative().map(|found| found.distance), &|_| {
+                    IntervalBasis::NotFormed(TESTED)
+                })
+            }
             ScoreReading::EcceP => {
                 let value = match sample.cumulative() {
                     Ok(_) if sample.basis.persons => Err(Undefined::Persons),
@@ -514,8 +512,7 @@ fn is_of_persons(samples: &[&ScoreSample]) -> bool {
 fn people(samples: &[&ScoreSample]) -> ValuePeople {
     match samples {
         [a, b] => {
-            let all = is_of_persons(samples)
-                .then(|| n_units(a.rows.iter().chain(&b.rows), true));
+            let all = is_of_persons(samples).then(|| n_units(a.rows.iter().chain(&b.rows), true));
             ValuePeople::two([a.n(), b.n()], None)
                 .with_persons(all, &[a.person_basis(), b.person_basis()])
         }
@@ -584,14 +581,20 @@ impl FactualMeasurement<'_> {
     /// all. Nothing where no scores were gathered.
     pub(crate) fn compare_scores(&self, counts: [&FactualCounts; 2]) -> Vec<ComparedValue> {
         let context = &self.context;
-        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else { return Vec::new() };
-        let auc = |metric: &&'static Metric| matches!(metric.reads, Reads::Scored(ScoreReading::Auc));
-        let Some(metric) = context.metrics(MetricFamily::Scores).find(auc) else { return Vec::new() };
+        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
+            return Vec::new();
+        };
+        let auc =
+            |metric: &&'static Metric| matches!(metric.reads, Reads::Scored(ScoreReading::Auc));
+        let Some(metric) = context.metrics(MetricFamily::Scores).find(auc) else {
+            return Vec::new();
+        };
         let is_binned = first.is_binned() || second.is_binned();
         let of = |(scope, who): (MetricScope, GroupSelection)| {
             let mut rows = [first, second].map(|scores| scores.ascending(who));
             if !is_binned {
-                let keys = |rows: &[RankedScore]| rows.iter().map(|r| r.row).collect::<BTreeSet<u64>>();
+                let keys =
+                    |rows: &[RankedScore]| rows.iter().map(|r| r.row).collect::<BTreeSet<u64>>();
                 let [a, b] = [keys(&rows[0]), keys(&rows[1])];
                 rows.iter_mut().for_each(|rows| {
                     rows.retain(|row| a.contains(&row.row) && b.contains(&row.row));
