@@ -138,7 +138,7 @@ impl RetrainedInputs<'_> {
         files::make_folder(&folder)?;
         score_rows(row_context, &scorers, None, &folder)?;
         let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
-        let blocks = BlockSettings { seed: self.seed, paired: false };
+        let blocks = BlockSettings { seed: self.seed, paired: false, scores: false };
         for (attribute, repeats) in evidence.rows.iter_mut().enumerate() {
             let counts = gather_rows((row_context, &rule, &scores), attribute, blocks, 1)?;
             repeats.extend(merge_all(counts));
