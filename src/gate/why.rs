@@ -55,7 +55,7 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
         denominator: Some(people),
         scope: "direction".to_owned(),
         undefined: format!(
-            "a half has {fewest} people who count, {} are asked for",
+            "a half has {fewest} people who count; the gate needs {}",
             question.enough
         ),
         why_no_interval: "a count of patterns has no interval".to_owned(),

@@ -6,7 +6,8 @@
 //! named columns are copied into polars.
 
 use polars::prelude::{
-    BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, IntoSeries, NamedFrom, PolarsResult, Series, is_in,
+    BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, IntoSeries, NamedFrom, PolarsResult,
+    Series, is_in,
 };
 
 use crate::data::prepare::params::{KeepCondition, KeepStep};
@@ -190,12 +191,14 @@ fn members(words: &[Word], column: &SourceColumn) -> Result<Series> {
     let name = "w".into();
     let values = match column.class {
         // A word that is not an integer matches no value of an integer column.
-        ValueClass::Int => {
-            Series::new(name, words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>())
-        }
-        ValueClass::Float => {
-            Series::new(name, words.iter().filter_map(|w| w.parse::<f64>().ok()).collect::<Vec<_>>())
-        }
+        ValueClass::Int => Series::new(
+            name,
+            words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>(),
+        ),
+        ValueClass::Float => Series::new(
+            name,
+            words.iter().filter_map(|w| w.parse::<f64>().ok()).collect::<Vec<_>>(),
+        ),
         ValueClass::Bool | ValueClass::Text | ValueClass::Empty => Series::new(name, words),
     };
     let list = values.implode().map_err(|e| {

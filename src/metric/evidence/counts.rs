@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::shift_pass::ShiftPass;
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,

@@ -29,11 +29,9 @@ pub(crate) fn not_shown(
              other columns."
         ));
     } else if results.is_empty() {
-        say(
-            "No test changes only the entry for the attribute: the audit does not show whether \
+        say("No test changes only the entry for the attribute: the audit does not show whether \
              the model uses it directly."
-                .to_owned(),
-        );
+            .to_owned());
     }
     if m.level.is_some() {
         say("Intervals show how results would vary with other people from the same population, \

@@ -18,9 +18,7 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::{
-    KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey,
-};
+use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
 use crate::report::read::words::people;
 
 /// Groups in the hero chart of several.
@@ -379,16 +377,14 @@ impl<'a> BriefInputs<'a> {
             let ends = of.point.interval;
             ends.map_or_else(String::new, |ends| format!(" ({})", ends_text(kind, ends)))
         };
-        let words = [first, second].into_iter().enumerate().fold(
-            RichText::from(": "),
-            |words, (i, of)| {
+        let words =
+            [first, second].into_iter().enumerate().fold(RichText::from(": "), |words, (i, of)| {
                 words
                     .text(if i > 0 { " and " } else { "" })
                     .strong(value_text(kind, of.point.value, of.point.interval))
                     .soft(ends(of))
                     .quote(format!(" of {}", self.voice.people(attribute, &of.key.from)))
-            },
-        );
+            });
         words.text(format!(" {}", self.voice.get_it()))
     }
 

@@ -54,9 +54,11 @@ pub(super) fn section<'a>(
         inputs.voice.set_label(&first.set)
     ));
     let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
-    let note = RichText::from("Examples: so few people do not represent all. People of other models and sets: ")
-        .code("tables/cf_examples.parquet")
-        .text(".");
+    let note = RichText::from(
+        "Examples: so few people do not represent all. People of other models and sets: ",
+    )
+    .code("tables/cf_examples.parquet")
+    .text(".");
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(lead).into(),
         BriefBlock::Cases(cases.iter().enumerate().map(card).collect()).into(),

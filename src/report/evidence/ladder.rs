@@ -125,17 +125,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     }
     let drawn = inputs.results.iter().filter(|result| questions.contains(&question(result)));
     let second = second_words(drawn);
-    let second = if second.is_empty() {
-        String::new()
-    } else {
-        format!(" Thin line with ends: {second}.")
-    };
+    let second =
+        if second.is_empty() { String::new() } else { format!(" Thin line with ends: {second}.") };
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
         BriefBlock::Panels("pair", panels).into(),
-        PageBlock::Note(
-            format!("Thick line: interval for other people.{second}").into(),
-        ),
+        PageBlock::Note(format!("Thick line: interval for other people.{second}").into()),
     ];
     Some(BriefSection {
         id: "ladder",

@@ -145,14 +145,7 @@ fn changes(
                 (before, after, ends)
             }
         };
-        found.push(ArmRateChange {
-            arm: arm.to_owned(),
-            label,
-            before,
-            after,
-            interval,
-            is_harm,
-        });
+        found.push(ArmRateChange { arm: arm.to_owned(), label, before, after, interval, is_harm });
     }
     found
 }
@@ -179,7 +172,8 @@ fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<P
             after(|arm| &arm.right)
         );
         for change in changes.iter().filter(|change| !change.is_harm && change.is_clear()) {
-            let by = value_text(NumberFormat::Points, change.after - change.before, change.interval);
+            let by =
+                value_text(NumberFormat::Points, change.after - change.before, change.interval);
             let ends = change.interval.map_or_else(String::new, |ends| {
                 format!(", {}", ends_text(NumberFormat::Points, ends))
             });
@@ -335,9 +329,9 @@ pub(super) fn section(
             Some((limit.limit, format!("limit {}", limit.limit_text())))
         });
         if arms.len() > 1 {
-            let caption = RichText::new()
-                .strong(title.clone())
-                .text(" (across) and people who are judged correctly (up). Ring: before retraining.");
+            let caption = RichText::new().strong(title.clone()).text(
+                " (across) and people who are judged correctly (up). Ring: before retraining.",
+            );
             let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
             let drawing = trade_off(&format!("{title}, and accuracy, of each arm"), &arms, limit);
             blocks.push(BriefBlock::Wide(caption, drawing).into());

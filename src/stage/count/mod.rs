@@ -203,8 +203,8 @@ impl<'a> SetScoreInputs<'a> {
     }
 }
 
-/// How rows are counted. People are cut into blocks by the seed where they have weights, and all where the model is
-/// compared, as arms are with the base.
+/// How rows are counted. People are cut into blocks by the seed where they have weights, and all
+/// where the model is compared, as arms are with the base.
 fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettings {
     let (job, model) = (b.plan.job, &unit.model);
     let names = |of: &Name| of.as_str() == model;
