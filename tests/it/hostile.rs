@@ -590,13 +590,10 @@ fn files_that_cannot_be_read() {
             let folder = |work: &Work| {
                 fs::remove_file(work.path(file)).unwrap();
                 fs::create_dir(work.path(file)).unwrap();
+                fs::write(work.path(file).join("_SUCCESS"), "").unwrap();
             };
-            refused_files(
-                |_| (),
-                folder,
-                "not-a-file",
-                &[&named, "is a folder, not a file", place],
-            );
+            let words = [&named, "holds no `.parquet` file", place];
+            refused_files(|_| (), folder, "missing-file", &words);
             let pipe = |work: &Work| {
                 fs::remove_file(work.path(file)).unwrap();
                 assert!(

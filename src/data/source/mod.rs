@@ -450,10 +450,17 @@ pub fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<FoundFi
     repeated.sort();
     repeated.dedup();
     if files.is_empty() {
-        let what = format!("no file matches `{pattern}`");
-        return Err(Fault::new("missing-file", what)
-            .hint("paths are relative to the folder in which cfaudit is started")
-            .into());
+        let (what, hint) = match extension.filter(|_| Path::new(pattern).is_dir()) {
+            Some(extension) => (
+                format!("the folder `{pattern}` holds no `.{extension}` file"),
+                "put the files into it, or name another folder",
+            ),
+            None => (
+                format!("no file matches `{pattern}`"),
+                "paths are relative to the folder in which cfaudit is started",
+            ),
+        };
+        return Err(Fault::new("missing-file", what).hint(hint).into());
     }
     Ok(FoundFiles { files, repeated })
 }

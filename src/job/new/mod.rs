@@ -432,7 +432,7 @@ fn current_decisions(decided: &Decided<'_>, side: FavourableClass) -> (String, S
     let positive: Vec<&str> = values
         .filter(|value| is_favourable(value) == (side == FavourableClass::Positive))
         .collect();
-    let positive = words(positive.into_iter());
+    let positive = words(positive);
     let decision = format!("{{column: {}, positive: [{positive}]}}", word(&decided.look.name));
     let remark = decided.doubt().map_or_else(
         || "what was decided; `positive` is the side of the positive label".to_owned(),
