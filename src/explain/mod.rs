@@ -320,8 +320,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "binned",
-        "flag of a value of the family `scores` from 200,000 rows on: scores are counted in 65,536 \
-         cells, in which they count as ties; an AUC moves by 0.000001 at most",
+        "flag of a value of the family `scores` from 200,000 rows on: scores are counted in \
+         cells, 65,536 over the scale and finer ones near its ends, in which they count as ties",
     ),
     (
         "decide_by",

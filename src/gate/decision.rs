@@ -101,7 +101,23 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
                 }
                 _ => ("interval".to_owned(), String::new()),
             };
+            // A range over repeats need not hold the value, whose own side counts too.
+            let own = seen.value.map_or(limit.kept_by(lo), |value| limit.kept_by(value));
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
+                (kept, same)
+                    if kept == same
+                        && kept != own
+                        && question.decide_by != GateDecideBy::Interval =>
+                {
+                    let [all, one] = if kept { ["keeps", "breaks"] } else { ["breaks", "keeps"] };
+                    (
+                        GateStatus::Inconclusive,
+                        format!(
+                            "the whole {interval} {all} the limit, but the value itself {one} \
+                             it{caution}"
+                        ),
+                    )
+                }
                 (true, true) => {
                     (GateStatus::Pass, format!("the whole {interval} keeps the limit{caution}"))
                 }
@@ -140,15 +156,16 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
     }
 }
 
-/// The range over fits or trainings, or over every doubt, and what a reader must know of it: that it depends on
-/// few repeats.
+/// The range over fits or trainings, or over every doubt, and what a reader must know of it: that it
+/// depends on few repeats.
 fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
-    let mut caution = seen.repeats.map_or_else(String::new, |(n, what)| {
-        format!(
-            "; it is based on {n} {what}, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
+    let mut caution = match seen.few_repeats.as_str() {
+        "" => String::new(),
+        few => format!(
+            "; it is based on {few}, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
              change its ends"
-        )
-    });
+        ),
+    };
     if question.decide_by == GateDecideBy::All {
         caution.push_str(&few_bootstraps(question, "its ends"));
     }

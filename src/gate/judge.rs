@@ -434,9 +434,12 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         undefined: row.undefined.to_string(),
         why_no_interval: doubt.why_none,
         over: doubt.over,
-        repeats: [(fits, "fits"), (trainings, "trainings")]
+        few_repeats: [(fits, "fits"), (trainings, "trainings")]
             .into_iter()
-            .find_map(|(n, what)| Some((n.filter(|n| *n < MIN_REPEATS_FOR_TAILS as i64)?, what))),
+            .filter_map(|(n, what)| Some((n.filter(|n| *n < MIN_REPEATS_FOR_TAILS as i64)?, what)))
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect::<Vec<_>>()
+            .join(" and "),
         ..GateObservation::default()
     };
     in_question_order(question, (&row.from_group, &row.scope), seen)

@@ -7,7 +7,7 @@
 
 use std::io::{self, Read};
 
-use arrow::ipc::{Message, root_as_message};
+use arrow::ipc::{Endianness, Message, Schema, root_as_message};
 
 use crate::error::{Fault, Result};
 
@@ -129,4 +129,22 @@ pub(crate) fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
         Ok(_) => Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into()),
         Err(e) => Err(truncated_fault(&e).into()),
     }
+}
+
+/// The schema with which a stream begins.
+///
+/// # Errors
+/// The message is another one, or its numbers are in big-endian order.
+pub(crate) fn schema_of_stream<'m>(message: Message<'m>) -> Result<Schema<'m>> {
+    let Some(schema) = message.header_as_schema() else {
+        return Err(stream_fault(format!(
+            "wrote a stream that begins with a {:?}, not with a schema",
+            message.header_type()
+        ))
+        .into());
+    };
+    if schema.endianness() != Endianness::Little {
+        return Err(stream_fault("wrote a stream in big-endian order").into());
+    }
+    Ok(schema)
 }

@@ -17,12 +17,12 @@ use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
+use arrow::ipc::Message;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use arrow::ipc::{Endianness, Message};
 
 use crate::data::exchange::ipc_message::{
-    next_message, parsed, skip_bytes, stream_fault, truncated_fault,
+    next_message, parsed, schema_of_stream, skip_bytes, stream_fault, truncated_fault,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
@@ -67,16 +67,7 @@ pub(crate) fn copy_rows(
 
 /// The columns of a stream that can be copied.
 fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
-    let Some(schema) = message.header_as_schema() else {
-        return Err(stream_fault(format!(
-            "wrote a stream that begins with a {:?}, not with a schema",
-            message.header_type()
-        ))
-        .into());
-    };
-    if schema.endianness() != Endianness::Little {
-        return Err(stream_fault("wrote a stream in big-endian order").into());
-    }
+    let schema = schema_of_stream(message)?;
     let schema =
         decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable).map_err(damaged)?;
     for (i, field) in schema.fields().iter().enumerate() {

@@ -165,7 +165,16 @@ impl JobChecker<'_> {
             && self.is_sound(&["counterfactuals"])
             && self.are_names_sound("counterfactuals")
         {
-            self.gate_doubts(at, name, gate);
+            self.gate_doubts(at, name, gate, metric);
+        }
+        if metric.family == MetricFamily::Scores
+            && metric.id.starts_with("ecce")
+            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
+        {
+            let what =
+                format!("`{}` has no interval, so that the gate could not be decided", metric.id);
+            let hint = "write `decide_by: estimate`";
+            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
         }
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
         if matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores)
@@ -296,7 +305,7 @@ impl JobChecker<'_> {
 
     /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there are
     /// none but people.
-    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+    fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &KnownMetric) {
         let sets = self.job.sets();
         let of_gate = gate.counterfactual.as_ref();
         let set = of_gate
@@ -307,13 +316,27 @@ impl JobChecker<'_> {
         let of_arm = gate.arm.is_some();
         let by_all = gate.decide_by == GateDecideBy::All;
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
-        let has_trainings = model.is_some_and(|model| model.doubt.is_some()) && !has_graphs;
+        // Trainings give no scores as such, and no flip test.
+        let is_unmeasured =
+            metric.family == MetricFamily::Scores || metric.asked_by == Some("flip_test");
+        let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
+        let has_trainings = is_trained_again && !has_graphs && !is_unmeasured;
         if by_all && gate.between == Some(GateBetween::WorstCase) {
             let what = format!(
                 "the gate `{name}` is decided by every doubt, but several groups, of which some \
                  differ by chance, are judged by the interval over people"
             );
             let hint = "write `decide_by: interval`, and another gate with `decide_by: training`";
+            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+            return;
+        }
+        if by_all && !of_arm && is_trained_again && !has_trainings {
+            let of = if has_graphs { "values of sets of graphs are" } else { "its value is" };
+            let what = format!(
+                "the gate `{name}` is decided by every doubt, but {of} not measured for other \
+                 trainings of the model"
+            );
+            let hint = "write `decide_by: interval`, or remove `doubt` from the model";
             self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
             return;
         }
@@ -333,9 +356,11 @@ impl JobChecker<'_> {
             (false, false) if gate.decide_by == GateDecideBy::Training => format!(
                 "the gate `{name}` is decided by trainings, but {}",
                 if has_graphs {
-                    "sets of graphs are not measured for other trainings"
+                    "sets of graphs are not measured for other trainings".to_owned()
+                } else if is_unmeasured {
+                    format!("`{}` is not measured for other trainings", metric.id)
                 } else {
-                    "its model is not trained again"
+                    "its model is not trained again".to_owned()
                 }
             ),
             (false, true) => {
@@ -348,7 +373,8 @@ impl JobChecker<'_> {
                 format!("the gate `{name}` is decided by fits, but its set is not fitted again")
             }
         };
-        let trains = model.is_some_and(ModelBlock::is_trained_here) && !has_graphs;
+        let trains =
+            model.is_some_and(ModelBlock::is_trained_here) && !has_graphs && !is_unmeasured;
         let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
             "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the model"
         } else if of_arm || set.is_none_or(|set| set.knobs().is_none()) {

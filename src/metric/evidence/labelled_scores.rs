@@ -25,8 +25,19 @@ pub(crate) const EXACT_ROWS: usize = 200_000;
 /// Cells of equal width over the shares of a scale.
 const SHARE_CELLS: f64 = 65_536.0;
 
-/// Bytes that a row takes while it is kept: itself, and its copy in order while it is measured.
-pub(crate) const BYTES_PER_ROW: u64 = 160;
+/// Nearer to an end of the scale than this cells are finer: 1,024 for each halving of the distance,
+/// so that the scores of rare events, and log-odds far from 0, do not become ties.
+const TAIL: f64 = 1.0 / 64.0;
+
+/// Cells at most that hold the scores of a group and a label, but for those in the tails.
+pub(crate) const CELLS_PER_GROUP: u64 = 2 * 65_536;
+
+/// Bytes that a row or cell takes while it is kept, with its copy on the way to a file.
+pub(crate) const BYTES_KEPT: u64 = 160;
+
+/// Bytes that it takes in each group of people, all of them, or all others of a group, while these
+/// are measured side by side.
+pub(crate) const BYTES_MEASURED: u64 = 220;
 
 /// What is kept of a row in addition to its score and label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,18 +216,34 @@ impl LabelledScores {
     }
 
     fn add_to_cell(&mut self, LabelledScore(side, bits, weight, ..): LabelledScore) {
-        let share = self.scale.share(f64::from_bits(bits));
-        let place = (share * SHARE_CELLS).min(SHARE_CELLS - 1.0) as u32;
-        let cell = self.cells.entry((side, place)).or_default();
+        let score = f64::from_bits(bits);
+        let share = self.scale.share(score);
+        let cell = self.cells.entry((side, cell_of(self.scale, score))).or_default();
         cell.n += 1;
         cell.weight += WeightSums::one(weight);
         cell.excess.add_times(f64::from(u8::from(side.1)) - share, weight);
     }
 }
 
+/// The cell of a score; cells ascend with the share.
+fn cell_of(scale: ScoreScale, score: f64) -> u32 {
+    // Exponent and ten bits of the fraction ascend with numbers of 0 and above.
+    let halvings = |distance: f64| ((distance + 0.0).to_bits() >> 42) as u32;
+    let tail = halvings(TAIL);
+    let below = scale.share(score);
+    let above = ScoreScale { turned: !scale.turned, ..scale }.share(score);
+    if below < TAIL {
+        halvings(below)
+    } else if above < TAIL {
+        2 * tail + SHARE_CELLS as u32 - halvings(above)
+    } else {
+        tail + (below * SHARE_CELLS) as u32
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_ROWS, LabelledScores, ScoreBasis};
+    use super::{EXACT_ROWS, LabelledScores, ScoreBasis, cell_of};
     use crate::metric::scope::GroupSelection;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::h;
@@ -289,6 +316,22 @@ mod tests {
             assert!((kept.1 - counted.1).abs() < 1e-7, "{} {}", kept.1, counted.1);
         }
         assert!(cells.ascending(GroupSelection::All).len() <= 2 * 3 * 65_536);
+    }
+
+    /// Scores of rare events and log-odds far from 0 have cells of their own, in order.
+    #[test]
+    fn cells_are_finer_near_the_ends() {
+        let odds = |turned| ScoreScale { numbers: ScaleNumbers::LogOdds, turned };
+        for turned in [false, true] {
+            let cells: Vec<u32> =
+                (-30_000..30_000).map(|i| cell_of(odds(turned), f64::from(i) / 100.0)).collect();
+            let ascends = |pair: &[u32]| if turned { pair[0] > pair[1] } else { pair[0] < pair[1] };
+            assert!(cells.windows(2).all(ascends));
+        }
+        let plain = |share| cell_of(ScoreScale::default(), share);
+        let shares = [0.0, 1e-9, 1e-6, 1.1e-6, 0.015_6, 0.015_7, 0.5, 0.984_3, 0.984_4, 1.0 - 1e-9];
+        assert!(shares.map(plain).is_sorted_by(|a, b| a < b));
+        assert!(plain(1.0) > plain(1.0 - 1e-9));
     }
 
     /// The order is that of the user's numbers, also where the shares of two are equal.

@@ -34,9 +34,19 @@ pub(crate) fn not_shown(
             .to_owned());
     }
     if m.level.is_some() {
-        say("Intervals show how results would vary with other people from the same population, \
-             not with a model trained again."
-            .to_owned());
+        let is_trained_again = audit
+            .measures
+            .values()
+            .any(|values| values.values().any(|measure| measure.training.is_some()));
+        let but = if is_trained_again {
+            "; other trainings of the model are shown apart from them"
+        } else {
+            ", not with a model trained again"
+        };
+        say(format!(
+            "Intervals show how results would vary with other people from the same \
+             population{but}."
+        ));
     } else {
         say("The job requests no intervals: the audit does not show how results would vary with \
              other people."

@@ -221,7 +221,8 @@ pub(crate) fn blocks(
         last.push(if names.len() <= NOBODY_AT_MOST {
             RichText::new().quote(format!("Nobody switches: {}.", names.join("; ")))
         } else {
-            format!("{} further rows have no people; they are in the tables.", names.len()).into()
+            format!("In {} further rows nobody switches; they are in the tables.", names.len())
+                .into()
         });
     }
     if !last.is_empty() {

@@ -20,6 +20,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
 use crate::report::read::words::people;
+use crate::report::section::recourse;
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
@@ -218,7 +219,7 @@ impl<'a> BriefInputs<'a> {
                 let words = if let Some(limit) = open {
                     undecided(limit, result).and(self.switch_words(result, false))
                 } else if !broken && !self.limits.is_empty() && !judged(*limit, "fail") {
-                    RichText::from("No limit is broken. The largest difference: ")
+                    RichText::from("No limit is broken. The result that affects the most people: ")
                         .and(self.switch_words(result, false))
                 } else {
                     self.switch_words(result, true)
@@ -299,7 +300,7 @@ impl<'a> BriefInputs<'a> {
                 let words =
                     if self.limits.is_empty() || broken { "" } else { "No limit is broken. " };
                 RichText::from(words)
-                    .text("No difference between the groups is clear")
+                    .text("The data cannot tell whether the groups differ")
                     .and(self.unclear_shares())
                     .text(".")
             }
@@ -426,10 +427,41 @@ impl<'a> BriefInputs<'a> {
                     .text("."),
             );
         }
+        // A limit that another doubt than that of people decides.
+        let (judged, is_first) = match finding {
+            HeroFinding::Switch(_, limit) | HeroFinding::Gap(.., limit) => (*limit, false),
+            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => (Some(*limit), true),
+            _ => (None, false),
+        };
+        let over = judged.and_then(|limit| {
+            let over = match limit.decides.as_str() {
+                "worlds" => OTHER_GRAPHS,
+                "fit" => OTHER_FITS,
+                "training" => OTHER_TRAININGS,
+                "all" => "all doubts that were measured",
+                _ => return None,
+            };
+            Some((over, limit.kind(), limit.parts.first()?.interval?))
+        });
+        if let Some((over, kind, ends)) = over {
+            parts.push(if is_first {
+                format!("The first range is over {over}.").into()
+            } else {
+                format!("The range over {over} decides: {}.", ends_text(kind, ends)).into()
+            });
+        }
+        // Without counterfactuals the sentence above is about shares alone.
+        if self.results.is_empty() {
+            let recourse = recourse::evidence(self.audit, self.voice).into_iter().next();
+            parts.extend(
+                recourse.map(|told| RichText::from("Who can change the decision? ").and(told)),
+            );
+        }
         if let Some(level) = self.audit.manifest.level {
+            let which = if over.is_some() { "Other ranges" } else { "Ranges" };
             parts.push(
                 format!(
-                    "Ranges are {} intervals: results that other people of the same kind could give.",
+                    "{which} are {} intervals: results that other people of the same kind could give.",
                     number::level(level).replace('\u{202f}', "\u{a0}")
                 )
                 .into(),
@@ -663,7 +695,7 @@ impl<'a> BriefInputs<'a> {
             .key(KeyShape::Interval, "share and its interval");
         let labelled = shares.groups.iter().any(|group| group.labelled.is_some());
         let caption = if labelled {
-            caption.key(KeyShape::GreyRing, "share with the favourable label")
+            caption.key(KeyShape::GreyRing, "share whose recorded outcome is favourable")
         } else {
             caption
         };

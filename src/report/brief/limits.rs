@@ -388,7 +388,7 @@ impl AuditLimit {
                     words = words.text(" ").quote(needed.sentence(voice));
                 }
             }
-            _ if self.decides == "estimate" && self.note.is_none() => {
+            _ if self.decides == "estimate" => {
                 words = words.text("The value decides.");
             }
             _ if self.decides == "worlds" => {
@@ -450,7 +450,11 @@ impl AuditLimit {
             Some(measure) => PlotPoint {
                 value,
                 interval: measure.interval,
-                second: measure.second().map(|second| second.0),
+                second: match self.decides.as_str() {
+                    // What decides is drawn, and not the first of several doubts.
+                    "fit" | "training" | "all" => part.interval,
+                    _ => measure.second().map(|second| second.0),
+                },
             },
             None => PlotPoint { value, interval: part.interval, second: None },
         })

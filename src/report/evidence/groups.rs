@@ -23,7 +23,7 @@ fn lead(inputs: &BriefInputs<'_>) -> RichText {
     let gaps: Vec<_> =
         inputs.shares.iter().filter_map(|of| Some((of, of.clear_gap(audit)?))).collect();
     let Some((of, gap)) = gaps.iter().max_by(|a, b| a.1.harmed.total_cmp(&b.1.harmed)) else {
-        return "No difference between groups is clear.".into();
+        return "The data cannot tell whether the groups differ.".into();
     };
     let [low, high] = [gap.low, gap.high].map(|share| voice.people(&of.attribute, &share.key.from));
     RichText::new().quote(format!(
@@ -91,7 +91,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let mut keys = RichText::new()
         .key(KeyShape::Interval, format!("share {}, with its interval", inputs.voice.holding()));
     if labelled {
-        keys = keys.key(KeyShape::GreyRing, "share with the favourable label");
+        keys = keys.key(KeyShape::GreyRing, "share whose recorded outcome is favourable");
     }
     let label = "Shares of the groups by model".to_owned();
     let mut blocks: Vec<PageBlock> = vec![

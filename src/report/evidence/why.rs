@@ -31,14 +31,19 @@ struct ToldBlock<'a> {
     features: Vec<&'a SwitchFeatureRow>,
 }
 
-/// The features of those who switch, of the direction with the most of them.
+/// The features of those who switch, of the direction with the most of them; none of so few people
+/// that nothing can be said.
 fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow> {
     let own = || {
         let rows = inputs.audit.switch_features.iter();
         rows.filter(|row| row.why == *why && row.people == "switched" && row.n > 0)
     };
     // Of equal directions the first.
-    let Some(most) = own().rev().max_by_key(|row| row.of) else { return Vec::new() };
+    let is_small = |row: &&SwitchFeatureRow| {
+        row.flags.as_str().split(',').any(|flag| flag == "small_denominator")
+    };
+    let most = own().rev().max_by_key(|row| row.of);
+    let Some(most) = most.filter(|row| !is_small(row)) else { return Vec::new() };
     let direction = |row: &SwitchFeatureRow| (row.from_group.clone(), row.to_group.clone());
     let mut found: Vec<&SwitchFeatureRow> =
         own().filter(|row| row.moved > 0 && direction(row) == direction(most)).collect();
@@ -241,7 +246,10 @@ fn feature_lines(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Vec<PlotLin
         let text = value_text(NumberFormat::Share, point.value, point.interval);
         let ends =
             point.interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
-        let title = format!("{label}: {text} of the switches, interval {ends}");
+        let title = match ends.as_str() {
+            "" => format!("{label}: {text} of the switches"),
+            ends => format!("{label}: {text} of the switches, interval {ends}"),
+        };
         lines.push(PlotLine::Row(Box::new(PlotRow {
             people: count(row.undone.unwrap_or(0)).into(),
             drawing: forest_row(scale, point, SwitchSide::Either, None, None, &title),
@@ -255,8 +263,8 @@ fn feature_lines(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Vec<PlotLin
     if !rest.is_empty() {
         let sum: f64 = rest.iter().filter_map(|row| row.decision).sum();
         lines.push(PlotLine::Fold(RichText::new().text(format!(
-            "{} account for {}.",
-            count_of(rest.len() as i64, "further feature", "further features"),
+            "{} for {}.",
+            count_of(rest.len() as i64, "further feature accounts", "further features account"),
             value_text(NumberFormat::Share, sum, None)
         ))));
     }
@@ -330,6 +338,17 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             " Shares of features are means of Shapley values, which add up to all switches; the \
              table switch_features has them for scores too, and for people who do not switch.",
         );
+    }
+    let flagged = |flag: &str| {
+        let of_patterns = found.iter().map(|block| &block.everybody.flags);
+        let of_features = found.iter().flat_map(|block| &block.features).map(|row| &row.flags);
+        of_patterns.chain(of_features).any(|flags| flags.as_str().split(',').any(|of| of == flag))
+    };
+    if flagged("unweighted") {
+        note = note.text(" Everybody counts once here: weights are not used.");
+    }
+    if flagged("missing_scores") {
+        note = note.text(" People with a mixture of features that has no score are not explained.");
     }
     if found.len() > BLOCKS_AT_MOST {
         note = note.text(format!(" It also has {} more questions.", found.len() - BLOCKS_AT_MOST));

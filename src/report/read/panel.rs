@@ -299,12 +299,17 @@ pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
 
 impl ReportedValue {
     /// The interval of the doubt next to people, and what it is over; none where there is none. Of
-    /// several the first of graphs, fits and trainings.
+    /// several that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), &'static str)> {
         let graphs = self.across.as_ref().and_then(|across| across.ends);
         let fits = self.fit.map(|ends| (ends, OTHER_FITS));
         let trainings = self.training.map(|ends| (ends, OTHER_TRAININGS));
-        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(fits).or(trainings)
+        let width = |of: &((f64, f64), &str)| of.0.1 - of.0.0;
+        let wider = match (fits, trainings) {
+            (Some(fits), Some(trainings)) if width(&fits) < width(&trainings) => Some(trainings),
+            _ => fits.or(trainings),
+        };
+        graphs.map(|ends| (ends, OTHER_GRAPHS)).or(wider)
     }
 }
 

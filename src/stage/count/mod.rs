@@ -20,7 +20,9 @@ use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
-use crate::metric::evidence::labelled_scores::{BYTES_PER_ROW, EXACT_ROWS};
+use crate::metric::evidence::labelled_scores::{
+    BYTES_KEPT, BYTES_MEASURED, CELLS_PER_GROUP, EXACT_ROWS,
+};
 use crate::metric::evidence::person_sums;
 use crate::param::Name;
 use crate::stage::artifact::{
@@ -284,17 +286,22 @@ impl StagePlan<'_> {
     }
 
     /// Fails where the scores of people with a label could take more memory than the run may have.
-    fn check_score_memory(&self, row_context: RowContext<'_>) -> Result<()> {
+    fn check_score_memory(&self, row_context: RowContext<'_>, attribute: usize) -> Result<()> {
         if !self.wants_scores() {
             return Ok(());
         }
         let rows = row_context.roles.n_audited();
         let has_persons = row_context.rows.layout().person.is_some();
-        let whole = if has_persons { rows } else { rows.min(EXACT_ROWS as u64) };
+        let groups = row_context.rows.layout().attributes[attribute].groups.len() as u64;
+        let cells = (groups * CELLS_PER_GROUP).max(EXACT_ROWS as u64);
+        let whole = if has_persons { rows } else { rows.min(cells) };
+        // Each group, all of them, and of more than two groups all others of each.
+        let copies = 2 + if groups > 2 { groups } else { 0 };
         let columns = self.job.metrics.by.len() as u64;
         let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);
         let states = self.n_classes().map_or(1, |n| n as u64);
-        let needed = (whole + sliced).saturating_mul(states * BYTES_PER_ROW);
+        let kept = (whole + sliced).saturating_mul(states * BYTES_KEPT);
+        let needed = kept.saturating_add(whole.saturating_mul(copies * BYTES_MEASURED));
         let allowed = memory::allowed(self.settings);
         if needed <= allowed {
             return Ok(());
@@ -344,7 +351,7 @@ impl Stage for CountStage {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |row_context| {
                 plan.check_person_memory(row_context, 1)?;
-                plan.check_score_memory(row_context)?;
+                plan.check_score_memory(row_context, *position)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
                     let gather = || {

@@ -343,6 +343,7 @@ impl<'a> FeatureInputs<'a> {
             metric: self.block.metric.id().into(),
             ..SwitchFeatureRow::default()
         };
+        let smallest = job.metrics.min_denominator.get();
         let flags = |of: Option<&PlayerMeans>| {
             let agree = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::AllAgree);
             let few = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::TooManyUndefined);
@@ -350,6 +351,7 @@ impl<'a> FeatureInputs<'a> {
                 ("asks_at_most", explained.cut),
                 ("missing_scores", explained.unscored > 0),
                 ("unweighted", row_context.rows.layout().weight.is_some()),
+                ("small_denominator", of.is_some_and(|of| of.n < smallest)),
                 ("few_people", of.is_some_and(|of| few(of.score) || few(of.decision))),
                 ("score_boundary", of.is_some_and(|of| gives_scores && agree(of.score))),
                 ("decision_boundary", of.is_some_and(|of| agree(of.decision))),

@@ -16,10 +16,10 @@ use std::path::Path;
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use arrow::ipc::{Endianness, Message, Precision, RecordBatch, Schema, Type};
+use arrow::ipc::{Message, Precision, RecordBatch, Schema, Type};
 
 use crate::data::exchange::ipc_message::{
-    fill, next_message, parsed, skip_bytes, stream_fault, truncated_fault,
+    fill, next_message, parsed, schema_of_stream, skip_bytes, stream_fault, truncated_fault,
 };
 use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
@@ -101,16 +101,7 @@ fn too_few_scores_fault(n_scores: u64, n_rows: u64) -> Fault {
 
 /// Checks that the schema is one column of floats; returns the width of a value in bytes.
 fn width_of(message: Message<'_>) -> Result<usize> {
-    let Some(schema) = message.header_as_schema() else {
-        return Err(stream_fault(format!(
-            "wrote a stream that begins with a {:?}, not with a schema",
-            message.header_type()
-        ))
-        .into());
-    };
-    if schema.endianness() != Endianness::Little {
-        return Err(stream_fault("wrote a stream in big-endian order").into());
-    }
+    let schema = schema_of_stream(message)?;
     let Some(kind) = single_column(schema)? else {
         return Err(stream_fault(format!("wrote a column `{SCORE}` without a type")).into());
     };
