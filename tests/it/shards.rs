@@ -369,6 +369,14 @@ fn parts_that_are_lost_altered_or_foreign_are_found() {
     work.cfaudit(5, other).says(&["another job", "hint: "]);
     worker(3, 5).says(&["3 shards", "hint: "]);
     work.cfaudit(5, "run job.yaml --from plan3 --cache off").says(&["count", "cfaudit merge"]);
+    // A file that appeared after the plan, and one that is gone.
+    let count = || work.cfaudit(3, &format!("worker {plan} --pass count --shard 0"));
+    fs::copy(work.path("rows/a.parquet"), work.path("rows/aa.parquet")).unwrap();
+    count().says(&["error[input-changed]", "`rows/aa.parquet` was not there", "plan again"]);
+    fs::remove_file(work.path("rows/aa.parquet")).unwrap();
+    fs::rename(work.path("rows/b.parquet"), work.path("b.parquet")).unwrap();
+    count().says(&["error[input-changed]", "`rows/b.parquet` was taken away", "plan again"]);
+    fs::rename(work.path("b.parquet"), work.path("rows/b.parquet")).unwrap();
     // An input that changed after the plan.
     let rows = File::options().append(true).open(work.path("rows/a.parquet")).unwrap();
     rows.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();

@@ -60,16 +60,34 @@ pub(crate) fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
 /// How output that is not a stream is shown; `None` after the first message.
 pub(crate) type ExcerptFormat<'a> = Option<&'a dyn Fn(&[u8]) -> String>;
 
+/// What comes next in a stream.
+pub(crate) enum NextMessage {
+    /// The metadata of a message.
+    Message(Vec<u8>),
+    /// The mark of its end.
+    EndMark,
+    /// Nothing: the output ends without a mark.
+    Nothing,
+}
+
 /// The metadata of the next message; `None` at the end of the stream, with or without an end mark.
 pub(crate) fn next_message(
     source: &mut dyn Read,
     fit: ExcerptFormat<'_>,
 ) -> Result<Option<Vec<u8>>> {
+    Ok(match next_part(source, fit)? {
+        NextMessage::Message(message) => Some(message),
+        NextMessage::EndMark | NextMessage::Nothing => None,
+    })
+}
+
+/// The next message, or how the stream ends.
+pub(crate) fn next_part(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<NextMessage> {
     let mut head = [0; 8];
     let n = fill(source, &mut head)?;
     let ([c0, c1, c2, c3, length @ ..], mark) = (head, [0xff; 4]);
     if n == 0 {
-        return Ok(None);
+        return Ok(NextMessage::Nothing);
     }
     if n < 8 || [c0, c1, c2, c3] != mark {
         return Err(not_a_stream_fault(source, &head[..n], fit).into());
@@ -87,7 +105,7 @@ pub(crate) fn next_message(
     if read < length as usize {
         return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
     }
-    Ok((length > 0).then_some(message))
+    Ok(if length > 0 { NextMessage::Message(message) } else { NextMessage::EndMark })
 }
 
 fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>) -> Fault {

@@ -22,7 +22,8 @@ use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
 
 use crate::data::exchange::ipc_message::{
-    next_message, parsed, schema_of_stream, skip_bytes, stream_fault, truncated_fault,
+    NextMessage, next_message, next_part, parsed, schema_of_stream, skip_bytes, stream_fault,
+    truncated_fault,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
@@ -50,7 +51,13 @@ pub(crate) fn copy_rows(
     let mut file = Box::new(RowFile::create(path, &plain)?);
     let mut rows = StreamedRows { schema, plain, dictionaries: HashMap::new() };
     let mut n_rows = 0;
-    while let Some(bytes) = next_message(source, None)? {
+    loop {
+        let bytes = match next_part(source, None)? {
+            NextMessage::Message(bytes) => bytes,
+            NextMessage::EndMark => break,
+            // Nothing else tells whether these are all rows.
+            NextMessage::Nothing => return Err(no_end_mark_fault().into()),
+        };
         let message = parsed(&bytes)?;
         let body = body_of(source, &message)?;
         if let Some(batch) = rows.take(&message, &body)? {
@@ -63,6 +70,16 @@ pub(crate) fn copy_rows(
     }
     file.finish()?;
     Ok(n_rows)
+}
+
+/// The most rows of a batch: of columns without values any number takes no bytes.
+const MAX_BATCH_ROWS: i64 = 1 << 27;
+
+fn no_end_mark_fault() -> Fault {
+    stream_fault("wrote a stream without its end, so rows may be missing").hint(
+        "close the writer before the program ends (in Python a `with` block does), so that the \
+         end of the stream is written",
+    )
 }
 
 /// The columns of a stream that can be copied.
@@ -138,6 +155,13 @@ impl StreamedRows {
     fn take(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
         let version = message.version();
         let told = if let Some(batch) = message.header_as_record_batch() {
+            if !(0..=MAX_BATCH_ROWS).contains(&batch.length()) {
+                let what = format!(
+                    "wrote a batch of {} rows; at most {MAX_BATCH_ROWS} are read",
+                    batch.length()
+                );
+                return Err(stream_fault(what).hint("write smaller batches").into());
+            }
             decoded(|| {
                 let (schema, known) = (Arc::clone(&self.schema), &self.dictionaries);
                 let batch = read_record_batch(body, batch, schema, known, None, &version)?;
@@ -228,6 +252,7 @@ mod tests {
         told(b"ARROW1\0\0 and more", "an Arrow file");
         told(&good[..good.len() - 700], "incomplete stream");
         told(&[&good[..], b"more"].concat(), "after the end of the stream");
+        told(&good[..good.len() - 8], "without its end");
         let twice = RecordBatch::try_from_iter([
             ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),
             ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),

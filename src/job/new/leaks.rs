@@ -291,6 +291,17 @@ fn auc(mut numbers: Vec<(f64, bool)>) -> Option<f64> {
     Some((sum - p * (p + 1.0) / 2.0) / (p * n))
 }
 
+/// Whether high scores go with the positive label; none where the rows hardly tell.
+pub(super) fn rises_with(
+    score: &ColumnProfile,
+    label: &ColumnProfile,
+    positive: &str,
+) -> Option<bool> {
+    let positive = hash_of(positive);
+    let numbers = pairs(score, label).map(|(score, label)| (score.number, label.word == positive));
+    auc(numbers.collect()).filter(|auc| (auc - 0.5).abs() > 0.05).map(|auc| auc > 0.5)
+}
+
 /// Ranks from 1, ties with their mean.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();

@@ -180,11 +180,19 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         }
         Some(score) => {
             spellings(&mut text, std::iter::once(label).chain(sensitive.iter().copied()));
-            scored(&mut text, score, label, row_id.is_some());
+            // The end of the scale that people want, where it is not the one that is taken for
+            // granted.
+            let turned = leaks::rises_with(score, label, &positive) == Some(false);
+            let better = turned.then(|| match favourable {
+                FavourableClass::Positive => "lower",
+                FavourableClass::Negative => "higher",
+            });
+            scored(&mut text, score, label, row_id.is_some(), better);
             if let Some(guessed) = scale(score).scale {
+                let better = better.map_or(String::new(), |end| format!(", `better: {end}`"));
                 guesses.push(format!(
-                    "`scale: {guessed}` and the threshold of `{}`, by its values; correct them in \
-                     the job",
+                    "`scale: {guessed}`{better} and the threshold of `{}`, by its values; correct \
+                     them in the job",
                     score.name
                 ));
             }
@@ -597,7 +605,13 @@ fn gate_name(attribute: &str, i: usize) -> String {
     if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
 }
 
-fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_id: bool) {
+fn scored(
+    text: &mut String,
+    score: &ColumnProfile,
+    label: &ColumnProfile,
+    has_id: bool,
+    better: Option<&str>,
+) {
     line!(text, "");
     line!(text, "models:");
     line!(text, "  scored:");
@@ -612,12 +626,30 @@ fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_i
     }
     let GuessedScale { scale: guessed, threshold } = scale(score);
     if let (Some(guessed), Some((low, high))) = (guessed, score.range) {
+        let what = match guessed.as_str() {
+            "log-odds" => {
+                "whether scores are log-odds; if not, write the lowest and the highest score that \
+                 there can be as `{from: LOW, to: HIGH}`"
+            }
+            _ => "the lowest and the highest score that there can be",
+        };
         line!(
             text,
-            "    scale: {guessed}   # DECIDE: the lowest and the highest score that there can be; \
-             those of the file range from {low} to {high}"
+            "    scale: {guessed}   # DECIDE: {what}; those of the file range from {low} to {high}"
         );
-        line!(text, "    # better: lower    # if low scores are those that people want");
+        match better {
+            Some(better) => {
+                line!(
+                    text,
+                    "    better: {better}    # DECIDE: higher | lower: the scores that people want; \
+                     a guess, high scores go with the other side of {}",
+                    comment_text(&label.name)
+                );
+            }
+            None => {
+                line!(text, "    # better: lower    # if low scores are those that people want");
+            }
+        }
     }
     line!(
         text,

@@ -116,7 +116,21 @@ impl Stage for ExternalStage {
                 let answer = ctx.out().join(ANSWER);
                 let (n, ended) = program.ask(ctx, &answer, |input| asked.send(input))?;
                 if n > 0 {
-                    return Ok(());
+                    // An answer that does not fit is not kept: the program would not be asked
+                    // again once it is corrected.
+                    let fits = plan.external_rows(
+                        row_context,
+                        (&applied, &answer),
+                        (&RowClasses::Label, false),
+                    );
+                    return match fits {
+                        Err(Error::Data(fault)) => {
+                            let fault = ended.complete(*fault).in_file("its standard output");
+                            let place = plan.checked.places.at(&program.at);
+                            Err(Error::from(fault).asked_at(place))
+                        }
+                        other => other.map(|_| ()),
+                    };
                 }
                 let fault = ended.fault("bad-output", "wrote no counterfactual");
                 let hint = "write a row for each row that the program gets, with its key";

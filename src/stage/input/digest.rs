@@ -10,7 +10,7 @@
 //! The file holds the SHA-256 of its JSON on the first line: one that is damaged is ignored, and
 //! written again with the next hash. It forgets files that are gone or have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -125,6 +125,12 @@ impl PlannedFile {
     }
 }
 
+/// The fault of a job in shards whose files are not those of its plan.
+fn other_files(path: &Path, what: String) -> Fault {
+    let hint = "plan again once all files are there and stay, or name those of the plan alone";
+    Fault::new("input-changed", what).in_file(path).hint(hint)
+}
+
 /// What takes the place of a hash that is not known yet.
 fn stand_in(stamp: &FileStamp) -> String {
     let (bytes, written) = (stamp.bytes(), stamp.written());
@@ -184,11 +190,35 @@ impl InputDigests {
         if let Some(planned) = self.planned.get(path.to_string_lossy().as_ref()) {
             return planned.digest(path, &self.found);
         }
+        if !self.planned.is_empty() {
+            let what = format!("`{}` was not there when the plan was made", path.display());
+            return Err(other_files(path, what).into());
+        }
         if self.only_small && grows {
             let stamp = FileStamp::of(path)?;
             return Ok(FileDigest { sha256: stand_in(&stamp), stamp, new: None });
         }
         self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
+    }
+
+    /// Fails where a file of a plan in shards is not among those that are there: the pieces of the
+    /// rows are counted over all files in their order.
+    ///
+    /// # Errors
+    /// It was taken away after the plan.
+    pub(super) fn check_planned<'p>(&self, found: impl Iterator<Item = &'p Path>) -> Result<()> {
+        if self.planned.is_empty() {
+            return Ok(());
+        }
+        let found: BTreeSet<String> =
+            found.map(|path| path.to_string_lossy().into_owned()).collect();
+        match self.planned.keys().find(|path| !found.contains(*path)) {
+            None => Ok(()),
+            Some(path) => {
+                let what = format!("`{path}` was taken away after the plan was made");
+                Err(other_files(Path::new(path), what).into())
+            }
+        }
     }
 
     fn of_hashed_by(

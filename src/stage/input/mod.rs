@@ -416,6 +416,7 @@ impl InputSearch<'_> {
             });
         }
         let (known, mut hashed) = (&self.input.digests, Vec::new());
+        known.check_planned(first.iter().map(|file| file.path.as_path()))?;
         workers.map(
             first.len(),
             |i| {
