@@ -183,7 +183,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             // The end of the scale that people want, where it is not the one that is taken for
             // granted.
             let turned = leaks::rises_with(score, label, &positive) == Some(false);
-            let better = turned.then(|| match favourable {
+            let better = turned.then_some(match favourable {
                 FavourableClass::Positive => "lower",
                 FavourableClass::Negative => "higher",
             });
