@@ -118,6 +118,8 @@ metrics: {by: [education, region], bootstrap: {samples: 50}}
         let at = format!("--data-dir {data}");
         jobs.push(("jobs/german-recourse.yaml", at.clone(), 10));
         jobs.push(("jobs/compas-graph.yaml", at.clone(), 10));
+        jobs.push(("jobs/heart.yaml", at.clone(), 10));
+        jobs.push(("jobs/law.yaml", at.clone(), 10));
         if cfg!(feature = "lightgbm") {
             jobs.push(("jobs/adult.yaml", at.clone(), 14));
             jobs.push(("jobs/adult-augment.yaml", at, 10));
