@@ -5,7 +5,7 @@ use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::interval::{IntervalProcedure, newcombe, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
-use crate::num::student::student_quantile;
+use crate::num::student::{satterthwaite, student_quantile};
 use crate::param::Level;
 use crate::table::{ChangeRow, MetricRow, REFITTED, WITH_FITS, finite};
 
@@ -231,8 +231,8 @@ impl<'a> ValueChange<'a> {
             return;
         }
         let variance = spread * spread + of_fits;
-        let share = |fit: &FitVariance| fit.variance * fit.variance / (fit.repeats - 1) as f64;
-        let freedom = variance * variance / fits.iter().map(share).sum::<f64>();
+        let freedom =
+            satterthwaite(variance, &fits.map(|fit| (fit.variance, (fit.repeats - 1) as f64)));
         let half = student_quantile(f64::midpoint(1.0, level), freedom) * variance.sqrt();
         (people.lo, people.hi, people.method) = (change - half, change + half, WITH_FITS);
         self.words = format!(

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
-use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;

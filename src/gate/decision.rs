@@ -9,6 +9,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
+use crate::table::has_flag;
 
 /// Why an interval over graphs and refits of less than two bootstraps decides nothing.
 pub(super) const NO_REFIT: &str =
@@ -34,7 +35,7 @@ pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Optio
         });
         return Some(format!("the value is undefined: {}{meaning}", seen.undefined));
     }
-    if seen.flags.split(',').any(|flag| flag == SELECTIVE_LABELS) {
+    if has_flag(&seen.flags, SELECTIVE_LABELS) {
         return Some(format!(
             "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
         ));

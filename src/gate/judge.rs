@@ -20,7 +20,7 @@ use crate::metric::catalog::find;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, whole};
+use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, has_flag, whole};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -73,8 +73,7 @@ pub(crate) fn judge(
         if rulings.is_empty() {
             rulings.push(missing_row(question, baseline));
         }
-        let follows =
-            |seen: &GateObservation| seen.flags.split(',').any(|flag| flag == ATTRIBUTE_FOLLOWS);
+        let follows = |seen: &GateObservation| has_flag(&seen.flags, ATTRIBUTE_FOLLOWS);
         for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
             ruling.reason.push_str(AGAINST_KNOWLEDGE);
         }

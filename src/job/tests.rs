@@ -31,6 +31,8 @@ const fn metric(
         family,
         also: None,
         asked_by: None,
+        has_interval: true,
+        measured_again: true,
         needs_label,
         needs_counterfactual,
         scopes,
@@ -77,6 +79,7 @@ const CATALOG: KnownNames<'static> = KnownNames {
         },
         KnownMetric {
             asked_by: Some("flip_test"),
+            measured_again: false,
             ..metric("ft", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
         },
         metric("h_ga", MetricFamily::Graph, false, &[GateScope::Total], 2),

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::report::read::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -98,12 +99,10 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
     };
     let interval = match ends {
         Some((lo, hi)) => {
-            let across = match row.rule.rsplit(' ').next() {
-                Some("worlds") => "graphs and refits ",
-                Some("fit") => "fits ",
-                Some("training") => "trainings ",
-                Some("all") => "all doubts ",
-                _ => "",
+            let across = match (row.rule_words().1, DecidingRange::of(row.rule_words().1)) {
+                ("worlds", Some(range)) => format!("{} ", range.over),
+                (_, Some(range)) => format!("{} ", range.short),
+                (_, None) => String::new(),
             };
             format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }

@@ -98,3 +98,11 @@ table! {
         needed_how: Option<SharedText>,
     }
 }
+
+impl GateRow {
+    /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval, holm`.
+    pub(crate) fn rule_words(&self) -> (&str, &str) {
+        let rule = self.rule.as_str();
+        rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
+    }
+}

@@ -43,6 +43,11 @@ pub use outcomes::OutcomeRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE};
 pub use row_macro::{SharedText, TableRow, finite, whole};
 
+/// Whether the flags of a row, separated by commas, hold this one.
+pub(crate) fn has_flag(flags: &str, flag: &str) -> bool {
+    flags.split(',').any(|held| held == flag)
+}
+
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {

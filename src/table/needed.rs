@@ -5,8 +5,7 @@ use super::GateRow;
 impl GateRow {
     /// Whether the value lies on the side of the limit that the gate forbids.
     fn is_beyond(&self) -> bool {
-        let rule = self.rule.split([',', ' ']).next().unwrap_or_default();
-        self.value.is_some_and(|value| match rule {
+        self.value.is_some_and(|value| match self.rule_words().0 {
             "at_least" => value < self.limit,
             "fall_at_most" => -value > self.limit,
             _ => value > self.limit,

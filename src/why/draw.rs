@@ -4,6 +4,8 @@
 //! w = min(W, people / 2) and the first min(V, w) by a hash are explained, so both kinds get the
 //! same room and a sample of fewer people is a part of a larger one.
 
+use std::ops::Range;
+
 use crate::num::seed::h;
 
 /// The counterfactual that represents a person: the place of the least hash, of numbers that
@@ -56,6 +58,13 @@ impl DrawnPeople {
         let of = |places: &[usize]| places[..width.min(places.len())].to_vec();
         [of(&self.switched), of(&self.stayed)].concat()
     }
+
+    /// Those of [`Self::first`] as people of their own, by their places in that list.
+    pub(crate) fn chosen(&self, width: usize) -> Self {
+        let [switched, stayed] = [&self.switched, &self.stayed].map(|of| width.min(of.len()));
+        let places = |range: Range<usize>| range.collect();
+        DrawnPeople { switched: places(0..switched), stayed: places(switched..switched + stayed) }
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +83,10 @@ mod tests {
         for part in first.chunks(10) {
             assert!(part.is_sorted_by_key(order), "{part:?}");
         }
+        let chosen = drawn.chosen(10);
+        assert_eq!((chosen.of(), chosen.first(10)), ([10, 10], (0..20).collect()));
+        let places = chosen.first(5).into_iter().map(|at| first[at]).collect::<Vec<_>>();
+        assert_eq!(places, drawn.first(5));
         let fewer = drawn.first(5);
         assert_eq!([&fewer[..5], &fewer[5..]], [&first[..5], &first[10..15]]);
         // Nobody stays.

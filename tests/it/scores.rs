@@ -214,3 +214,32 @@ fn scores_are_measured_where_the_job_asks() {
     work.write("job.yaml", &job.replace(model, decided));
     work.cfaudit(2, "check job.yaml").says(&["error[needs-scores]", "`xauc`"]);
 }
+
+/// What has no interval, or none over trainings, cannot be decided by one.
+#[test]
+fn gates_on_scores_need_an_interval() {
+    let work = work(0.5);
+    let asked = |metric: &str, limit: &str, by: &str| {
+        let job = job("").replace(
+            "  live: {scores:",
+            "  own: {forest: {trees: 3}, doubt: {training: 2}}\n  live: {scores:",
+        );
+        let job = job.replace(
+            "  sensitive:",
+            "  features: {continuous: [weight]}\n  split: {share: {train: 0.5, audit: 0.5}}\n  sensitive:",
+        );
+        let gate = format!(
+            "  new: {{metric: {metric}, model: own, group: {{sex: f}}, {limit}, decide_by: {by}}}"
+        );
+        work.write("job.yaml", &job.replace("gates:\n", &format!("gates:\n{gate}\n")));
+        work.cfaudit(2, "check job.yaml")
+    };
+    for by in ["interval", "all"] {
+        asked("ecce_p", "at_least: 0.05", by)
+            .says(&["error[no-interval]", "`ecce_p` has no interval"]);
+    }
+    let ran = asked("auc", "at_least: 0.6", "training");
+    ran.says(&["error[no-interval]", "`auc` is not measured for other trainings"]);
+    let ran = asked("auc", "at_least: 0.6", "all");
+    ran.says(&["error[no-interval]", "its value is not measured for other trainings"]);
+}

@@ -25,6 +25,10 @@ const MAX_EXCERPT: usize = 60;
 const STREAM_HINT: &str = "write an Arrow IPC stream to standard output \
     (`pyarrow.ipc.new_stream`), and all messages to standard error";
 
+/// What ends a stream as it should be.
+pub(crate) const CLOSE_WRITER: &str = "close the writer before the program ends (in Python a \
+    `with` block does), so that the end of the stream is written";
+
 /// A fault of the program that wrote the stream.
 pub(crate) fn stream_fault(what: impl Into<String>) -> Fault {
     Fault::new("bad-output", what).hint(STREAM_HINT)
@@ -37,10 +41,7 @@ pub(crate) fn truncated_fault(cause: &io::Error) -> Fault {
     } else {
         cause.to_string()
     };
-    stream_fault(format!("wrote an incomplete stream: {why}")).hint(
-        "close the writer before the program ends (in Python a `with` block does), so that \
-         the end of the stream is written",
-    )
+    stream_fault(format!("wrote an incomplete stream: {why}")).hint(CLOSE_WRITER)
 }
 
 /// Reads until the buffer is full or the source ends.

@@ -22,8 +22,8 @@ use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
 
 use crate::data::exchange::ipc_message::{
-    NextMessage, next_message, next_part, parsed, schema_of_stream, skip_bytes, stream_fault,
-    truncated_fault,
+    CLOSE_WRITER, NextMessage, next_message, next_part, parsed, schema_of_stream, skip_bytes,
+    stream_fault, truncated_fault,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
@@ -76,10 +76,7 @@ pub(crate) fn copy_rows(
 const MAX_BATCH_ROWS: i64 = 1 << 27;
 
 fn no_end_mark_fault() -> Fault {
-    stream_fault("wrote a stream without its end, so rows may be missing").hint(
-        "close the writer before the program ends (in Python a `with` block does), so that the \
-         end of the stream is written",
-    )
+    stream_fault("wrote a stream without its end, so rows may be missing").hint(CLOSE_WRITER)
 }
 
 /// The columns of a stream that can be copied.

@@ -33,7 +33,7 @@ use crate::metric::interval::{IntervalProcedure, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
 use crate::num::summary::normal_quantile;
-use crate::table::{CountRow, WITH_FITS};
+use crate::table::{CountRow, WITH_FITS, has_flag};
 use pair::PairRule;
 
 /// The probabilities that numbers of people are reported for.
@@ -355,7 +355,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     if seen.interval == WITH_FITS {
         return Some("by_fit");
     }
-    let selective = seen.flags.split(',').any(|flag| flag == SELECTIVE_LABELS);
+    let selective = has_flag(&seen.flags, SELECTIVE_LABELS);
     if !seen.refused.is_empty() || selective || small_flags(seen).is_some() {
         return Some("other_reason");
     }

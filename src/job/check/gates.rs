@@ -167,8 +167,7 @@ impl JobChecker<'_> {
         {
             self.gate_doubts(at, name, gate, metric);
         }
-        if metric.family == MetricFamily::Scores
-            && metric.id.starts_with("ecce")
+        if !metric.has_interval
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
         {
             let what =
@@ -316,11 +315,8 @@ impl JobChecker<'_> {
         let of_arm = gate.arm.is_some();
         let by_all = gate.decide_by == GateDecideBy::All;
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
-        // Trainings give no scores as such, and no flip test.
-        let is_unmeasured =
-            metric.family == MetricFamily::Scores || metric.asked_by == Some("flip_test");
         let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
-        let has_trainings = is_trained_again && !has_graphs && !is_unmeasured;
+        let has_trainings = is_trained_again && !has_graphs && metric.measured_again;
         if by_all && gate.between == Some(GateBetween::WorstCase) {
             let what = format!(
                 "the gate `{name}` is decided by every doubt, but several groups, of which some \
@@ -357,7 +353,7 @@ impl JobChecker<'_> {
                 "the gate `{name}` is decided by trainings, but {}",
                 if has_graphs {
                     "sets of graphs are not measured for other trainings".to_owned()
-                } else if is_unmeasured {
+                } else if !metric.measured_again {
                     format!("`{}` is not measured for other trainings", metric.id)
                 } else {
                     "its model is not trained again".to_owned()
@@ -374,7 +370,7 @@ impl JobChecker<'_> {
             }
         };
         let trains =
-            model.is_some_and(ModelBlock::is_trained_here) && !has_graphs && !is_unmeasured;
+            model.is_some_and(ModelBlock::is_trained_here) && !has_graphs && metric.measured_again;
         let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
             "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the model"
         } else if of_arm || set.is_none_or(|set| set.knobs().is_none()) {

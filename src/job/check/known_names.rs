@@ -15,6 +15,10 @@ pub struct KnownMetric {
     pub also: Option<MetricFamily>,
     /// The key of `metrics.clarify` without which it is not measured.
     pub asked_by: Option<&'static str>,
+    /// Whether its values ever have an interval over people.
+    pub has_interval: bool,
+    /// Whether it is measured for other trainings of the model too.
+    pub measured_again: bool,
     /// Whether it needs the label.
     pub needs_label: bool,
     /// Whether it needs a counterfactual set.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{WeightSums, block_of, block_seed};
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::matrix::ClassMatrix;

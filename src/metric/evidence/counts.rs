@@ -17,7 +17,7 @@ use super::shift_pass::ShiftPass;
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
-use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
@@ -121,6 +121,22 @@ pub(crate) struct FactualCounts {
     scores: Option<LabelledScores>,
 }
 
+impl UnitEvidence for FactualCounts {
+    fn with_weights(self, seed: Seed) -> Self {
+        let groups = self.groups.len();
+        let weight_sums = vec![[WeightSums::default(); 9]; groups];
+        FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
+    }
+
+    fn with_pairing(self, seed: Seed) -> Self {
+        FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
+    }
+
+    fn with_persons(self, seed: Seed) -> Self {
+        FactualCounts { persons: Some(PersonCells::new()), ..self.with_pairing(seed) }
+    }
+}
+
 impl FactualCounts {
     /// No rows yet, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
@@ -133,38 +149,6 @@ impl FactualCounts {
             strata: None,
             scores: None,
         }
-    }
-
-    /// The same, counted by this unit too; the seed cuts people into blocks.
-    #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
-        match unit {
-            CountingUnit::Row => self,
-            CountingUnit::PairedRow => self.with_pairing(seed),
-            CountingUnit::Person => self.with_persons(seed),
-            CountingUnit::Weight => self.with_weights(seed),
-        }
-    }
-
-    /// The same where people have weights; the seed cuts them into blocks.
-    #[must_use]
-    pub(crate) fn with_weights(self, seed: Seed) -> Self {
-        let groups = self.groups.len();
-        let weight_sums = vec![[WeightSums::default(); 9]; groups];
-        FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
-    }
-
-    /// The same where people have no weights and models are to be compared; the seed cuts people
-    /// into blocks.
-    #[must_use]
-    pub(crate) fn with_pairing(self, seed: Seed) -> Self {
-        FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
-    }
-
-    /// The same where a person may have several rows; the seed cuts persons into blocks.
-    #[must_use]
-    pub(crate) fn with_persons(self, seed: Seed) -> Self {
-        FactualCounts { persons: Some(PersonCells::new()), ..self.with_pairing(seed) }
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
@@ -394,6 +378,29 @@ struct WeightedSwitchCounts {
     people: PatternTally<WeightSums>,
 }
 
+impl UnitEvidence for CounterfactualCounts {
+    fn with_weights(self, seed: Seed) -> Self {
+        let shifts = vec![ShiftSums::default(); self.groups * self.groups];
+        let (cells, any) =
+            (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
+        let weighed =
+            WeightedSwitchCounts { cells, any, shifts, people: PatternTally::new(self.groups) };
+        CounterfactualCounts { weighed: Some(weighed), ..self }
+    }
+
+    fn with_pairing(self, seed: Seed) -> Self {
+        CounterfactualCounts {
+            paired: Some(BlockSums::new(self.groups * self.groups, seed)),
+            ..self
+        }
+    }
+
+    fn with_persons(self, seed: Seed) -> Self {
+        let persons = PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() };
+        CounterfactualCounts { persons: Some(persons), ..self.with_pairing(seed) }
+    }
+}
+
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
@@ -405,45 +412,6 @@ impl CounterfactualCounts {
             weighed: None,
             paired: None,
             persons: None,
-        }
-    }
-
-    /// The same, counted by this unit too; the seed cuts people into blocks.
-    #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
-        match unit {
-            CountingUnit::Row => self,
-            CountingUnit::PairedRow => self.with_pairing(seed),
-            CountingUnit::Person => self.with_persons(seed),
-            CountingUnit::Weight => self.with_weights(seed),
-        }
-    }
-
-    /// The same where a person may have several rows; the seed cuts persons into blocks.
-    #[must_use]
-    pub(crate) fn with_persons(self, seed: Seed) -> Self {
-        let persons = PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() };
-        CounterfactualCounts { persons: Some(persons), ..self.with_pairing(seed) }
-    }
-
-    /// The same where people have weights; the seed cuts them into blocks.
-    #[must_use]
-    pub(crate) fn with_weights(self, seed: Seed) -> Self {
-        let shifts = vec![ShiftSums::default(); self.groups * self.groups];
-        let (cells, any) =
-            (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
-        let weighed =
-            WeightedSwitchCounts { cells, any, shifts, people: PatternTally::new(self.groups) };
-        CounterfactualCounts { weighed: Some(weighed), ..self }
-    }
-
-    /// The same where people have no weights and models are to be compared; the seed cuts people
-    /// into blocks.
-    #[must_use]
-    pub(crate) fn with_pairing(self, seed: Seed) -> Self {
-        CounterfactualCounts {
-            paired: Some(BlockSums::new(self.groups * self.groups, seed)),
-            ..self
         }
     }
 

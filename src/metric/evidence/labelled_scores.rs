@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::exec::accumulator::map_as_list;
 use crate::metric::evidence::block_bootstrap::WeightSums;
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::scope::GroupSelection;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -39,15 +40,6 @@ pub(crate) const BYTES_KEPT: u64 = 160;
 /// are measured side by side.
 pub(crate) const BYTES_MEASURED: u64 = 220;
 
-/// What is kept of a row in addition to its score and label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ScoreBasis {
-    /// Whether people have weights.
-    pub(crate) weighted: bool,
-    /// Whether a person may have several rows.
-    pub(crate) persons: bool,
-}
-
 /// One row: group and label, the bits of the score, the weight in whole units, the key of the
 /// person, that of the row. Tuples are written as short lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -70,7 +62,7 @@ struct ShareCell {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelledScores {
     scale: ScoreScale,
-    basis: ScoreBasis,
+    basis: SampleBasis,
     /// In no order; empty where there are cells.
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
@@ -108,7 +100,7 @@ pub(crate) struct RankedScore {
 
 impl LabelledScores {
     /// No rows yet, of scores of this scale.
-    pub(crate) fn new(scale: ScoreScale, basis: ScoreBasis) -> Self {
+    pub(crate) fn new(scale: ScoreScale, basis: SampleBasis) -> Self {
         LabelledScores { scale, basis, rows: Vec::new(), cells: BTreeMap::new() }
     }
 
@@ -146,7 +138,7 @@ impl LabelledScores {
     }
 
     /// Whether people have weights, and persons several rows.
-    pub(crate) fn basis(&self) -> ScoreBasis {
+    pub(crate) fn basis(&self) -> SampleBasis {
         self.basis
     }
 
@@ -218,32 +210,33 @@ impl LabelledScores {
     fn add_to_cell(&mut self, LabelledScore(side, bits, weight, ..): LabelledScore) {
         let score = f64::from_bits(bits);
         let share = self.scale.share(score);
-        let cell = self.cells.entry((side, cell_of(self.scale, score))).or_default();
+        let cell = self.cells.entry((side, cell_of(self.scale, (score, share)))).or_default();
         cell.n += 1;
         cell.weight += WeightSums::one(weight);
         cell.excess.add_times(f64::from(u8::from(side.1)) - share, weight);
     }
 }
 
-/// The cell of a score; cells ascend with the share.
-fn cell_of(scale: ScoreScale, score: f64) -> u32 {
+/// The cell of a score and its share of the scale; cells ascend with the share.
+fn cell_of(scale: ScoreScale, (score, share): (f64, f64)) -> u32 {
     // Exponent and ten bits of the fraction ascend with numbers of 0 and above.
     let halvings = |distance: f64| ((distance + 0.0).to_bits() >> 42) as u32;
     let tail = halvings(TAIL);
-    let below = scale.share(score);
-    let above = ScoreScale { turned: !scale.turned, ..scale }.share(score);
-    if below < TAIL {
-        halvings(below)
-    } else if above < TAIL {
-        2 * tail + SHARE_CELLS as u32 - halvings(above)
-    } else {
-        tail + (below * SHARE_CELLS) as u32
+    if share < TAIL {
+        return halvings(share);
+    }
+    // The distance from the upper end without the loss of digits of 1 - share.
+    let above = || ScoreScale { turned: !scale.turned, ..scale }.share(score);
+    match Some(share).filter(|share| *share > 0.5).map(|_| above()) {
+        Some(above) if above < TAIL => 2 * tail + SHARE_CELLS as u32 - halvings(above),
+        _ => tail + (share * SHARE_CELLS) as u32,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_ROWS, LabelledScores, ScoreBasis, cell_of};
+    use super::{EXACT_ROWS, LabelledScores, cell_of};
+    use crate::metric::evidence::counting_unit::SampleBasis;
     use crate::metric::scope::GroupSelection;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::h;
@@ -258,7 +251,7 @@ mod tests {
     }
 
     fn none(persons: bool) -> LabelledScores {
-        LabelledScores::new(ScoreScale::default(), ScoreBasis { weighted: true, persons })
+        LabelledScores::new(ScoreScale::default(), SampleBasis { weighted: true, persons })
     }
 
     /// Rows that are kept and rows that are counted in cells, in any order and any number of
@@ -321,14 +314,15 @@ mod tests {
     /// Scores of rare events and log-odds far from 0 have cells of their own, in order.
     #[test]
     fn cells_are_finer_near_the_ends() {
+        let cell = |scale: ScoreScale, score| cell_of(scale, (score, scale.share(score)));
         let odds = |turned| ScoreScale { numbers: ScaleNumbers::LogOdds, turned };
         for turned in [false, true] {
             let cells: Vec<u32> =
-                (-30_000..30_000).map(|i| cell_of(odds(turned), f64::from(i) / 100.0)).collect();
+                (-30_000..30_000).map(|i| cell(odds(turned), f64::from(i) / 100.0)).collect();
             let ascends = |pair: &[u32]| if turned { pair[0] > pair[1] } else { pair[0] < pair[1] };
             assert!(cells.windows(2).all(ascends));
         }
-        let plain = |share| cell_of(ScoreScale::default(), share);
+        let plain = |share| cell(ScoreScale::default(), share);
         let shares = [0.0, 1e-9, 1e-6, 1.1e-6, 0.015_6, 0.015_7, 0.5, 0.984_3, 0.984_4, 1.0 - 1e-9];
         assert!(shares.map(plain).is_sorted_by(|a, b| a < b));
         assert!(plain(1.0) > plain(1.0 - 1e-9));
@@ -338,7 +332,7 @@ mod tests {
     #[test]
     fn scores_of_a_scale_keep_their_order() {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: true };
-        let mut scores = LabelledScores::new(scale, ScoreBasis::default());
+        let mut scores = LabelledScores::new(scale, SampleBasis::default());
         for (row, score) in [41.0, -40.0, 40.0, -0.0, f64::NAN, 0.0].into_iter().enumerate() {
             scores.add(0, (Some(true), score), 1, (0, row as u64));
         }

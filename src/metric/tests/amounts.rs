@@ -8,23 +8,21 @@ use super::{one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::amounts::{METRICS, QUANTILES};
 use crate::metric::catalog::catalog;
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::amounts::{
-    AmountBasis, AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep,
-    measure_amount_changes, measure_amounts,
+    AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
+    measure_amounts,
 };
 use crate::metric::value::measured::MeasuredValue;
 use crate::tests::{expected, json};
 
-/// Weights of the oracle have two decimals.
-const WEIGHT_UNITS: f64 = 100.0;
-
 /// A case of the oracle.
 struct AmountCase {
     groups: Vec<String>,
-    basis: AmountBasis,
+    basis: SampleBasis,
     /// By group the amounts.
     amounts: Vec<Vec<AmountEntry>>,
     /// By group the changes.
@@ -34,25 +32,18 @@ struct AmountCase {
 
 fn case_of(case: &Json) -> AmountCase {
     let file = parquet(expected("amounts/rows.parquet"));
-    let name = case["case"].as_str().unwrap();
-    let groups: Vec<String> = object(&case["groups"]).keys().cloned().collect();
-    let here: Vec<usize> = (0..file.texts["case"].len())
-        .filter(|&i| file.texts["case"][i].as_deref() == Some(name))
-        .collect();
+    let (groups, here, basis) = file.of_case(case);
     let number = |column: &str, i: usize| file.numbers[column][i];
-    let has = |column: &str| here.iter().any(|&i| number(column, i).is_some());
-    let basis = AmountBasis { weighted: has("weight"), persons: has("person") };
     let entry = |i: usize, value: f64| AmountEntry {
         value,
-        weight: number("weight", i).map_or(1, |weight| (weight * WEIGHT_UNITS).round() as u64),
+        weight: file.weight(i),
         person: number("person", i).map_or(0, |person| person as u64),
     };
     let mut amounts = vec![Vec::new(); groups.len()];
     let mut changes: Vec<AmountChanges> =
         groups.iter().map(|_| AmountChanges { changes: Vec::new(), amounts: Vec::new() }).collect();
     for &i in &here {
-        let of = file.texts["group"][i].clone().unwrap();
-        let group = groups.iter().position(|group| *group == of).unwrap();
+        let group = file.group(&groups, i);
         let Some(amount) = number("amount", i) else { continue };
         amounts[group].push(entry(i, amount));
         if let Some(other) = number("amount_cf", i) {
@@ -198,7 +189,7 @@ fn higher_premiums_and_higher_credit_harm_opposite_groups() {
     for (better_lower, denied, worse) in [(true, 0.0, Some(1)), (false, 1.0, Some(0))] {
         let rule = AmountRule { better_lower, matters_from: AmountStep::Share(0.05) };
         let all =
-            measure_amount_changes((0, 1), &found, (AmountBasis::default(), rule), &settings());
+            measure_amount_changes((0, 1), &found, (SampleBasis::default(), rule), &settings());
         let of = |id: &str| one(&all, id, MetricScope::Direction(0, 1));
         assert_eq!(of("denied_by_group").value, Ok(denied));
         assert_eq!(of("favoured_by_group").value, Ok(1.0 - denied));
@@ -212,12 +203,12 @@ fn higher_premiums_and_higher_credit_harm_opposite_groups() {
 #[test]
 fn weights_and_persons_that_say_nothing_change_nothing() {
     let values: Vec<f64> = (0..60).map(|i| f64::from(i * 37 % 61) + 10.0).collect();
-    let sample = |basis: AmountBasis, weight: u64| {
+    let sample = |basis: SampleBasis, weight: u64| {
         let entry = |(i, &value): (usize, &f64)| AmountEntry { value, weight, person: i as u64 };
         AmountSample::new(basis, values.iter().enumerate().map(entry).collect())
     };
     let of = |weighted, persons, weight| {
-        let basis = AmountBasis { weighted, persons };
+        let basis = SampleBasis { weighted, persons };
         let groups = [sample(basis, weight), sample(basis, weight)];
         measure_amounts(&groups, &settings())
     };
@@ -241,11 +232,11 @@ fn weights_and_persons_that_say_nothing_change_nothing() {
 /// Every metric of the list is measured, and nobody has none.
 #[test]
 fn every_metric_is_measured() {
-    let empty = || AmountSample::new(AmountBasis::default(), Vec::new());
+    let empty = || AmountSample::new(SampleBasis::default(), Vec::new());
     let rule = AmountRule { better_lower: true, matters_from: AmountStep::Absolute(1.0) };
     let none = AmountChanges { changes: Vec::new(), amounts: Vec::new() };
     let mut all = measure_amounts(&[empty(), empty()], &settings());
-    let asked = (AmountBasis::default(), rule);
+    let asked = (SampleBasis::default(), rule);
     all.extend(measure_amount_changes((0, 1), &none, asked, &settings()));
     for metric in METRICS {
         let mut found = all.iter().filter(|m| m.metric.id == metric.id).peekable();

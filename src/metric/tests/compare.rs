@@ -4,6 +4,7 @@
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::newcombe;

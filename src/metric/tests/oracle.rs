@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json};
 use super::{TestPeople, gather, one, settings};
 use crate::metric::catalog::clarify::errors;
 use crate::metric::catalog::{self, catalog};
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::{IntervalProcedure, percentile, resample};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -33,11 +34,39 @@ pub(super) fn object(value: &Json) -> &Map<String, Json> {
     value.as_object().unwrap()
 }
 
+/// Weights of the oracles have two decimals.
+const WEIGHT_UNITS: f64 = 100.0;
+
 /// The columns of a small file: numbers (NaN as missing) or texts.
 #[derive(Default)]
 pub(super) struct OracleColumns {
     pub(super) numbers: BTreeMap<String, Vec<Option<f64>>>,
     pub(super) texts: BTreeMap<String, Vec<Option<String>>>,
+}
+
+impl OracleColumns {
+    /// The rows of a case, with the names of its groups and what counts as a person.
+    pub(super) fn of_case(&self, case: &Json) -> (Vec<String>, Vec<usize>, SampleBasis) {
+        let name = case["case"].as_str().unwrap();
+        let groups = object(&case["groups"]).keys().cloned().collect();
+        let cases = self.texts["case"].iter().enumerate();
+        let here: Vec<usize> =
+            cases.filter(|(_, of)| of.as_deref() == Some(name)).map(|(i, _)| i).collect();
+        let has = |column: &str| here.iter().any(|&i| self.numbers[column][i].is_some());
+        let basis = SampleBasis { weighted: has("weight"), persons: has("person") };
+        (groups, here, basis)
+    }
+
+    /// The position of the group of a row among those of its case.
+    pub(super) fn group(&self, groups: &[String], i: usize) -> usize {
+        let of = self.texts["group"][i].as_ref().unwrap();
+        groups.iter().position(|group| group == of).unwrap()
+    }
+
+    /// What a row weighs in hundredths, the unit of the oracle; 1 where nobody weighs.
+    pub(super) fn weight(&self, i: usize) -> u64 {
+        self.numbers["weight"][i].map_or(1, |weight| (weight * WEIGHT_UNITS).round() as u64)
+    }
 }
 
 pub(super) fn parquet(path: PathBuf) -> OracleColumns {

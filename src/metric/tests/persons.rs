@@ -10,6 +10,7 @@ use super::oracle::{object, parquet};
 use super::{measure_counterfactual, measure_factual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::{

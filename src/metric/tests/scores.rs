@@ -7,8 +7,9 @@ use super::oracle::{object, parquet};
 use super::{one, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::scores::METRICS;
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores, ScoreBasis};
+use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::ComparedValue;
@@ -19,9 +20,6 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
 use crate::tests::{expected, json};
-
-/// Weights of the oracle have two decimals.
-const WEIGHT_UNITS: f64 = 100.0;
 
 fn only_scores() -> MeasureSettings {
     MeasureSettings { families: vec![MetricFamily::Scores], ..settings() }
@@ -41,26 +39,18 @@ fn compared(first: &FactualCounts, second: &FactualCounts) -> Vec<ComparedValue>
 /// The two models of a case of the oracle, and its groups.
 fn case_of(case: &Json) -> (Vec<String>, [FactualCounts; 2]) {
     let file = parquet(expected("scores/rows.parquet"));
-    let name = case["case"].as_str().unwrap();
-    let groups: Vec<String> = object(&case["groups"]).keys().cloned().collect();
-    let here: Vec<usize> = (0..file.texts["case"].len())
-        .filter(|&i| file.texts["case"][i].as_deref() == Some(name))
-        .collect();
+    let (groups, here, basis) = file.of_case(case);
     let number = |column: &str, i: usize| file.numbers[column][i];
-    let has = |column: &str| here.iter().any(|&i| number(column, i).is_some());
-    let basis = ScoreBasis { weighted: has("weight"), persons: has("person") };
     let models = ["score", "score_2"].map(|column| {
         let none = LabelledScores::new(ScoreScale::default(), basis);
         let mut counts = FactualCounts::new(groups.len()).with_scores(none);
         for &i in &here {
-            let of = file.texts["group"][i].clone().unwrap();
-            let group = groups.iter().position(|group| *group == of).unwrap();
+            let group = file.group(&groups, i);
             let score = number(column, i).unwrap_or(f64::NAN);
-            let weight = number("weight", i).map_or(1, |w| (w * WEIGHT_UNITS).round() as u64);
             let row = number("row", i).unwrap() as u64;
             let person = number("person", i).map_or(row, |person| person as u64);
             let label = number("y", i).map(|y| y == 1.0);
-            counts.add_score(group, (label, score), weight, (person, row));
+            counts.add_score(group, (label, score), file.weight(i), (person, row));
         }
         counts
     });
@@ -193,7 +183,7 @@ fn values_and_intervals_are_those_of_the_definitions() {
 }
 
 /// Labels that follow scores of [0.01, 0.06], and scores that are a little too low.
-fn squeezed(n: u64, basis: ScoreBasis) -> FactualCounts {
+fn squeezed(n: u64, basis: SampleBasis) -> FactualCounts {
     let none = LabelledScores::new(ScoreScale::default(), basis);
     let mut counts = FactualCounts::new(2).with_scores(none);
     for i in 0..n {
@@ -208,7 +198,7 @@ fn squeezed(n: u64, basis: ScoreBasis) -> FactualCounts {
 #[test]
 fn many_rows_are_counted_in_cells() {
     let n = EXACT_ROWS as u64 + 20_000;
-    let of = |persons| measured(&squeezed(n, ScoreBasis { weighted: true, persons }));
+    let of = |persons| measured(&squeezed(n, SampleBasis { weighted: true, persons }));
     let (rows, cells) = (of(true), of(false));
     assert_eq!(rows.len(), cells.len());
     for (exact, m) in rows.iter().zip(&cells) {
@@ -226,7 +216,7 @@ fn many_rows_are_counted_in_cells() {
         }
     }
     // Two models cannot be paired in cells.
-    let both = squeezed(n, ScoreBasis { weighted: true, persons: false });
+    let both = squeezed(n, SampleBasis { weighted: true, persons: false });
     let found = compared(&both, &both);
     assert!(found.iter().all(|of| of.difference == Ok(0.0) && of.interval.is_none()));
     assert!(found[0].ci_method.contains("200,000"), "{}", found[0].ci_method);
@@ -236,7 +226,7 @@ fn many_rows_are_counted_in_cells() {
 #[test]
 fn weights_and_persons_that_say_nothing_change_no_value() {
     let of = |weighted, persons, weight: u64| {
-        let none = LabelledScores::new(ScoreScale::default(), ScoreBasis { weighted, persons });
+        let none = LabelledScores::new(ScoreScale::default(), SampleBasis { weighted, persons });
         let mut counts = FactualCounts::new(3).with_scores(none);
         for i in 0..150 {
             let score = (u01(h(2, i, 0)) * 40.0).round() / 40.0;
@@ -259,7 +249,7 @@ fn weights_and_persons_that_say_nothing_change_no_value() {
 /// Every metric of the list is measured in its scopes, and nobody has none.
 #[test]
 fn every_metric_is_measured_and_of_nobody_none() {
-    let none = || LabelledScores::new(ScoreScale::default(), ScoreBasis::default());
+    let none = || LabelledScores::new(ScoreScale::default(), SampleBasis::default());
     let counts = FactualCounts::new(3).with_scores(none());
     let all = measured(&counts);
     assert!(all.iter().all(|m| m.value == Err(Undefined::EmptyGroup) && m.interval.is_none()));

@@ -12,6 +12,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::metric::Reads;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
 use crate::metric::evidence::block_bootstrap::PEOPLE_BLOCKS;
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;

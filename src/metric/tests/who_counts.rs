@@ -14,6 +14,7 @@ use super::{one, second, settings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::clarify::generalized_entropy;
 use crate::metric::catalog::find;
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,

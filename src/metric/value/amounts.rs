@@ -34,6 +34,7 @@
 use crate::metric::catalog::amounts::{QUANTILES, of};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_share};
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -42,7 +43,7 @@ use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_cl
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
-use crate::num::student::student_quantile;
+use crate::num::student::{satterthwaite, student_quantile};
 use crate::num::summary::{quantile, weighted_quantile};
 
 /// Leaves room for the rounding of decimals where a change is exactly what matters.
@@ -77,15 +78,6 @@ impl AmountRule {
     }
 }
 
-/// How people are counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct AmountBasis {
-    /// Whether they have weights.
-    pub(crate) weighted: bool,
-    /// Whether a person may have several rows, or a row several counterfactuals.
-    pub(crate) persons: bool,
-}
-
 /// An amount, or the change of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AmountEntry {
@@ -99,7 +91,7 @@ pub(crate) struct AmountEntry {
 
 /// Amounts of some people.
 pub(crate) struct AmountSample {
-    basis: AmountBasis,
+    basis: SampleBasis,
     /// In the order of the rows; where persons have several, by person and then by row.
     entries: Vec<AmountEntry>,
     /// Their positions by value.
@@ -115,7 +107,7 @@ pub(crate) struct AmountSample {
 
 impl AmountSample {
     /// From entries in the order of the rows.
-    pub(crate) fn new(basis: AmountBasis, mut entries: Vec<AmountEntry>) -> Self {
+    pub(crate) fn new(basis: SampleBasis, mut entries: Vec<AmountEntry>) -> Self {
         if basis.persons {
             // Stable: the rows of a person stay in order.
             entries.sort_by_key(|entry| entry.person);
@@ -257,12 +249,12 @@ struct AmountRate {
     people: Rate,
     weights: Rate,
     by_person: PersonRate,
-    basis: AmountBasis,
+    basis: SampleBasis,
 }
 
 impl AmountRate {
     fn interval(&self, z: f64) -> IntervalBasis {
-        if self.basis == AmountBasis::default() {
+        if self.basis == SampleBasis::default() {
             return IntervalBasis::Formula(wilson(self.people, z));
         }
         let interval = self.by_person.wilson(z).map(|interval| match interval.method {
@@ -303,11 +295,11 @@ impl AmountPair<'_> {
         }
         let squares = |of: &[(u64, f64)]| of.iter().map(|(_, x)| x * x).sum::<f64>();
         let share = |n: f64| n / (n - 1.0);
-        if a.basis == AmountBasis::default() {
+        if a.basis == SampleBasis::default() {
             let v = (share(persons.0) * squares(&of_a), share(persons.1) * squares(&of_b));
-            let below = v.0 * v.0 / (persons.0 - 1.0) + v.1 * v.1 / (persons.1 - 1.0);
             let variance = v.0 + v.1;
-            return Some((variance, variance * variance / below));
+            let parts = [(v.0, persons.0 - 1.0), (v.1, persons.1 - 1.0)];
+            return Some((variance, satterthwaite(variance, &parts)));
         }
         let (all, sum) = if a.basis.persons {
             differences(&of_a, &of_b)
@@ -318,7 +310,7 @@ impl AmountPair<'_> {
     }
 
     fn method(&self, welch: IntervalProcedure, influence: IntervalProcedure) -> IntervalProcedure {
-        if self.0.basis == AmountBasis::default() { welch } else { influence }
+        if self.0.basis == SampleBasis::default() { welch } else { influence }
     }
 
     fn difference(&self, level: f64) -> IntervalBasis {
@@ -517,7 +509,7 @@ pub(crate) struct AmountChanges {
 pub(crate) fn measure_amount_changes(
     (from, to): (usize, usize),
     found: &AmountChanges,
-    (basis, rule): (AmountBasis, AmountRule),
+    (basis, rule): (SampleBasis, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let context = MeasureContext::new(settings);

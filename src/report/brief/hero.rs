@@ -434,14 +434,7 @@ impl<'a> BriefInputs<'a> {
             _ => (None, false),
         };
         let over = judged.and_then(|limit| {
-            let over = match limit.decides.as_str() {
-                "worlds" => OTHER_GRAPHS,
-                "fit" => OTHER_FITS,
-                "training" => OTHER_TRAININGS,
-                "all" => "all doubts that were measured",
-                _ => return None,
-            };
-            Some((over, limit.kind(), limit.parts.first()?.interval?))
+            Some((limit.range()?.other, limit.kind(), limit.parts.first()?.interval?))
         });
         if let Some((over, kind, ends)) = over {
             parts.push(if is_first {

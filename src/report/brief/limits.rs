@@ -13,6 +13,7 @@ use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, Verdict
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::deciding_range::DecidingRange;
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::table::GateRow;
 use crate::table::needed::deciding_need;
@@ -122,10 +123,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
                     && (&other.key.from, &other.key.to) == (&first.key.to, &first.key.from)
             }));
         }
-        let (bound, decides) = row
-            .rule
-            .split_once([',', ' '])
-            .map_or((row.rule.as_str(), ""), |(bound, decides)| (bound, decides.trim()));
+        let (bound, decides) = row.rule_words();
         limits.push(AuditLimit {
             name: row.gate.as_str().to_owned(),
             verdict: row.verdict.as_str().to_owned(),
@@ -388,24 +386,26 @@ impl AuditLimit {
                     words = words.text(" ").quote(needed.sentence(voice));
                 }
             }
-            _ if self.decides == "estimate" => {
-                words = words.text("The value decides.");
+            _ => {
+                words = match (self.decides.as_str(), self.range()) {
+                    ("estimate", _) => words.text("The value decides."),
+                    ("all", _) => words.text("The intervals of all doubts decide together."),
+                    ("worlds", Some(range)) => {
+                        words.text(format!("The interval over {} decides.", range.over))
+                    }
+                    (_, Some(range)) => {
+                        words.text(format!("The range over {} decides.", range.over))
+                    }
+                    (_, None) => words,
+                };
             }
-            _ if self.decides == "worlds" => {
-                words = words.text("The interval over graphs and refits decides.");
-            }
-            _ if self.decides == "fit" => {
-                words = words.text("The range over fits on rows drawn again decides.");
-            }
-            _ if self.decides == "training" => {
-                words = words.text("The range over trainings of the model decides.");
-            }
-            _ if self.decides == "all" => {
-                words = words.text("The intervals of all doubts decide together.");
-            }
-            _ => {}
         }
         words
+    }
+
+    /// The range that decides in the place of the interval over people.
+    pub(crate) fn range(&self) -> Option<DecidingRange> {
+        DecidingRange::of(&self.decides)
     }
 
     /// What a part of it is called.
@@ -478,13 +478,7 @@ impl AuditLimit {
                 value_text(kind, point.value, part.interval)
             };
             let ends = part.interval.map_or_else(String::new, |ends| {
-                let over = match self.decides.as_str() {
-                    "worlds" => "graphs ",
-                    "fit" => "fits ",
-                    "training" => "trainings ",
-                    "all" => "all doubts ",
-                    _ => "",
-                };
+                let over = self.range().map_or_else(String::new, |of| format!("{} ", of.short));
                 format!("{over}{}", ends_text(kind, ends))
             });
             let people = match (part.before, part.whole) {

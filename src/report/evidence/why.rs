@@ -12,6 +12,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count, count_of};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
+use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
 /// Blocks that are shown; the others are in the table.
@@ -39,9 +40,7 @@ fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow
         rows.filter(|row| row.why == *why && row.people == "switched" && row.n > 0)
     };
     // Of equal directions the first.
-    let is_small = |row: &&SwitchFeatureRow| {
-        row.flags.as_str().split(',').any(|flag| flag == "small_denominator")
-    };
+    let is_small = |row: &&SwitchFeatureRow| has_flag(&row.flags, "small_denominator");
     let most = own().rev().max_by_key(|row| row.of);
     let Some(most) = most.filter(|row| !is_small(row)) else { return Vec::new() };
     let direction = |row: &SwitchFeatureRow| (row.from_group.clone(), row.to_group.clone());
@@ -342,7 +341,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let flagged = |flag: &str| {
         let of_patterns = found.iter().map(|block| &block.everybody.flags);
         let of_features = found.iter().flat_map(|block| &block.features).map(|row| &row.flags);
-        of_patterns.chain(of_features).any(|flags| flags.as_str().split(',').any(|of| of == flag))
+        of_patterns.chain(of_features).any(|flags| has_flag(flags, flag))
     };
     if flagged("unweighted") {
         note = note.text(" Everybody counts once here: weights are not used.");

@@ -16,6 +16,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::deciding_range::DecidingRange;
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::report::read::words;
 use crate::report::section::graphs;
@@ -301,16 +302,10 @@ struct GateNumbers<'a> {
     baseline: Option<String>,
 }
 
-/// On which side of the limit the value is to be, and what decides; as the table codes them.
-fn rule(gate: &GateRow) -> (&str, &str) {
-    let rule = gate.rule.as_str();
-    rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
-}
-
 fn numbers(gate: &GateRow) -> GateNumbers<'_> {
     let metric = gate.metric.as_str();
     let of_value = terms::kind(metric, gate.scope.as_str());
-    let (bound, decides) = rule(gate);
+    let (bound, decides) = gate.rule_words();
     let is_change = ["rise_at_most", "fall_at_most"].contains(&bound);
     let (kind, of_limit) = match (is_change, of_value.of_change()) {
         (false, _) => (of_value, of_value),
@@ -478,7 +473,7 @@ fn excess(gate: &GateRow) -> f64 {
     let (Some(value), limit) = (gate.value, gate.limit) else {
         return f64::NEG_INFINITY;
     };
-    match rule(gate).0 {
+    match gate.rule_words().0 {
         "at_least" => limit - value,
         // The limit of a fall is the size of the fall.
         "fall_at_most" => -value - limit,
@@ -489,7 +484,7 @@ fn excess(gate: &GateRow) -> f64 {
 /// Whether a gate judges a value as the tables have it, by any interval: no change from a
 /// baseline.
 pub(crate) fn is_on_the_value(gate: &GateRow) -> bool {
-    ["at_most", "at_least"].contains(&rule(gate).0)
+    ["at_most", "at_least"].contains(&gate.rule_words().0)
 }
 
 /// What a gate is about; none for one on an arm or a class, which the plain audit does not have.
@@ -502,12 +497,8 @@ pub(crate) fn gate_clause(gate: &GateRow) -> RichText {
     let GateNumbers { limit, interval, decides, .. } = numbers(gate);
     // The sentence has the interval of people: another one that decides is shown with the gate.
     let other = match decides {
-        "worlds" => Some(" over graphs and refits"),
-        "fit" => Some(" over fits on rows drawn again"),
-        "training" => Some(" over trainings of the model"),
-        "all" => Some(" over all doubts"),
-        "interval, holm" => Some(" at the level that Holm's method gives"),
-        _ => None,
+        "interval, holm" => Some(" at the level that Holm's method gives".to_owned()),
+        _ => DecidingRange::of(decides).map(|range| format!(" over {}", range.over)),
     };
     let ends = other.zip(interval).map(|(of, ends)| format!("; the interval{of} is {ends}"));
     let words = failed(gate).text(format!(": the limit is {limit}{}; ", ends.unwrap_or_default()));
@@ -521,13 +512,8 @@ pub(crate) fn gate_clause_with_value(
     glossary: &mut PageGlossary<'_>,
 ) -> RichText {
     let GateNumbers { limit, value, interval, baseline, decides } = numbers(gate);
-    let over = match decides {
-        "worlds" => " over graphs and refits",
-        "fit" => " over fits on rows drawn again",
-        "training" => " over trainings of the model",
-        "all" => " over all doubts",
-        _ => "",
-    };
+    let over = DecidingRange::of(decides)
+        .map_or_else(String::new, |range| format!(" over {}", range.over));
     let interval = interval.map(|interval| format!("interval{over} {interval}"));
     let cases = gate.denominator.map(|n| match gate.metric.as_str() {
         metric @ UNFAIR_SUBGROUPS => {

@@ -13,9 +13,9 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
-use crate::metric::evidence::counting_unit::CountingUnit;
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
-use crate::metric::evidence::labelled_scores::{LabelledScores, ScoreBasis};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
@@ -74,7 +74,7 @@ pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> 
 
 /// No scores yet, of rows of this layout.
 pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
-    let basis = ScoreBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
+    let basis = SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
     LabelledScores::new(scale, basis)
 }
 

@@ -22,6 +22,7 @@ use crate::metric::bootstrap::redraw::{
     ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;

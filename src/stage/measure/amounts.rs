@@ -4,9 +4,10 @@
 use crate::data::MISSING_GROUP;
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
+use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::value::amounts::{
-    AmountBasis, AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep,
-    measure_amount_changes, measure_amounts,
+    AmountChanges, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
+    measure_amounts,
 };
 use crate::metric::value::measured::MeasuredValue;
 use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
@@ -204,7 +205,7 @@ impl AmountInputs {
             Ok::<_, Error>((batch.groups[position].len() as u64, (found, several)))
         };
         let basis =
-            AmountBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
+            SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
         let mut all = FoundAmounts { basis, amounts: Vec::new() };
         row_context.row_groups().in_order(read, |_, (found, several)| {
             all.amounts.extend(found);
@@ -240,7 +241,7 @@ struct FoundAmount {
 }
 
 struct FoundAmounts {
-    basis: AmountBasis,
+    basis: SampleBasis,
     amounts: Vec<FoundAmount>,
 }
 

@@ -65,6 +65,12 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         family,
         also,
         asked_by,
+        has_interval: !matches!(
+            metric.reads,
+            Reads::Scored(ScoreReading::Ecce | ScoreReading::EcceDistance | ScoreReading::EcceP)
+        ),
+        measured_again: family != MetricFamily::Scores
+            && !matches!(metric.reads, Reads::Flips { .. }),
         needs_label: metric.needs_label,
         needs_counterfactual,
         scopes,

@@ -238,19 +238,13 @@ impl AuditMeasurement<'_> {
         let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.ctx, EVIDENCE));
         let flips = flips.transpose()?;
         let workers = self.context.workers;
-        let trainings = match &stages.retrained {
-            None => None,
-            Some(stage) => {
-                let repeats = stage.evidence(self.ctx)?.rows.swap_remove(builder.audit.attribute);
-                Some(
-                    self.repeated(|level| {
-                        RepeatedValues::of_rows(&repeats, &builder.settings, level)
-                    }),
-                )
-            }
-        };
-        let measured = (flips.as_ref(), trainings.as_ref());
-        builder.rows_measured(workers, counts, measured.0, measured.1, &mut self.tables);
+        let trainings = stages.retrained.as_ref();
+        let trainings = trainings.map(|stage| stage.of_rows(self.ctx, builder.audit.attribute));
+        let trainings = trainings.transpose()?.map(|repeats| {
+            self.repeated(|level| RepeatedValues::of_rows(&repeats, &builder.settings, level))
+        });
+        let (flips, trainings) = (flips.as_ref(), trainings.as_ref());
+        builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
             // Nobody of a fold may have a group.
@@ -300,18 +294,13 @@ impl AuditMeasurement<'_> {
                 .doubt
                 .as_ref()
                 .map(|stage| stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model)));
-            let trainings = stages.retrained.as_ref().map(|stage| stage.evidence(ctx));
-            let trainings = trainings.transpose()?.and_then(|all| {
-                let mut sets = all.sets.into_iter();
-                let (.., repeats) = sets.find(|(set, position, _)| {
-                    Some(set) == audit.set.as_ref() && *position == audit.attribute
-                })?;
-                Some(repeats)
-            });
+            let trainings = stages.retrained.as_ref().zip(audit.set.as_deref());
+            let trainings = trainings.map(|(stage, set)| stage.of_set(ctx, set, audit.attribute));
             let values = |repeats: Vec<SetRepeat>| {
                 self.repeated(|level| RepeatedValues::of_set(&repeats, &builder.settings, level))
             };
-            let (fits, trainings) = (fits.transpose()?.map(values), trainings.map(values));
+            let (fits, trainings) =
+                (fits.transpose()?.map(values), trainings.transpose()?.map(values));
             let doubts = (fits.as_ref(), trainings.as_ref());
             builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }

@@ -10,9 +10,10 @@ use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counting_unit::{SampleBasis, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
-use crate::metric::evidence::labelled_scores::{LabelledScores, ScoreBasis};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
@@ -90,7 +91,7 @@ impl SampleState for FactualCounts {
             3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
             _ => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
-                ScoreBasis { weighted: true, persons: true },
+                SampleBasis { weighted: true, persons: true },
             )),
         }
     }

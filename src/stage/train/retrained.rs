@@ -5,9 +5,7 @@
 //! are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals and
 //! threshold stay as they are. Graph-uncertain sets take no part.
 
-use serde::{Deserialize, Serialize};
-
-use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::draw::RowDraw;
 use crate::error::Result;
 use crate::exec::accumulator::merge_all;
@@ -22,31 +20,49 @@ use crate::stage::count::evidence::{BlockSettings, CountInputs, ScoredGroup, gat
 use crate::stage::generate::repeats::count_repeat;
 use crate::stage::kinds::{GenerateStage, RetrainedStage};
 use crate::stage::models::UnitModels;
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::rule::RuleInputs;
 use crate::stage::score::rows::{score_rows, trained_groups};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::trainer;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// File of the stage.
-const EVIDENCE: &str = "retrained.json";
-
-/// What the repeats of a model gave.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RetrainedEvidence {
-    /// Of the rows as they are, by position of the attribute.
-    pub(crate) rows: Vec<Vec<FactualCounts>>,
-    /// Of counterfactuals, by set and position of the attribute.
-    pub(crate) sets: Vec<(String, usize, Vec<SetRepeat>)>,
+/// File of what the repeats gave of an attribute by its position: of the rows as they are, or of
+/// the counterfactuals of a set.
+fn evidence_file(set: Option<&str>, position: usize) -> String {
+    format!("{}-{position}.json", set.map_or_else(|| "rows".to_owned(), |set| format!("set-{set}")))
 }
 
 impl StageInput<RetrainedStage> {
-    /// What the repeats gave.
-    pub(crate) fn evidence(&self, ctx: &StageContext<'_>) -> Result<RetrainedEvidence> {
-        self.read(ctx, EVIDENCE)
+    /// What the repeats gave of the rows as they are.
+    pub(crate) fn of_rows(
+        &self,
+        ctx: &StageContext<'_>,
+        position: usize,
+    ) -> Result<Vec<FactualCounts>> {
+        self.read(ctx, &evidence_file(None, position))
     }
+
+    /// What they gave of the counterfactuals of a set.
+    pub(crate) fn of_set(
+        &self,
+        ctx: &StageContext<'_>,
+        set: &str,
+        position: usize,
+    ) -> Result<Vec<SetRepeat>> {
+        self.read(ctx, &evidence_file(Some(set), position))
+    }
+}
+
+/// A set whose counterfactuals every training scores.
+struct RetrainedSet {
+    name: String,
+    /// Of its attribute.
+    position: usize,
+    made: CounterfactualReader,
+    /// For each fold the groups that its models know.
+    known: Vec<Vec<bool>>,
+    repeats: Vec<SetRepeat>,
 }
 
 /// A model that is trained again, to be opened.
@@ -93,16 +109,28 @@ impl Stage for RetrainedStage {
 
 impl RetrainedInputs<'_> {
     fn write(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
-        let attributes = row_context.rows.layout().attributes.len();
-        let of_set = |(set, position, _): &(String, usize, _)| (set.clone(), *position, Vec::new());
-        let mut evidence = RetrainedEvidence {
-            rows: vec![Vec::new(); attributes],
-            sets: self.sets.iter().map(of_set).collect(),
+        let rule = self.rule.open(ctx, row_context)?;
+        let open = |(name, position, made): &'_ (String, usize, StageInput<GenerateStage>)| {
+            Ok(RetrainedSet {
+                name: name.clone(),
+                position: *position,
+                made: made.open(ctx, row_context)?,
+                known: trained_groups(row_context, *position, self.models.n)?,
+                repeats: Vec::new(),
+            })
         };
+        let mut sets = self.sets.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let mut rows = vec![Vec::new(); row_context.rows.layout().attributes.len()];
         for r in 0..self.doubt.training.get() {
-            self.repeat(ctx, row_context, r, &mut evidence)?;
+            self.repeat((ctx, row_context, &rule), r, &mut rows, &mut sets)?;
         }
-        files::write_json(&ctx.out().join(EVIDENCE), &evidence)
+        let out = |set, position| ctx.out().join(evidence_file(set, position));
+        for (position, repeats) in rows.iter().enumerate() {
+            files::write_json(&out(None, position), repeats)?;
+        }
+        sets.iter().try_for_each(|set| {
+            files::write_json(&out(Some(&set.name), set.position), &set.repeats)
+        })
     }
 
     /// The models of all folds, trained for a repeat.
@@ -127,38 +155,35 @@ impl RetrainedInputs<'_> {
 
     fn repeat(
         &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
+        (ctx, row_context, rule): (&StageContext<'_>, RowContext<'_>, &DecisionRule),
         r: u64,
-        evidence: &mut RetrainedEvidence,
+        rows: &mut [Vec<FactualCounts>],
+        sets: &mut [RetrainedSet],
     ) -> Result<()> {
         let scorers = self.train(row_context, r)?;
-        let rule = self.rule.open(ctx, row_context)?;
         let folder = ctx.out().join("scores");
         files::make_folder(&folder)?;
         score_rows(row_context, &scorers, None, &folder)?;
         let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
         let blocks = BlockSettings { seed: self.seed, paired: false, scores: false };
-        for (attribute, repeats) in evidence.rows.iter_mut().enumerate() {
-            let counts = gather_rows((row_context, &rule, &scores), attribute, blocks, 1)?;
+        for (attribute, repeats) in rows.iter_mut().enumerate() {
+            let counts = gather_rows((row_context, rule, &scores), attribute, blocks, 1)?;
             repeats.extend(merge_all(counts));
         }
-        for ((_, position, made), (.., repeats)) in self.sets.iter().zip(&mut evidence.sets) {
-            let (position, made) = (*position, made.open(ctx, row_context)?);
-            let known = trained_groups(row_context, position, scorers.len())?;
+        for RetrainedSet { position, made, known, repeats, .. } in sets {
             let folder = ctx.out().join("scores-of-set");
             files::make_folder(&folder)?;
-            score_rows(row_context, &scorers, Some((&made, &known)), &folder)?;
+            score_rows(row_context, &scorers, Some((made, known)), &folder)?;
             let scores_cf = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
             let scored = CountInputs {
-                rule: &rule,
-                attribute: position,
-                counterfactuals: &made,
+                rule,
+                attribute: *position,
+                counterfactuals: made,
                 scores: &scores,
                 scores_cf: &scores_cf,
             };
             let read = |g: usize| ScoredGroup::read(row_context, scored, g);
-            let of = (position, self.seed, &rule);
+            let of = (*position, self.seed, rule);
             repeats.push(count_repeat(row_context, of, None, self.wants_shift, read)?);
             files::remove_folder(&folder)?;
         }

@@ -7,6 +7,7 @@ use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::metric::interval::NoIntervalReason;
+use crate::model::Scorer;
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::applied_set::AppliedSet;
@@ -143,12 +144,17 @@ impl<'a> FeatureInputs<'a> {
             .collect();
         let people = self.switches(row_context, (scored, worlds.as_ref()), places, &directions)?;
         let players = self.players(layout, scored.attribute);
+        let scorers = match self.asked.call() {
+            None => self.asked.scorers(ctx, layout)?,
+            Some(_) => Vec::new(),
+        };
         let mut rows = Vec::new();
         for (&(from, to), people) in directions.iter().zip(&people) {
             ctx.check()?;
             let drawn = self.drawn(people);
+            let width = drawn.width(self.people());
             let chosen: Vec<ExplainedSwitch> =
-                drawn.first(drawn.width(self.people())).into_iter().map(|i| people[i]).collect();
+                drawn.first(width).into_iter().map(|i| people[i]).collect();
             let [own, other] = read_rows(row_context, made, &chosen)?;
             let mixtures = FeatureMixtures {
                 people: &chosen,
@@ -163,7 +169,8 @@ impl<'a> FeatureInputs<'a> {
                 },
                 rule: scored.rule,
             };
-            let explained = self.ask(ctx, row_context, &mixtures)?;
+            let asked = (&drawn.chosen(width), width);
+            let explained = self.ask((ctx, row_context), &scorers, &mixtures, asked)?;
             let pair = [from, to].map(|group| declared[group].as_str());
             rows.extend(self.rows(row_context, pair, &mixtures, (drawn.of(), &explained)));
         }
@@ -291,24 +298,21 @@ impl<'a> FeatureInputs<'a> {
         variables.is_none_or(|of| of.contains(name) || members.clone().any(|n| of.contains(n)))
     }
 
+    /// Asks the model about the mixtures of those who were drawn; `scorers` are those of a model
+    /// that runs here.
     fn ask(
         &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
+        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        scorers: &[Box<dyn Scorer>],
         mixtures: &FeatureMixtures<'_>,
+        (drawn, width): (&DrawnPeople, usize),
     ) -> Result<ExplainedPeople> {
-        // Those who were chosen, in the order in which they were drawn.
-        let drawn = self.drawn(mixtures.people);
-        let width = drawn.width(self.people());
         match self.asked.call() {
-            None => {
-                let scorers = self.asked.scorers(ctx, row_context.rows.layout())?;
-                mixtures.ask_scorers(row_context, &scorers, &drawn.first(width))
-            }
+            None => mixtures.ask_scorers(row_context, scorers, &drawn.first(width)),
             Some(call) => {
                 let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
                 let asked = (call, self.asked.trained(ctx));
-                mixtures.ask_call((ctx, row_context), asked, (&drawn, width), at_most)
+                mixtures.ask_call((ctx, row_context), asked, (drawn, width), at_most)
             }
         }
     }

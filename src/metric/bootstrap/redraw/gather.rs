@@ -404,6 +404,7 @@ mod tests {
 
     use super::{ChunkWorkspace, GatheredScores, ScoreBalances, ScoreKeeping, SwitchAccumulator};
     use crate::metric::bootstrap::redraw::ShiftBlocks;
+    use crate::metric::evidence::counting_unit::UnitEvidence;
     use crate::metric::evidence::counts::CounterfactualCounts;
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
     use crate::metric::evidence::shift_pass::ShiftPass;

@@ -30,10 +30,12 @@ impl RowInfluence {
 }
 
 /// The variance P / (P - 1) sum u^2 over what P persons or rows add; none of fewer than two.
-pub(super) fn variance(rows: Vec<RowInfluence>, by_person: bool) -> Option<f64> {
+pub(super) fn variance(mut rows: Vec<RowInfluence>, by_person: bool) -> Option<f64> {
     let (mut units, mut squares) = (0.0, 0.0);
     if by_person {
-        for own in persons(rows) {
+        // Stable: the rows of a person stay in order.
+        rows.sort_by_key(|row| row.person);
+        for own in rows.chunk_by(|a, b| a.person == b.person) {
             let sum: f64 = own.iter().map(|row| row.sum).sum();
             units += 1.0;
             squares += sum * sum;
@@ -45,13 +47,6 @@ pub(super) fn variance(rows: Vec<RowInfluence>, by_person: bool) -> Option<f64> 
         }
     }
     (units >= 2.0).then(|| units / (units - 1.0) * squares)
-}
-
-/// The rows of each person, ascending by key, in the order given.
-fn persons(mut rows: Vec<RowInfluence>) -> Vec<Vec<RowInfluence>> {
-    // Stable: the rows of a person stay in order.
-    rows.sort_by_key(|row| row.person);
-    rows.chunk_by(|a, b| a.person == b.person).map(<[RowInfluence]>::to_vec).collect()
 }
 
 /// How many persons, or rows where each row is a person.
