@@ -7,7 +7,8 @@ JOB_FILE = $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB))
 ARGS ?=
 KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas
-TEST = $(CARGO) test --locked $(FEATURES)
+# `make test` leaves the program of `make` where it is.
+TEST = tests/apart.sh $(BIN) $(CARGO) test --locked $(FEATURES)
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
 MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
