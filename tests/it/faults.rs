@@ -1,39 +1,17 @@
-//! What may befall a run: it is killed at any moment, two start at once, folders cannot be written,
-//! the clock jumps. The bytes are the same in the end.
+//! What may befall a run but to be killed: two start at once, folders cannot be written, readers go
+//! away, the clock jumps. The bytes are the same in the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::determinism::{assert_entries_are_whole, work};
+use crate::determinism::work;
 use crate::work::{Files, Ran, Work, assert_same, files, results};
-
-/// Numbers that look random and are the same in every run of the test.
-struct Moments(u64);
-
-impl Moments {
-    /// A moment before `end`.
-    fn next(&mut self, end: Duration) -> Duration {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        end.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
-    }
-}
-
-/// Starts the program and kills it after a while; whether it was still running.
-fn killed(work: &Work, args: &str, after: Duration) -> bool {
-    let mut child = work.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(after);
-    let running = child.try_wait().unwrap().is_none();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    running
-}
 
 /// Nothing of a killed process stays next to the folder or in the cache.
 #[track_caller]
-fn assert_tidy(work: &Work) {
+pub(crate) fn assert_tidy(work: &Work) {
     assert_tidy_but(work, &[]);
 }
 
@@ -50,133 +28,8 @@ fn assert_tidy_but(work: &Work, but: &[&str]) {
     assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
 }
 
-const RUN: &str = "run job.yaml --out out --cache cache";
-const GATE: &str = "gate out --baseline old";
-
-/// A job of another shape than those of `tests/jobs`: recourse; scores that come later.
-const RECOURSE: &str = "recourse";
-const WAITING: &str = "waiting";
-
-/// Kills a run that ends with this status at so many moments; every third time the cache is gone
-/// too. What the folder held before, or all that the run leaves, is there at any time.
-fn survives(
-    what: &str,
-    [reference, work]: [&Work; 2],
-    status: i32,
-    kills: usize,
-    moments: &mut Moments,
-) -> usize {
-    let before = work.path("out").exists().then(|| work.results());
-    let started = Instant::now();
-    reference.cfaudit(status, RUN);
-    let (expected, time) = (reference.results(), started.elapsed());
-    let mut met = 0;
-    for i in 0..kills {
-        if i % 3 == 0 && work.path("cache").exists() {
-            fs::remove_dir_all(work.path("cache")).unwrap();
-        }
-        met += usize::from(killed(work, RUN, moments.next(time)));
-        let now = work.path("out").exists().then(|| work.results());
-        if now != before {
-            let now = now.unwrap_or_else(|| panic!("{what}: the old folder is gone"));
-            assert_same(
-                &expected,
-                &now,
-                &format!("{what} killed {} times: a folder is whole or as it was", i + 1),
-            );
-        }
-        if work.path("cache").exists() {
-            assert_entries_are_whole(&work.path("cache"));
-        }
-    }
-    work.cfaudit(status, RUN);
-    assert_same(&expected, &work.results(), &format!("{what} after {kills} kills"));
-    assert_tidy(work);
-    met
-}
-
-/// Kills runs of this job, and then the verb `gate` on what they left.
-fn all_survive(job: &str, kills: usize, moments: &mut Moments) -> usize {
-    let make = || match job {
-        RECOURSE => crate::recourse::trained(),
-        WAITING => self::work("scores"),
-        job => self::work(job),
-    };
-    let (reference, work) = (make(), make());
-    for work in [&reference, &work] {
-        work.cfaudit(0, "run job.yaml --out old --cache cache --set run.seed=1");
-        fs::remove_dir_all(work.path("cache")).unwrap();
-    }
-    let mut met = 0;
-    if job == WAITING {
-        let rename = |from: &str, to: &str| {
-            [&reference, &work].map(|work| fs::rename(work.path(from), work.path(to)).unwrap())
-        };
-        rename("moved.parquet", "later.parquet");
-        met += survives("waiting for scores", [&reference, &work], 4, kills, moments);
-        rename("later.parquet", "moved.parquet");
-    }
-    met += survives(job, [&reference, &work], 0, kills, moments);
-
-    let expected = work.results();
-    let started = Instant::now();
-    let ran = Ran::of(&mut reference.command(GATE), 0);
-    let (judged, time) = (reference.results(), started.elapsed());
-    for i in 0..kills.div_ceil(4) {
-        met += usize::from(killed(&work, GATE, moments.next(time)));
-        let now = work.results();
-        let published = now.contains_key("tables/changes.parquet");
-        assert_same(
-            if published { &judged } else { &expected },
-            &now,
-            &format!("{job}: gate killed {} times", i + 1),
-        );
-    }
-    assert_eq!(Ran::of(&mut work.command(GATE), 0).summary(), ran.summary());
-    assert_same(&judged, &work.results(), &format!("{job}: gate after all"));
-    assert_tidy(&work);
-    met
-}
-
-/// A few random moments; `make kills` tries as many as `CFAUDIT_KILLS` says over jobs of every
-/// shape.
-#[test]
-fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
-    let wanted: usize =
-        std::env::var("CFAUDIT_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let mut moments = Moments(20_261_121);
-    if wanted == 0 {
-        all_survive("no-label", 4, &mut moments);
-        return;
-    }
-    let jobs = [
-        RECOURSE,
-        WAITING,
-        "folds",
-        "share",
-        "keep",
-        "no-label",
-        "roles",
-        "duplicates",
-        "weights",
-        "worlds",
-        "worlds-folds",
-        "augment",
-    ];
-    let (mut met, mut tried) = (0, 0);
-    for job in jobs.iter().cycle() {
-        // Ten experiments take as long as all others together.
-        let n = all_survive(job, if *job == "augment" { 5 } else { 16 }, &mut moments);
-        met += n;
-        tried += 1;
-        eprintln!("{job}: {n} kills met a running process");
-        // Every shape has its turn.
-        if met >= wanted && tried >= jobs.len() {
-            break;
-        }
-    }
-    eprintln!("{met} kills met a running process, in {tried} rounds over {} jobs", jobs.len());
-}
+pub(crate) const RUN: &str = "run job.yaml --out out --cache cache";
+pub(crate) const GATE: &str = "gate out --baseline old";
 
 /// Two start at the same moment: one waits for nobody and is reported, or both find the same.
 #[test]

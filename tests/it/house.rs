@@ -1,5 +1,5 @@
-//! The house: what tests skip is counted and fails where it must not happen, and `make help` names
-//! what there is.
+//! The house: what tests skip is counted and fails where it must not happen, tests leave the program
+//! alone, and `make help` names what there is.
 
 use std::fs;
 use std::path::PathBuf;
@@ -42,6 +42,30 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
         !run("true").status.success(),
         "with CI=true nothing that real rows could serve is skipped"
     );
+}
+
+/// `make test` leaves the program of `make` where it is: whoever calls it later gets no other one.
+#[test]
+fn tests_put_the_program_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("cfaudit");
+    let run = |script: &str| {
+        let mut tests = Command::new(root().join("tests/apart.sh"));
+        tests.current_dir(folder.path()).args(["cfaudit", "sh", "-c", script]).status().unwrap()
+    };
+    let theirs = "rm -f cfaudit; echo of tests > cfaudit; exit 7";
+    // Where none was there none stays.
+    assert_eq!(run(theirs).code(), Some(7));
+    assert!(!program.exists());
+    fs::write(&program, "of make").unwrap();
+    assert_eq!(run(theirs).code(), Some(7));
+    assert_eq!(fs::read_to_string(&program).unwrap(), "of make");
+    // Tests that were killed could not put it back; the next ones do.
+    assert!(!run("rm -f cfaudit; echo of tests > cfaudit; kill -KILL $PPID").success());
+    assert_eq!(fs::read_to_string(&program).unwrap(), "of tests\n");
+    assert!(run("true").success());
+    assert_eq!(fs::read_to_string(&program).unwrap(), "of make");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
 }
 
 /// Every folder and file of expected values is described, with the promise that is above them.

@@ -38,6 +38,7 @@ mod hostile;
 mod house;
 mod http;
 mod inputs;
+mod kills;
 mod layers;
 mod lists;
 mod manual;

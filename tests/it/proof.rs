@@ -49,7 +49,7 @@ run: {seed: 5}
 "#;
 
 /// A finished folder `out`.
-fn audited() -> Work {
+pub(crate) fn audited() -> Work {
     let work = Work::new();
     work.write("job.yaml", JOB);
     work.run(0, "job.yaml", "");

@@ -4,7 +4,6 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -127,7 +126,7 @@ fn write_groups(path: &Path, first: usize, groups: &[usize]) -> usize {
 }
 
 /// A working folder with a job of `tests/jobs/parts` and its files.
-fn with_job(job: &str) -> Work {
+pub(crate) fn with_job(job: &str) -> Work {
     let work = Work::new();
     fs::copy(root().join(format!("tests/jobs/parts/{job}.yaml")), work.path("job.yaml")).unwrap();
     fs::create_dir(work.path("rows")).unwrap();
@@ -141,7 +140,7 @@ fn with_job(job: &str) -> Work {
 }
 
 /// Plans the job in `work` in so many shards and does the passes; the folder of the plan.
-fn pass_over(work: &Work, shards: usize, passes: &[&str], args: &str) -> String {
+pub(crate) fn pass_over(work: &Work, shards: usize, passes: &[&str], args: &str) -> String {
     let plan = format!("plan{shards}");
     work.cfaudit(0, &format!("plan job.yaml --shards {shards} --to {plan} --cache off {args}"));
     for pass in passes {
@@ -164,7 +163,7 @@ fn from_plan(work: &Work, plan: &str, args: &str) -> Files {
     crate::work::results(&work.path(&out))
 }
 
-fn is_without_lightgbm() -> bool {
+pub(crate) fn is_without_lightgbm() -> bool {
     let without = cfg!(not(feature = "lightgbm"));
     if without {
         crate::work::skip("this build cannot read a LightGBM file");
@@ -417,57 +416,6 @@ fn names(folder: &Path) -> Vec<String> {
     files(folder).into_keys().collect()
 }
 
-/// However far a worker or a merge has come when it is killed: no part of a file is there, and
-/// another attempt gives the bytes of one that was left alone.
-#[test]
-#[ignore = "slow, `make test-slow` runs it: workers and merges killed at 20 moments each"]
-fn killed_at_any_moment() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
-    let plan = pass_over(&work, 2, &["survey", "count"], "");
-    let expected = files(&work.path(&plan));
-    let tasks = [
-        ("worker", "count", " --shard 1", "part-00001.state"),
-        ("worker", "survey", " --shard 0", "part-00000.state"),
-        ("merge", "count", "", "merged.state"),
-    ];
-    let mut killed = 0;
-    for (verb, pass, shard, file) in tasks {
-        let name = format!("{pass}/{file}");
-        let path = work.path(&plan).join(&name);
-        let command = |cache: &str| {
-            let cache = if verb == "worker" { format!(" --cache {cache}") } else { String::new() };
-            work.command(&format!("{verb} {plan} --pass {pass}{shard}{cache}"))
-        };
-        let begun = Instant::now();
-        fs::remove_file(&path).unwrap();
-        Ran::of(&mut command("off"), 0);
-        let whole = begun.elapsed();
-        for moment in 0..20 {
-            fs::remove_file(&path).unwrap();
-            let mut child =
-                command("cache").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(whole.mul_f64(1.2 * draw(moment + 1, 2.0)));
-            let ended = child.try_wait().unwrap().is_some();
-            child.kill().unwrap();
-            child.wait().unwrap();
-            killed += usize::from(!ended);
-            let there = fs::read(&path).ok();
-            assert!(there.is_none_or(|bytes| bytes == expected[&name]), "{name} at {moment}");
-            Ran::of(&mut command("cache"), 0);
-            assert_eq!(fs::read(&path).unwrap(), expected[&name], "{name} at {moment}");
-        }
-    }
-    assert!(killed > 20, "{killed}");
-    let after = files(&work.path(&plan));
-    let left: Vec<&String> = after.keys().filter(|name| !expected.contains_key(*name)).collect();
-    assert!(left.iter().all(|name| name.contains(".new-")), "{left:?}");
-    work.run(0, "job.yaml", "");
-    assert_same(&work.results(), &from_plan(&work, &plan, ""), "after all that");
-}
-
 /// The first rows, from which balances are estimated, have nobody of group 3: its scores are passed
 /// over again, by all shards.
 #[test]
@@ -612,7 +560,7 @@ fn files_of_scores_are_joined_shard_by_shard() {
 }
 
 /// Cuts a file into parts of a folder of the same name, without the mark of the end.
-fn cut_into_parts(work: &Work, name: &str, rows: usize) {
+pub(crate) fn cut_into_parts(work: &Work, name: &str, rows: usize) {
     let folder = work.path(name);
     let single = work.path("single");
     fs::create_dir(&single).unwrap();

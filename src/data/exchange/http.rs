@@ -38,7 +38,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How an endpoint is asked.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpEndpoint {
+pub struct HttpEndpoint {
     /// Its address.
     pub url: String,
     /// The version of the model that answers.
@@ -103,7 +103,7 @@ impl FromStr for HttpProtocol {
 ///
 /// # Errors
 /// The stream is damaged, an answer is wrong, or the endpoint does not answer; says which.
-pub(crate) fn score_stream(
+pub fn score_stream(
     endpoint: &HttpEndpoint,
     rows: impl Read,
     scores: impl Write,

@@ -1,15 +1,20 @@
-//! Inputs that nobody would write on purpose: jobs, rows as Parquet and CSV, files of scores and
-//! streams of scores, each made from sound ones by seeded mutation. Whatever is in them,
-//! nothing panics, and the blame is never put on the disk.
+//! Inputs that nobody would write on purpose: jobs, SQL expressions, rows as Parquet, as text in
+//! every dialect and from a program, counterfactuals from a program, scores in files, in streams and
+//! from an endpoint, states of shards, finished folders. Each is made from sound ones by seeded
+//! mutation. Whatever is in them, nothing panics, and the blame is never put on the disk.
 //!
-//! The library is called in this process, so that thousands of inputs take seconds. A plain run
+//! The library is called in this process, so that thousands of inputs take seconds; only whole
+//! folders are read by the program itself. A plain run
 //! tries a fixed number of them, the same on every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for
 //! so long per target, with new seeds each time (`make fuzz`). An input that fails is kept in the
 //! target folder and named; mended, it belongs into `tests/fuzz-corpus/<target>/`, whose files are
 //! tried first and are mutated too. The input that is being tried is in `current` next to them,
 //! for the case that the process itself is killed.
 
+mod expressions;
+mod folders;
 mod mutate;
+mod programs;
 mod tables;
 mod targets;
 
@@ -34,8 +39,16 @@ trait Target {
     }
     /// Changes an input.
     fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice);
-    /// Feeds it to the program; panics or tells what is wrong with how it was taken.
-    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<(), String>;
+    /// Feeds it to the program: whether it is taken or refused for a good reason. Panics or tells
+    /// what is wrong with how it was taken.
+    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String>;
+}
+
+/// What becomes of an input.
+#[derive(Clone, Copy, PartialEq)]
+enum Verdict {
+    Taken,
+    Refused,
 }
 
 /// Files of the corpus of a target, sorted.
@@ -62,8 +75,8 @@ fn fuzz(target: &dyn Target, n: u64) {
     assert!(!seeds.is_empty());
     let base = minutes
         .map_or(0, |_| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
-    let (started, mut slowest, mut tried, mut faults) =
-        (Instant::now(), (Duration::ZERO, 0), 0, Vec::new());
+    let (started, mut slowest, mut tried, mut taken, mut faults) =
+        (Instant::now(), (Duration::ZERO, 0), 0, 0, Vec::new());
     for i in 0.. {
         let done = minutes.map_or(i >= n_kept + n, |minutes| {
             i >= n_kept && started.elapsed() >= Duration::from_secs(60 * minutes)
@@ -86,7 +99,10 @@ fn fuzz(target: &dyn Target, n: u64) {
         slowest = slowest.max((at.elapsed(), i));
         tried += 1;
         let fault = match verdict {
-            Ok(Ok(())) => continue,
+            Ok(Ok(verdict)) => {
+                taken += u64::from(verdict == Verdict::Taken);
+                continue;
+            }
             Ok(Err(what)) => what,
             Err(panic) => {
                 let words = panic.downcast_ref::<String>().cloned();
@@ -104,11 +120,12 @@ fn fuzz(target: &dyn Target, n: u64) {
     }
     let (longest, which) = slowest;
     eprintln!(
-        "{}: {tried} inputs in {:.1?}, the slowest ({which}) in {longest:.1?}",
+        "{}: {tried} inputs in {:.1?}, {taken} of them taken, the slowest ({which}) in {longest:.1?}",
         target.name(),
         started.elapsed()
     );
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(taken > 0 && taken < tried, "inputs are all alike to the program");
 }
 
 #[test]
@@ -124,6 +141,38 @@ fn rows_as_parquet() {
 #[test]
 fn rows_as_csv() {
     fuzz(&targets::Csv, 120);
+}
+
+#[test]
+fn rows_of_a_program() {
+    fuzz(&programs::Rows, 400);
+}
+
+#[test]
+fn expressions_of_sql() {
+    fuzz(&expressions::Expressions, 400);
+}
+
+#[test]
+fn counterfactuals_from_outside() {
+    fuzz(&programs::Counterfactuals, 200);
+}
+
+#[test]
+fn answers_of_an_endpoint() {
+    fuzz(&programs::Endpoint::new(), 3000);
+}
+
+#[test]
+fn finished_folders() {
+    fuzz(&folders::Finished::new(), 60);
+}
+
+#[test]
+fn states_of_shards() {
+    if let Some(shards) = folders::Shards::new() {
+        fuzz(&shards, 60);
+    }
 }
 
 #[test]

@@ -19,26 +19,26 @@ use cfaudit::stage::{self, RunRecord};
 
 use super::mutate::{self, Dice};
 use super::tables::{self, as_parquet, as_stream, people, scores};
-use super::{Target, corpus};
+use super::{Target, Verdict, corpus};
 use crate::work::yaml_files;
 
 /// What an error may be about, where only an input is wrong: the job, or the data.
-fn blamed(error: &Error) -> Result<(), String> {
+pub(super) fn blamed(error: &Error) -> Result<Verdict, String> {
     let known = |code: &str| codes().iter().any(|(known, _)| *known == code);
     match error {
         Error::Job(problems)
             if !problems.is_empty()
                 && problems.iter().all(|p| known(p.code) && !p.what.is_empty()) =>
         {
-            Ok(())
+            Ok(Verdict::Refused)
         }
-        Error::Data(fault) if known(fault.code) && !fault.what.is_empty() => Ok(()),
+        Error::Data(fault) if known(fault.code) && !fault.what.is_empty() => Ok(Verdict::Refused),
         other => Err(format!("blames the wrong one: {other}")),
     }
 }
 
-fn judged<T>(result: Result<T, Error>) -> Result<(), String> {
-    result.map_or_else(|error| blamed(&error), |_| Ok(()))
+fn judged<T>(result: Result<T, Error>) -> Result<Verdict, String> {
+    result.map_or_else(|error| blamed(&error), |_| Ok(Verdict::Taken))
 }
 
 struct Nobody;
@@ -56,14 +56,41 @@ impl RunRecord for Nobody {
 }
 
 /// Runs a job from its text to the published folder.
-fn run(folder: &Path, job: &str) -> Result<(), String> {
+pub(super) fn run(folder: &Path, job: &str) -> Result<Verdict, String> {
+    run_until(folder, job, None)
+}
+
+/// Runs a job from its text to its prepared rows.
+pub(super) fn prepare(folder: &Path, job: &str) -> Result<Verdict, String> {
+    run_until(folder, job, Some("prepare".to_owned()))
+}
+
+/// Bytes of files that may be left of earlier inputs.
+const CACHE_BYTES: u64 = 50_000_000;
+
+/// The size of all files below a folder.
+fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap());
+    let size = |entry: fs::DirEntry| {
+        let is_folder = entry.file_type().unwrap().is_dir();
+        if is_folder { size_of(&entry.path()) } else { entry.metadata().unwrap().len() }
+    };
+    entries.map(size).sum()
+}
+
+fn run_until(folder: &Path, job: &str, until: Option<String>) -> Result<Verdict, String> {
     let file = folder.join("job.yaml");
     fs::write(&file, job).unwrap();
+    let cache = folder.join("cache");
+    if size_of(&cache) > CACHE_BYTES {
+        fs::remove_dir_all(&cache).unwrap();
+    }
     let settings = RunSettings {
         out: Some(folder.join("out")),
-        cache: Some(folder.join("cache")),
+        cache: Some(cache),
         data_dir: folder.join("data"),
         threads: 2,
+        until,
         ..RunSettings::plain("job.yaml".to_owned())
     };
     let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
@@ -73,8 +100,8 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
     judged(stage::run(&checked, &settings, &Nobody, &Nobody, &CancelFlag::default()))
 }
 
-/// A job over `rows`, written as flow text; `@` represents the folder.
-const JOB: &str = r#"
+/// A job over rows that stand where `ROWS` is.
+pub(super) const JOB: &str = r#"
 cfaudit: 1
 name: fuzz
 data:
@@ -91,7 +118,7 @@ metrics: {bootstrap: {samples: 10}}
 "#;
 
 /// Looks at a file of rows as `cfaudit new` does, and runs an audit over it.
-fn audit(folder: &Path, file: &str, rows: &str) -> Result<(), String> {
+fn audit(folder: &Path, file: &str, job: &str) -> Result<Verdict, String> {
     let path = folder.join(file).to_string_lossy().into_owned();
     match profile_file(&path) {
         Ok(seen) => {
@@ -103,9 +130,9 @@ fn audit(folder: &Path, file: &str, rows: &str) -> Result<(), String> {
             };
             judged(new::job(&seen, &wishes))?;
         }
-        Err(error) => blamed(&error)?,
+        Err(error) => drop(blamed(&error)?),
     }
-    run(folder, &JOB.replace("ROWS", &rows.replace('@', &path)))
+    run(folder, &job.replace('@', &path))
 }
 
 /// Job files.
@@ -128,7 +155,7 @@ impl Target for Jobs {
         mutate::text(input, seeds, dice);
     }
 
-    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<(), String> {
+    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
         let file = folder.join("job.yaml");
         fs::write(&file, input).unwrap();
         let sets: &[&str] = dice.of::<&[&str]>(&[
@@ -149,7 +176,7 @@ impl Target for Jobs {
         let resolved = check::to_yaml(&checked.job);
         fs::write(&file, &resolved).unwrap();
         match check::read(&file, &[], &catalog) {
-            Ok(again) if check::to_yaml(&again.job) == resolved => Ok(()),
+            Ok(again) if check::to_yaml(&again.job) == resolved => Ok(Verdict::Taken),
             Ok(_) => Err("the resolved job does not come to itself".to_owned()),
             Err(error) => Err(format!("the resolved job is refused: {error}\n{resolved}")),
         }
@@ -176,9 +203,9 @@ impl Target for Parquet {
         footer_or_anywhere(input, seeds, dice);
     }
 
-    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<(), String> {
+    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<Verdict, String> {
         fs::write(folder.join("rows.parquet"), input).unwrap();
-        audit(folder, "rows.parquet", "{parquet: '@'}")
+        audit(folder, "rows.parquet", &JOB.replace("ROWS", "{parquet: '@'}"))
     }
 }
 
@@ -200,8 +227,66 @@ fn footer_or_anywhere(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
     }
 }
 
-/// Rows as text.
+/// Rows as text: a line with the dialect, as the job writes it, and the file.
 pub(super) struct Csv;
+
+/// Dialects: the separator, the sign of decimals, the one between thousands, the quote.
+const DIALECTS: &[[&str; 4]] = &[
+    [",", ".", "", "\""],
+    [";", ",", ".", "\""],
+    [";", ",", " ", "'"],
+    ["\t", ".", "'", "\""],
+    ["|", ".", ",", "~"],
+    [",", ",", ".", "\""],
+];
+
+/// What follows the dialect.
+const MORE: &[&str] = &[
+    "",
+    "header: false",
+    "null_values: [cook, '?', '']",
+    "encoding: latin-1",
+    "encoding: windows-1252",
+    "encoding: windows-1252, header: false",
+];
+
+fn dialect([delimiter, decimal, thousands, quote]: [&str; 4], more: &str) -> String {
+    let mut keys = format!("delimiter: {delimiter:?}, decimal: {decimal:?}, quote: {quote:?}");
+    if !thousands.is_empty() {
+        keys += &format!(", thousands: {thousands:?}");
+    }
+    if !more.is_empty() {
+        keys += &format!(", {more}");
+    }
+    keys + "\n"
+}
+
+/// The forty people in this dialect.
+fn people_as_text([delimiter, decimal, thousands, quote]: [&str; 4], header: bool) -> String {
+    let line = |fields: [&str; 5]| fields.join(delimiter) + "\n";
+    let mut text = if header { line(["id", "sex", "repaid", "age", "job"]) } else { String::new() };
+    for i in 0..40 {
+        let (sex, repaid) =
+            (if i % 2 == 0 { "f" } else { "m" }, if i * 7 % 3 == 0 { "yes" } else { "no" });
+        let quoted =
+            |text: &str| format!("{quote}{}{quote}", text.replace('\u{1}', &quote.repeat(2)));
+        let age = format!("1{thousands}{:03}{decimal}{}", 20 + i * 11 % 17, i % 4 * 25);
+        let job = match i % 4 {
+            0 => String::new(),
+            1 => "cook".to_owned(),
+            2 => quoted(&format!("a{delimiter} b")),
+            _ => quoted("say \u{1}é\u{1}\n"),
+        };
+        text += &line([&(i + 100).to_string(), sex, repaid, &quoted(&age), &job]);
+    }
+    text
+}
+
+/// The line of the dialect, and the file.
+fn split_dialect(input: &[u8]) -> (String, &[u8]) {
+    let end = input.iter().position(|&byte| byte == b'\n').map_or(input.len(), |at| at + 1);
+    (String::from_utf8_lossy(&input[..end]).into_owned(), &input[end..])
+}
 
 impl Target for Csv {
     fn name(&self) -> &'static str {
@@ -209,40 +294,54 @@ impl Target for Csv {
     }
 
     fn seeds(&self) -> Vec<Vec<u8>> {
-        let mut text = "id,sex,repaid,age,job\n".to_owned();
-        for i in 0..40 {
-            let (sex, repaid) =
-                (if i % 2 == 0 { "f" } else { "m" }, if i * 7 % 3 == 0 { "yes" } else { "no" });
-            text += &format!(
-                "{},{sex},{repaid},{},{}\n",
-                i + 100,
-                20 + i * 11 % 17,
-                ["", "cook", "\"a, b\"", "\"say \"\"x\"\"\""][i % 4]
-            );
+        let mut seeds = Vec::new();
+        for (&signs, more) in DIALECTS.iter().flat_map(|d| MORE.iter().map(move |more| (d, more))) {
+            let text = people_as_text(signs, !more.contains("header"));
+            let text = match more.is_empty() {
+                true => text.replace('\n', "\r\n"),
+                false => text,
+            };
+            seeds.push((dialect(signs, more) + &text).into_bytes());
         }
-        vec![
-            text.clone().into_bytes(),
-            text.replace('\n', "\r\n").into_bytes(),
-            text.replace(',', ";").into_bytes(),
-        ]
+        seeds
     }
 
     fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
-        mutate::text(input, seeds, dice);
-        if dice.one_in(8) {
-            mutate::bytes(input, 0, seeds, dice);
+        let (mut head, body) = split_dialect(input);
+        let mut body = body.to_vec();
+        if dice.one_in(6) {
+            head = dialect(dice.of(DIALECTS), dice.of(MORE));
         }
+        if !dice.one_in(6) {
+            mutate::text(&mut body, seeds, dice);
+        }
+        // A byte for each character, as the encodings of Western Europe have it.
+        if head.contains("encoding") {
+            let byte = |c: char| u8::try_from(u32::from(c)).unwrap_or(b'?');
+            body = String::from_utf8_lossy(&body).chars().map(byte).collect();
+        }
+        if dice.one_in(8) {
+            mutate::bytes(&mut body, 0, seeds, dice);
+        }
+        *input = [head.into_bytes(), body].concat();
     }
 
-    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<(), String> {
-        fs::write(folder.join("rows.csv"), input).unwrap();
-        let rows = dice.of(&[
-            "{csv: {path: '@'}}",
-            "{csv: {path: '@', delimiter: ';'}}",
-            "{csv: {path: '@', null_values: ['cook', '?']}}",
-            "{csv: {path: '@', header: false}}",
-        ]);
-        audit(folder, "rows.csv", rows)
+    fn feed(&self, folder: &Path, input: &[u8], _: &mut Dice) -> Result<Verdict, String> {
+        let (head, body) = split_dialect(input);
+        fs::write(folder.join("rows.csv"), body).unwrap();
+        let mut job = JOB.replace("ROWS", &format!("{{csv: {{path: '@', {}}}}}", head.trim_end()));
+        if head.contains("header: false") {
+            for (from, to) in [
+                ("row_id: id", "row_id: column_1"),
+                ("{sex: {", "{column_2: {"),
+                ("column: repaid", "column: column_3"),
+                ("[age]", "[column_4]"),
+                ("[job]", "[column_5]"),
+            ] {
+                job = job.replace(from, to);
+            }
+        }
+        audit(folder, "rows.csv", &job)
     }
 }
 
@@ -266,7 +365,7 @@ impl Target for Scores {
         footer_or_anywhere(input, seeds, dice);
     }
 
-    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<(), String> {
+    fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
         let path = folder.join("scores.parquet");
         fs::write(&path, input).unwrap();
         let groups = || vec!["f".to_owned(), "m".to_owned()];
@@ -324,7 +423,7 @@ impl Target for Streams {
         }
     }
 
-    fn feed(&self, _: &Path, mut input: &[u8], dice: &mut Dice) -> Result<(), String> {
+    fn feed(&self, _: &Path, mut input: &[u8], dice: &mut Dice) -> Result<Verdict, String> {
         let n_rows = dice.of(&[0, 1, 40, 41, u64::MAX]);
         let mut n = 0;
         let read = read_stream(
@@ -337,7 +436,7 @@ impl Target for Streams {
             },
         );
         match read {
-            Ok(()) if n == n_rows => Ok(()),
+            Ok(()) if n == n_rows => Ok(Verdict::Taken),
             Ok(()) => Err(format!("took {n} scores for {n_rows} rows")),
             Err(error) => blamed(&error),
         }
@@ -346,7 +445,9 @@ impl Target for Streams {
 
 #[test]
 fn the_corpus_is_small() {
-    for name in ["jobs", "parquet", "csv", "scores", "streams"] {
+    for folder in fs::read_dir(crate::work::root().join("tests/fuzz-corpus")).unwrap() {
+        let name = folder.unwrap().file_name().into_string().unwrap();
+        let name = name.as_str();
         assert!(corpus(name).iter().map(Vec::len).sum::<usize>() < 200_000, "{name}");
     }
 }
