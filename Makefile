@@ -51,10 +51,10 @@ dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched
 python: $(TARGET)/python/ready .tools/env  ## models of Python under real scikit-learn and LightGBM, fetched into target/python
 	$(ENV) $(MODELS) $(TEST) --test it -- --nocapture python
 
-kills: .tools/env  ## kills runs of every shape at 200 random moments: the same bytes in the end
+kills: .tools/env  ## kills runs, shards and other verbs of every shape at 200 random moments: the same bytes in the end
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(TEST) --test it -- --nocapture killed_at_any_moment
 
-fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, rows, files and streams of scores, so long each; `make test` runs a fixed few thousand
+fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, expressions, rows, streams, answers, states and folders, so long each; `make test` runs a fixed few thousand
 	$(ENV) CFAUDIT_FUZZ_MINUTES=$(or $(MINUTES),10) $(TEST) --test it -- --nocapture --test-threads 1 fuzz::
 
 $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
