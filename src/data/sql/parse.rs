@@ -19,6 +19,9 @@ const MAX_BYTES: usize = 4000;
 /// Deepest nesting.
 const MAX_DEPTH: usize = 64;
 
+/// Stack of the thread that reads an expression, in bytes: 16 KiB for each step of the deepest tree.
+const STACK: usize = 16 * 1024 * (MAX_BYTES / 2);
+
 /// An expression whose every part looks at one row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SqlTree {
@@ -61,6 +64,21 @@ pub(crate) fn parse(sql: &str) -> Parsed<SqlTree> {
         let what = format!("the expression has more than {MAX_BYTES} bytes");
         return Err(SqlProblem::new(start, what, "derive parts of it as columns of their own"));
     }
+    // The parser's tree of `1 + 1 + ...` is half as deep as the text is long before it is refused
+    // here, and the parser walks and drops it by recursion.
+    let read = std::thread::scope(|scope| {
+        let reader = std::thread::Builder::new().stack_size(STACK);
+        let reader = reader.spawn_scoped(scope, || tree_of(sql, start));
+        reader.ok().and_then(|reader| reader.join().ok())
+    });
+    let unread = || {
+        let hint = "derive parts of it as columns of their own";
+        Err(SqlProblem::new(start, "the expression cannot be read", hint))
+    };
+    read.unwrap_or_else(unread)
+}
+
+fn tree_of(sql: &str, start: SqlPlace) -> Parsed<SqlTree> {
     let dialect = GenericDialect {};
     let mut parser =
         Parser::new(&dialect).try_with_sql(sql).map_err(|error| of_parser(error, sql))?;

@@ -124,6 +124,11 @@ fn what_is_refused_says_where() {
     assert!(parse(&long).unwrap_err().what.contains("4000 bytes"));
     let chain = vec!["x"; 300].join(" + ");
     assert!(parse(&chain).unwrap_err().what.contains("nested more than"));
+    // The longest chain that is read at all, called from a thread with little stack.
+    let longest = format!("{}a", "1+".repeat(1990));
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let read = small.spawn(move || parse(&longest).unwrap_err().what).unwrap();
+    assert!(read.join().unwrap().contains("nested more than"));
 }
 
 /// Nothing is converted in silence.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::Float64Type;
 
@@ -250,7 +250,7 @@ impl Target for Endpoint {
             answers: None,
         };
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![0.0; ROWS]));
-        let rows = as_stream(&vec![("x".to_owned(), numbers)], &mut Dice::new(0)).unwrap();
+        let rows = tables::stream_cut_at(&vec![("x".to_owned(), numbers)], ROWS).unwrap();
         let mut scores = Vec::new();
         if let Err(what) = score_stream(&endpoint, rows.as_slice(), &mut scores) {
             let bounded = !what.is_empty() && what.len() < 2000 && !what.contains('\0');

@@ -188,12 +188,17 @@ pub(super) fn as_parquet(columns: &Columns, dice: &mut Dice) -> Option<Vec<u8>> 
     writer.into_inner().ok()
 }
 
-/// The columns as a stream.
+/// The columns as a stream of two batches.
 pub(super) fn as_stream(columns: &Columns, dice: &mut Dice) -> Option<Vec<u8>> {
+    let n = columns.first().map_or(0, |(_, array)| array.len());
+    stream_cut_at(columns, dice.below(n + 1))
+}
+
+/// The columns as a stream whose first batch has so many rows.
+pub(super) fn stream_cut_at(columns: &Columns, cut: usize) -> Option<Vec<u8>> {
     let batch = batch(columns)?;
     let mut stream = Vec::new();
     let mut writer = StreamWriter::try_new(&mut stream, &batch.schema()).ok()?;
-    let cut = dice.below(batch.num_rows() + 1);
     for part in [batch.slice(0, cut), batch.slice(cut, batch.num_rows() - cut)] {
         writer.write(&part).ok()?;
     }
