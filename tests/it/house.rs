@@ -44,7 +44,7 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
     );
 }
 
-/// `make test` leaves the program of `make` where it is: whoever calls it later gets no other one.
+/// `make test` leaves the program of `make` where it is: a person who calls it later gets no other one.
 #[test]
 fn tests_put_the_program_back() {
     let folder = tempfile::tempdir().unwrap();

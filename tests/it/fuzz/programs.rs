@@ -162,7 +162,7 @@ impl Endpoint {
         std::thread::spawn(move || {
             for asked in listener.incoming() {
                 let bytes = answers.lock().unwrap().clone();
-                // Whoever asked may have gone away.
+                // The program may have gone away.
                 asked.and_then(|stream| reply(stream, &bytes)).unwrap_or_default();
             }
         });
