@@ -359,14 +359,19 @@ impl ComparedFolders {
             })
     }
 
-    /// Writes the page and the table of changes into a folder, which it makes.
+    /// Writes the page and the table of changes into a folder, which it makes; each file appears
+    /// whole or not at all.
     ///
     /// # Errors
     /// The disk refuses.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
-        files::make_folder(out)?;
-        files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())?;
-        write_rows(out, &self.comparison.changes)
+        let table = ChangeRow::TABLE.file();
+        let scratch = out.join(format!(".{table}.new-{}", std::process::id()));
+        files::make_folder(&scratch)?;
+        let written = write_rows(&scratch, &self.comparison.changes)
+            .and_then(|()| files::rename(&scratch.join(&table), &out.join(&table)));
+        written.and(files::remove_folder(&scratch))?;
+        files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())
     }
 }
 

@@ -2,6 +2,7 @@
 //! the next attempt ends with the bytes of one that was left alone.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use arrow::ipc::writer::StreamWriter;
 use crate::determinism::{assert_entries_are_whole, work};
 use crate::faults::{GATE, RUN, assert_tidy};
 use crate::waiting::read;
-use crate::work::{Files, Work, assert_same, results};
+use crate::work::{Files, Work, assert_same, files, results};
 use crate::{recourse, rows_out, shards};
 
 /// Numbers that look random and are the same in every run of the test.
@@ -114,7 +115,7 @@ fn run_survives(
 const VERBS: [Task<'static>; 4] = [
     Task { args: "pack out --file packed.zip", status: 0, makes: "packed.zip" },
     Task { args: "export out --to csv --file rows.csv", status: 0, makes: "rows.csv" },
-    Task { args: "diff old out --out changes", status: 0, makes: "changes" },
+    Task { args: "diff old out --out changes", status: 0, makes: "changes/changes.parquet" },
     Task { args: GATE, status: 0, makes: "out" },
 ];
 
@@ -294,6 +295,19 @@ const SHAPES: [&str; 18] = [
     SHARDS,
     "augment",
 ];
+
+/// A table of changes is replaced in one step: the one that was there is not written over.
+#[test]
+fn a_table_of_changes_appears_whole() {
+    let work = crate::proof::audited();
+    work.cfaudit(0, "diff out out --out changes");
+    fs::hard_link(work.path("changes/changes.parquet"), work.path("kept.parquet")).unwrap();
+    work.cfaudit(0, "diff out out --out changes");
+    let inode = |name: &str| fs::metadata(work.path(name)).unwrap().ino();
+    assert_ne!(inode("changes/changes.parquet"), inode("kept.parquet"));
+    let names: Vec<String> = files(&work.path("changes")).into_keys().collect();
+    assert_eq!(names, ["changes.parquet", "diff.html"], "nothing else is left");
+}
 
 /// A few random moments; `make kills` tries as many as `CFAUDIT_KILLS` says over jobs of every
 /// shape.

@@ -145,17 +145,17 @@ fn rows_as_csv() {
 
 #[test]
 fn rows_of_a_program() {
-    fuzz(&programs::Rows, 400);
+    fuzz(&programs::Rows, 200);
 }
 
 #[test]
 fn expressions_of_sql() {
-    fuzz(&expressions::Expressions, 400);
+    fuzz(&expressions::Expressions, 250);
 }
 
 #[test]
 fn counterfactuals_from_outside() {
-    fuzz(&programs::Counterfactuals, 200);
+    fuzz(&programs::Counterfactuals, 60);
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn answers_of_an_endpoint() {
 
 #[test]
 fn finished_folders() {
-    fuzz(&folders::Finished::new(), 60);
+    fuzz(&folders::Finished::new(), 40);
 }
 
 #[test]
 fn states_of_shards() {
     if let Some(shards) = folders::Shards::new() {
-        fuzz(&shards, 60);
+        fuzz(&shards, 40);
     }
 }
 
