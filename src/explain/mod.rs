@@ -431,8 +431,9 @@ const PERSON: &str = "data.person: C names the column that says whose row it is,
     small_group, small_denominator and `enough` count persons\n\
     splits and folds rank persons; the first row of a person gives the stratum\n\
     intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided \
-    by the design effect of persons (n_eff); all others draw persons\n\
-    not with weights, several classes, the family clarify, causal graphs, a placebo or recourse";
+    by the design effect of persons (n_eff); all others draw persons, and with data.weight so do \
+    shares, except shares of 0 and 1\n\
+    not with several classes, the family clarify, causal graphs, a placebo or recourse";
 
 const WEIGHT: &str = "data.weight: C names the column with the number of people that a row \
     represents: 0 or more\n\

@@ -22,6 +22,7 @@
 //! %, 46.8 % and 23.4 %; of Newcombe's 94.9 %, of Katz's 95.0 %. The price: without any correlation
 //! 10 persons with 20 rows are covered in 100 % of samples, by an interval 1.7 times as wide.
 
+use crate::metric::evidence::block_bootstrap::WeightSums;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe_of, wilson_of_people, wilson_of_share,
 };
@@ -70,6 +71,22 @@ impl PersonRate {
         persons: impl Iterator<Item = (u64, Rate)>,
     ) -> Self {
         PersonRate { rows, single, ..PersonRate::new(rate, persons) }
+    }
+
+    /// The same of sums of weights; `rows` are those of the rows below the rate, of which such that
+    /// weigh nothing do not count.
+    pub(crate) fn of_weights(
+        rate: Rate,
+        rows: WeightSums,
+        persons: impl Iterator<Item = (u64, Rate)> + Clone,
+    ) -> Self {
+        let single = rows.are_single(persons.clone().map(|(_, own)| own.denominator));
+        PersonRate::weighted(rate, (rows.effective(), single), persons)
+    }
+
+    /// Whether no case counts, or all do.
+    pub(crate) fn is_boundary(&self) -> bool {
+        self.rate.is_boundary()
     }
 
     /// The rate of all rows.

@@ -88,8 +88,9 @@ table! {
         /// persons with a row below a rate; null as n_persons, and where the metric is not a rate
         [since 8]
         denominator_persons: Option<i64>,
-        /// effective number of cases of Wilson's interval: denominator over the design effect of
-        /// persons; null as denominator_persons, and where the interval is drawn
+        /// effective number of cases: denominator, with weights Kish's number of rows, over the
+        /// design effect of persons; null as denominator_persons, and where a row counts more than
+        /// once
         [since 8]
         n_eff: Option<f64>,
         /// lower end of the interval; null = none

@@ -172,6 +172,47 @@ fn runs_are_compared_person_by_person() {
     assert!(changes.records().all(|row| row.text("status") != "compared"));
 }
 
+/// Admissions that weigh: shares are of weight and drawn by persons, and two runs are compared
+/// person by person.
+#[test]
+fn admissions_with_weights() {
+    let work = work();
+    let job = example()
+        .replace("  person: patient", "  weight: days\n  person: patient")
+        .replace("continuous: [age, days]", "continuous: [age, cost]")
+        .replace("enough: 100", "enough: 10");
+    work.write("old.yaml", &job);
+    work.write("job.yaml", &job.replace("l2: 1.0", "l2: 300.0"));
+    work.cfaudit(0, "run old.yaml --out old --cache cache");
+    work.cfaudit(0, "run job.yaml --out out --cache cache --baseline old");
+    let metrics = frame(&work, "metrics");
+    let (mut methods, mut weighed): (BTreeSet<&str>, usize) = (BTreeSet::new(), 0);
+    for row in metrics.records() {
+        methods.insert(row.text("interval"));
+        let Some(weight) = row.real("weight_denominator") else { continue };
+        let value = row.real("weight_numerator").unwrap() / weight;
+        assert!(row.real("value").is_none_or(|found| (found - value).abs() < 1e-12));
+        assert!(row.int("denominator_persons").unwrap() <= row.int("denominator").unwrap());
+        weighed += usize::from(row.real("n_eff").is_some());
+    }
+    assert!(weighed > 20, "{weighed}");
+    let drawn = BTreeSet::from(["", "block-bootstrap", "poisson-bootstrap", "wilson-people"]);
+    assert!(methods.is_subset(&drawn), "{methods:?}");
+    let gates = frame(&work, "gates");
+    let gate = gates.records().next().unwrap();
+    assert_eq!(gate.text("verdict"), "pass", "{}", gate.text("reason"));
+    let changes = frame(&work, "changes");
+    assert!(changes.records().filter(|row| row.int("paired") == Some(1)).count() > 10);
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(page.contains("; counts of rows and persons are not."), "{page}");
+    assert!(page.contains("1000 blocks of persons"), "{page}");
+    work.cfaudit(
+        0,
+        "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024 --baseline old",
+    );
+    assert_same(&work.results(), &results(&work.path("other")), "threads");
+}
+
 #[test]
 fn bad_persons_are_told() {
     let work = work();

@@ -32,9 +32,6 @@ impl JobChecker<'_> {
             format!("{what} are not offered together with `data.person`: they take rows for people")
         };
         let out = "remove it, or remove `data.person`";
-        if data.weight.is_some() && self.is_sound(&["data.weight"]) {
-            self.push_problem("not-offered", "data.weight", refuse("weights"), out);
-        }
         if data.label.classes().is_some() && self.is_sound(&["data.label"]) {
             let what = refuse("metrics of several classes");
             self.push_problem("not-offered", "data.label.classes", what, out);

@@ -112,6 +112,14 @@ impl WeightSums {
         self.squares as f64
     }
 
+    /// Whether the squares of some sums of these weights add up to the same: no two of the weights
+    /// above 0 are in one sum.
+    pub(crate) fn are_single(self, mut sums: impl Iterator<Item = u64>) -> bool {
+        let square = |sum: u64| u128::from(sum) * u128::from(sum);
+        let left = sums.try_fold(self.squares, |left, sum| left.checked_sub(square(sum)));
+        left == Some(0)
+    }
+
     /// How many people without weights would be as sure as these (Kish 1965, Survey Sampling,
     /// 11.7): the square of the sum over the sum of squares.
     pub(crate) fn effective(self) -> f64 {

@@ -25,13 +25,16 @@ pub(crate) enum CountingUnit {
     Person,
     /// Rows by their weights, cut into blocks.
     Weight,
+    /// Rows by their weights, each with its person; persons are cut into blocks.
+    WeightedPerson,
 }
 
 impl CountingUnit {
     /// The unit for rows with these columns. `paired`: whether models are compared.
     pub(crate) fn of(has_weight: bool, has_person: bool, paired: bool) -> Self {
         match (has_weight, has_person, paired) {
-            (true, _, _) => CountingUnit::Weight,
+            (true, true, _) => CountingUnit::WeightedPerson,
+            (true, false, _) => CountingUnit::Weight,
             (false, true, _) => CountingUnit::Person,
             (false, false, true) => CountingUnit::PairedRow,
             (false, false, false) => CountingUnit::Row,
@@ -54,6 +57,10 @@ pub(crate) trait UnitEvidence: Sized {
     #[must_use]
     fn with_persons(self, seed: Seed) -> Self;
 
+    /// The same where a person may have several rows, each with its weight.
+    #[must_use]
+    fn with_weighed_persons(self, seed: Seed) -> Self;
+
     /// The same, counted by this unit too.
     #[must_use]
     fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
@@ -62,6 +69,7 @@ pub(crate) trait UnitEvidence: Sized {
             CountingUnit::PairedRow => self.with_pairing(seed),
             CountingUnit::Person => self.with_persons(seed),
             CountingUnit::Weight => self.with_weights(seed),
+            CountingUnit::WeightedPerson => self.with_weighed_persons(seed),
         }
     }
 }

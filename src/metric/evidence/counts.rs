@@ -18,6 +18,7 @@ use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
 use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
@@ -26,72 +27,10 @@ use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells,
     answer_state, cell_index, scored_pair,
 };
-use crate::metric::evidence::person_sums::PersonCells;
+use crate::metric::evidence::person_sums::{PersonCells, PersonSwitchCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
-
-/// The factual rows of one group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GroupFactualCounts {
-    /// By label and prediction, each unknown, no or yes.
-    cells: [[u64; 3]; 3],
-    at_threshold: u64,
-}
-
-impl GroupFactualCounts {
-    /// Adds one row: its label and prediction where known, and whether its score lies exactly at
-    /// the threshold.
-    pub(crate) fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
-        self.cells[answer_state(label)][answer_state(predicted)] += 1;
-        self.at_threshold += u64::from(at_threshold);
-    }
-
-    /// Adds the rows of another batch.
-    pub(crate) fn merge(&mut self, other: &GroupFactualCounts) {
-        for (mine, theirs) in
-            self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
-        {
-            *mine += theirs;
-        }
-        self.at_threshold += other.at_threshold;
-    }
-
-    /// Rows in all.
-    pub(crate) fn n(&self) -> u64 {
-        self.cells.as_flattened().iter().sum()
-    }
-
-    /// Rows with the positive label.
-    pub(crate) fn n_positive(&self) -> u64 {
-        self.cells[2].iter().sum()
-    }
-
-    /// Rows with a positive prediction.
-    pub(crate) fn n_predicted_positive(&self) -> u64 {
-        self.cells.iter().map(|row| row[2]).sum()
-    }
-
-    /// Rows without a label.
-    pub(crate) fn n_missing_label(&self) -> u64 {
-        self.cells[0].iter().sum()
-    }
-
-    /// Rows without a score, so without a prediction.
-    pub(crate) fn n_missing_score(&self) -> u64 {
-        self.cells.iter().map(|row| row[0]).sum()
-    }
-
-    /// Rows with a score exactly at the threshold.
-    pub(crate) fn n_at_threshold(&self) -> u64 {
-        self.at_threshold
-    }
-
-    /// What metrics read.
-    pub(crate) fn confusion(&self) -> Confusion {
-        Confusion::from_states(self.cells)
-    }
-}
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,6 +52,9 @@ pub(crate) struct FactualCounts {
     /// The same rows by person and group. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<9>>,
+    /// What they weigh by person and group. None where each row is a person, or has no weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed_persons: Option<PersonCells<9>>,
     /// The same people by stratum. None where no strata are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
@@ -135,6 +77,11 @@ impl UnitEvidence for FactualCounts {
     fn with_persons(self, seed: Seed) -> Self {
         FactualCounts { persons: Some(PersonCells::new()), ..self.with_pairing(seed) }
     }
+
+    fn with_weighed_persons(self, seed: Seed) -> Self {
+        let weighed_persons = Some(PersonCells::new());
+        FactualCounts { weighed_persons, ..self.with_weights(seed).with_persons(seed) }
+    }
 }
 
 impl FactualCounts {
@@ -146,6 +93,7 @@ impl FactualCounts {
             weight_sums: Vec::new(),
             paired: None,
             persons: None,
+            weighed_persons: None,
             strata: None,
             scores: None,
         }
@@ -211,6 +159,9 @@ impl FactualCounts {
             self.weight_sums[group][3 * answer_state(label) + answer_state(predicted)] +=
                 WeightSums::one(weight);
         }
+        if let Some(persons) = &mut self.weighed_persons {
+            persons.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += weight;
+        }
     }
 
     /// Adds a row of a group for the comparison of models and to its person, in addition to the row
@@ -234,9 +185,18 @@ impl FactualCounts {
     /// Each person with a row among some people, ascending by key, with the confusion of these
     /// rows; none where each row is a person.
     pub(crate) fn persons(&self, of: GroupSelection) -> Option<Vec<(u64, Confusion)>> {
+        Some(self.by_person(self.persons.as_ref()?, of))
+    }
+
+    /// The same with what the rows weigh; none where nobody has a weight.
+    pub(crate) fn weighed_persons(&self, of: GroupSelection) -> Option<Vec<(u64, Confusion)>> {
+        Some(self.by_person(self.weighed_persons.as_ref()?, of))
+    }
+
+    fn by_person(&self, cells: &PersonCells<9>, of: GroupSelection) -> Vec<(u64, Confusion)> {
         let has: Vec<usize> = of.groups(self.groups.len()).collect();
-        let sums = self.persons.as_ref()?.sums(|group| has.contains(&group));
-        Some(sums.into_iter().map(|(key, cells)| (key, confusion_of_states(cells))).collect())
+        let sums = cells.sums(|group| has.contains(&group));
+        sums.into_iter().map(|(key, cells)| (key, confusion_of_states(cells))).collect()
     }
 
     /// Units of weight of the rows of some people; none where nobody has a weight.
@@ -322,6 +282,9 @@ impl Accumulator for FactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed_persons, &other.weighed_persons) {
+            mine.merge(theirs);
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
             mine.merge(theirs);
         }
@@ -354,15 +317,9 @@ pub(crate) struct CounterfactualCounts {
     /// The same by person. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
-}
-
-/// The same counterfactuals by person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct PersonSwitchCounts {
-    /// The extended matrix by direction.
-    cells: PersonCells<ECCM_CELLS>,
-    /// Rows by whether anything switches, by group; of two groups the matrix says the same.
-    any: PersonCells<4>,
+    /// What they weigh by person. None where each row is a person, or has no weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed_persons: Option<PersonSwitchCounts>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -396,8 +353,12 @@ impl UnitEvidence for CounterfactualCounts {
     }
 
     fn with_persons(self, seed: Seed) -> Self {
-        let persons = PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() };
-        CounterfactualCounts { persons: Some(persons), ..self.with_pairing(seed) }
+        CounterfactualCounts { persons: Some(PersonSwitchCounts::new()), ..self.with_pairing(seed) }
+    }
+
+    fn with_weighed_persons(self, seed: Seed) -> Self {
+        let weighed_persons = Some(PersonSwitchCounts::new());
+        CounterfactualCounts { weighed_persons, ..self.with_weights(seed).with_persons(seed) }
     }
 }
 
@@ -412,6 +373,7 @@ impl CounterfactualCounts {
             weighed: None,
             paired: None,
             persons: None,
+            weighed_persons: None,
         }
     }
 
@@ -532,6 +494,9 @@ impl CounterfactualCounts {
             weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] +=
                 person.weight;
         }
+        if let Some(persons) = &mut self.weighed_persons {
+            persons.add((key, person.weight, self.groups), person, counterfactuals);
+        }
     }
 
     /// Adds the row for the comparison of models and to its person, in addition to the row. `key`
@@ -552,26 +517,25 @@ impl CounterfactualCounts {
                     [cell_index(person.label, predicted, predicted_cf)] += 1;
             }
         }
-        let Some(persons) = &mut self.persons else { return };
-        let (mut there, mut switches) = (false, false);
-        for counterfactual in counterfactuals {
-            if let Some(predicted_cf) = counterfactual.predicted {
-                persons.cells.at(key, person.group * self.groups + counterfactual.to)
-                    [cell_index(person.label, predicted, predicted_cf)] += 1;
-                there = true;
-                switches |= predicted_cf != predicted;
-            }
-        }
-        if there && self.groups > 2 {
-            persons.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += 1;
+        if let Some(persons) = &mut self.persons {
+            persons.add((key, 1, self.groups), person, counterfactuals);
         }
     }
 
     /// Each person with a counterfactual in a scope, ascending by key, with the extended matrix of
     /// these; none where each row is a person.
     pub(crate) fn persons(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
+        Some(self.by_person(self.persons.as_ref()?, place))
+    }
+
+    /// The same with what the rows weigh; none where nobody has a weight.
+    pub(crate) fn weighed_persons(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
+        Some(self.by_person(self.weighed_persons.as_ref()?, place))
+    }
+
+    fn by_person(&self, of: &PersonSwitchCounts, place: usize) -> Vec<(u64, SwitchCells)> {
         let directions = self.directions_of(place);
-        Some(self.persons.as_ref()?.cells.sums(|direction| directions.contains(&direction)))
+        of.cells.sums(|direction| directions.contains(&direction))
     }
 
     /// People with a counterfactual: persons, where one may have several rows.
@@ -587,6 +551,14 @@ impl CounterfactualCounts {
         groups: std::ops::Range<usize>,
     ) -> Option<Vec<(u64, [u64; 4])>> {
         Some(self.persons.as_ref()?.any.sums(|group| groups.contains(&group)))
+    }
+
+    /// The same with what the rows weigh; none where nobody has a weight.
+    pub(crate) fn any_weighed_persons(
+        &self,
+        groups: std::ops::Range<usize>,
+    ) -> Option<Vec<(u64, [u64; 4])>> {
+        Some(self.weighed_persons.as_ref()?.any.sums(|group| groups.contains(&group)))
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
@@ -699,8 +671,10 @@ impl Accumulator for CounterfactualCounts {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.cells.merge(&theirs.cells);
-            mine.any.merge(&theirs.any);
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed_persons, &other.weighed_persons) {
+            mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.cells.merge(&theirs.cells);
@@ -715,7 +689,6 @@ impl Accumulator for CounterfactualCounts {
 
 #[cfg(test)]
 mod tests {
-    use super::GroupFactualCounts;
     use crate::metric::evidence::person::{CELLS, cell_index};
 
     #[test]
@@ -727,27 +700,5 @@ mod tests {
             let to = if c.predicted_cf { 'P' } else { 'N' };
             assert_eq!(c.name, right.into_iter().chain([switch, to]).collect::<String>());
         }
-    }
-
-    #[test]
-    fn missing_values_are_counted() {
-        let mut counts = GroupFactualCounts::default();
-        for (label, predicted) in [
-            (Some(true), Some(true)),
-            (Some(false), None),
-            (None, Some(true)),
-            (None, None),
-            (Some(true), Some(false)),
-        ] {
-            counts.add(label, predicted, predicted == Some(true));
-        }
-        assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
-        assert_eq!(
-            (counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()),
-            (2, 2, 2)
-        );
-        let confusion = counts.confusion();
-        assert_eq!((confusion.n(), confusion.predicted()), (2, 3));
-        assert_eq!((confusion.predicted_positive(), confusion.predicted_as(true)), (1, 2));
     }
 }

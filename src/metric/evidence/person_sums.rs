@@ -8,6 +8,8 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::metric::evidence::outcome_patterns::AnySwitch;
+use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::num::hash::FastMap;
 
 /// Counts of N kinds by person and place; mergeable.
@@ -88,6 +90,51 @@ impl<'de, const N: usize> Deserialize<'de> for PersonCells<N> {
         }
         let at = keys.into_iter().zip(places);
         Ok(PersonCells(at.zip(cells.iter().copied()).collect()))
+    }
+}
+
+/// Counterfactuals by person: rows, or what these weigh.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PersonSwitchCounts {
+    /// The extended matrix by direction.
+    pub(crate) cells: PersonCells<ECCM_CELLS>,
+    /// Rows by whether anything switches, by group; of two groups the matrix says the same.
+    pub(crate) any: PersonCells<4>,
+}
+
+impl PersonSwitchCounts {
+    /// Nobody yet.
+    pub(crate) fn new() -> Self {
+        PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() }
+    }
+
+    /// Adds the counterfactuals of a row that weighs `weight`; rows without a prediction are passed
+    /// over.
+    pub(crate) fn add(
+        &mut self,
+        (key, weight, groups): (u64, u64, usize),
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let Some(predicted) = person.predicted else { return };
+        let (mut there, mut switches) = (false, false);
+        for counterfactual in counterfactuals {
+            if let Some(predicted_cf) = counterfactual.predicted {
+                self.cells.at(key, person.group * groups + counterfactual.to)
+                    [cell_index(person.label, predicted, predicted_cf)] += weight;
+                there = true;
+                switches |= predicted_cf != predicted;
+            }
+        }
+        if there && groups > 2 {
+            self.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += weight;
+        }
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.cells.merge(&other.cells);
+        self.any.merge(&other.any);
     }
 }
 

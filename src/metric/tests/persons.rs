@@ -10,7 +10,7 @@ use super::oracle::{object, parquet};
 use super::{measure_counterfactual, measure_factual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::{
@@ -38,24 +38,27 @@ fn asked() -> MeasureSettings {
 }
 
 /// Rows in `parts` batches merged last first: a case is predicted positive, and as a member of
-/// each other group it is turned positive.
-fn gathered(
+/// each other group it is turned positive. `weights` are those of the rows.
+fn gathered_by_weight(
     rows: &[PersonRow],
+    weights: Option<&[u64]>,
     groups: usize,
     parts: usize,
 ) -> (FactualCounts, CounterfactualCounts) {
-    let mut factual = vec![FactualCounts::new(groups).with_persons(Seed(42)); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups).with_persons(Seed(42)); parts];
+    let unit = CountingUnit::of(weights.is_some(), true, false);
+    let mut factual = vec![FactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
     for (i, &(key, group, case)) in rows.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
+        let weight = weights.map_or(1, |weights| weights[i]);
         factual.groups[group].add(None, Some(case), false);
+        factual.add_weight(group, key, weight, None, Some(case));
         factual.add_paired(group, key, None, Some(case));
         let person =
-            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
+            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
         let moved = |to| ScoredCounterfactual { to, predicted: Some(case), score: None };
         let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
-        counts.add(&person, &cfs);
-        counts.add_paired(key, &person, &cfs);
+        counts.add_person(key, &person, &cfs);
     }
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
@@ -63,15 +66,32 @@ fn gathered(
     all
 }
 
-fn measured(rows: &[PersonRow], groups: usize, parts: usize) -> Vec<MeasuredValue> {
-    let (factual, counts) = gathered(rows, groups, parts);
+fn gathered(
+    rows: &[PersonRow],
+    groups: usize,
+    parts: usize,
+) -> (FactualCounts, CounterfactualCounts) {
+    gathered_by_weight(rows, None, groups, parts)
+}
+
+fn measured_by_weight(
+    rows: &[PersonRow],
+    weights: Option<&[u64]>,
+    groups: usize,
+    parts: usize,
+) -> Vec<MeasuredValue> {
+    let (factual, counts) = gathered_by_weight(rows, weights, groups, parts);
     let mut all = measure_factual(&factual, None, &asked());
     all.extend(measure_counterfactual(&counts, None, None, &asked()));
     all
 }
 
-/// The rows of a case by its groups in order; none where they have weights.
-fn rows_of(case: &str) -> Option<Vec<PersonRow>> {
+fn measured(rows: &[PersonRow], groups: usize, parts: usize) -> Vec<MeasuredValue> {
+    measured_by_weight(rows, None, groups, parts)
+}
+
+/// The rows of a case by its groups in order, and what they weigh in hundredths, if they do.
+fn rows_of(case: &str) -> (Vec<PersonRow>, Option<Vec<u64>>) {
     let file = parquet(expected("persons/rows.parquet"));
     let texts = |name: &str| file.texts[name].iter().map(|x| x.clone().unwrap_or_default());
     let number = |name: &str, i: usize| file.numbers[name][i];
@@ -85,7 +105,8 @@ fn rows_of(case: &str) -> Option<Vec<PersonRow>> {
         let group = names.iter().position(|name| **name == groups[i]).unwrap();
         (number("person", i).unwrap() as u64, group, number("y", i) == Some(1.0))
     };
-    here.iter().all(|&i| number("weight", i).is_none()).then(|| here.iter().map(row).collect())
+    let weight = |&i: &usize| Some((number("weight", i)? * 100.0).round() as u64);
+    (here.iter().map(row).collect(), here.iter().map(weight).collect())
 }
 
 fn near(found: f64, value: &Json, what: &str) {
@@ -108,6 +129,15 @@ fn check_ends(
     assert!(methods.contains(&interval.method), "{what}: {:?}", interval.method);
 }
 
+fn is_drawn(found: &MeasuredValue, what: &str) {
+    let method = found.interval.map(|interval| interval.method);
+    let alike = found.ci_method.starts_with("boundary: all ");
+    assert!(
+        alike || matches!(method, Some(IntervalProcedure::Blocks { .. })),
+        "{what}: {method:?}"
+    );
+}
+
 #[test]
 fn intervals_are_those_of_the_definitions() {
     let wilsons =
@@ -115,13 +145,11 @@ fn intervals_are_those_of_the_definitions() {
     let mut compared = 0;
     for case in json(expected("persons/expected.json")).as_array().unwrap() {
         let name = case["case"].as_str().unwrap();
-        let Some(rows) = rows_of(name) else {
-            // `check` refuses weights next to persons.
-            assert_eq!(case["weighted"], true, "{name}");
-            continue;
-        };
+        let (rows, weights) = rows_of(name);
+        assert_eq!(case["weighted"], weights.is_some(), "{name}");
         let groups = object(&case["groups"]);
-        let all = measured(&rows, groups.len(), 1 + rows.len() % 7);
+        let (n, parts) = (groups.len(), 1 + rows.len() % 7);
+        let all = measured_by_weight(&rows, weights.as_deref(), n, parts);
         for (group, (letter, of)) in groups.iter().enumerate() {
             let mut found = vec![one(&all, "pprev", MetricScope::Group(group))];
             // The share that turns positive is the same rate of the same rows.
@@ -132,14 +160,25 @@ fn intervals_are_those_of_the_definitions() {
                 let persons = found.persons.unwrap();
                 near(found.value.unwrap(), &of["p"], &what);
                 near(persons.effective.unwrap(), &of["n_eff"], &what);
+                assert_eq!(persons.denominator, Some(persons.n), "{what}");
+                compared += 1;
+                // Shares of weight are drawn, but for those of 0 and 1; people are counted anyway.
+                if weights.is_some() {
+                    let at_an_end = [0.0, 1.0].contains(&found.value.unwrap());
+                    let ends = [&of["lo"], &of["hi"]];
+                    match at_an_end {
+                        true => check_ends(found, ends, wilsons, &what),
+                        false => is_drawn(found, &what),
+                    }
+                    assert_eq!(Json::from(persons.n), of["persons"], "{what}");
+                    continue;
+                }
                 check_ends(found, [&of["lo"], &of["hi"]], wilsons, &what);
                 let counts = [found.n_rows, persons.n, found.numerator.unwrap()];
                 assert_eq!(
                     Json::from(counts.to_vec()),
                     serde_json::json!([of["rows"], of["persons"], of["k"]])
                 );
-                assert_eq!(persons.denominator, Some(persons.n), "{what}");
-                compared += 1;
             }
         }
         for (letters, pair) in object(&case["pairs"]) {
@@ -153,7 +192,10 @@ fn intervals_are_those_of_the_definitions() {
                 let found = one(&all, id, scope);
                 let what = format!("{name} {letters} {id}");
                 near(found.value.unwrap(), &pair["difference"], &what);
-                check_ends(found, ends, [IntervalProcedure::NewcombePersons; 2], &what);
+                match weights {
+                    None => check_ends(found, ends, [IntervalProcedure::NewcombePersons; 2], &what),
+                    Some(_) => is_drawn(found, &what),
+                }
                 let both = pair["persons_in_both"].as_u64().unwrap();
                 let of = |letter: usize| {
                     groups.values().nth(letter).unwrap()["persons"].as_u64().unwrap()
@@ -161,12 +203,16 @@ fn intervals_are_those_of_the_definitions() {
                 assert_eq!(found.persons.unwrap().n, of(a) + of(b) - both, "{what}");
             }
             let ratio = one(&all, "demp_ratio", MetricScope::Pair(a, b));
+            near(ratio.value.unwrap(), &pair["ratio"], name);
+            if weights.is_some() {
+                continue;
+            }
             let ends = [&pair["ratio_lo"], &pair["ratio_hi"]];
             let what = format!("{name} {letters} ratio");
             check_ends(ratio, ends, [IntervalProcedure::KatzPersons; 2], &what);
         }
     }
-    assert_eq!(compared, 2 * (15 * 2 + 3));
+    assert_eq!(compared, 2 * (18 * 2 + 3));
 }
 
 /// The rate of a group of a case with weights; these have two decimals.
@@ -266,6 +312,47 @@ fn a_person_with_one_row_is_a_person() {
         }
     }
     assert!(formulas > 20, "{formulas}");
+}
+
+/// Whatever every row weighs alike, values, persons and effective numbers are those without
+/// weights; a row of weight 0 counts for no rate, and any partition gives the same.
+#[test]
+fn weights_of_rows_of_persons() {
+    let rows: Vec<PersonRow> =
+        (0..330).map(|i| (i % 37, (i % 37 % 3) as usize, i % 37 < 16 && i % 4 > 0)).collect();
+    let plain = measured(&rows, 3, 1);
+    let alike = measured_by_weight(&rows, Some(&[7; 330]), 3, 4);
+    assert_eq!(plain.len(), alike.len());
+    for (one, other) in plain.iter().zip(&alike) {
+        let what = format!("{} {:?}", one.metric.id, one.scope);
+        assert_eq!((one.value, one.n_rows), (other.value, other.n_rows), "{what}");
+        let counts = |found: &MeasuredValue| found.persons.map(|of| (of.n, of.denominator));
+        assert_eq!(counts(one), counts(other), "{what}");
+        let effective = |found: &MeasuredValue| found.persons.and_then(|of| of.effective);
+        if let Some((x, y)) = effective(one).zip(effective(other)) {
+            assert!((x - y).abs() < 1e-9 * x, "{what}: {x}, {y}");
+        }
+        assert_eq!(one.switched, other.switched, "{what}");
+        let is_formula = |found: &MeasuredValue| {
+            let method = found.interval.map(|interval| interval.method);
+            matches!(method, Some(IntervalProcedure::WilsonPeople { .. }))
+        };
+        assert_eq!(is_formula(one), is_formula(other), "{what}");
+    }
+    // Each person's last row weighs, all others do not: persons are people.
+    let mut weights = vec![0; rows.len()];
+    (0..37).for_each(|person| weights[37 * 7 + person] = 1 + person as u64 % 5);
+    let last = measured_by_weight(&rows, Some(&weights), 3, 1);
+    let found = one(&last, "pprev", MetricScope::Group(0));
+    let of: Vec<f64> =
+        (0..37).filter(|person| person % 3 == 0).map(|p| 1.0 + f64::from(p % 5)).collect();
+    let (sum, squares) = (of.iter().sum::<f64>(), of.iter().map(|w| w * w).sum::<f64>());
+    assert!((found.persons.unwrap().effective.unwrap() - sum * sum / squares).abs() < 1e-9);
+    for parts in [2, 5, 330] {
+        for (whole, part) in last.iter().zip(measured_by_weight(&rows, Some(&weights), 3, parts)) {
+            assert_eq!(format!("{whole:?}"), format!("{part:?}"));
+        }
+    }
 }
 
 /// What is small is reported by persons, and any partition of the rows gives the same.

@@ -201,11 +201,11 @@ impl FactualMeasurement<'_> {
                 flips.looked_at, flips.eligible
             ));
         }
-        if flips.missing > 0 {
-            ci_method.push_str(&format!(
-                "; {} people without a value of some feature are excluded",
-                flips.missing
-            ));
+        match flips.missing {
+            0 => {}
+            1 => ci_method.push_str("; 1 person without a value of some feature is excluded"),
+            n => ci_method
+                .push_str(&format!("; {n} people without a value of some feature are excluded")),
         }
         let mut measured = self.measured_facets(
             metric,

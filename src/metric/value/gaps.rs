@@ -122,7 +122,7 @@ impl FactualMeasurement<'_> {
         let is_difference = matches!(metric.reads, Reads::RateDifference(_));
         let z = self.context.z;
         let (interval, method) = self.context.interval(value, || match (&of_persons, people) {
-            (Some((x, y)), _) => {
+            (Some((x, y)), _) if !weighed => {
                 let of = if is_difference { newcombe_of_persons } else { katz_of_persons };
                 IntervalBasis::Formula(of(x, y, x.correlation(y), z))
             }
@@ -173,11 +173,12 @@ impl FactualMeasurement<'_> {
     ) -> bool {
         let Some(level) = self.context.settings.level else { return false };
         let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
-        let of_persons = of_a.person_rate(rate).zip(of_b.person_rate(rate));
-        let interval = if let Some((a, b)) = of_persons {
-            newcombe_of_persons(&a, &b, a.correlation(&b), z_of_level(level))
-        } else if of_a.weight.is_none() {
-            newcombe(rate(&of_a.people), rate(&of_b.people), z_of_level(level))
+        let z = z_of_level(level);
+        let interval = if of_a.weight.is_none() {
+            match of_a.person_rate(rate).zip(of_b.person_rate(rate)) {
+                Some((a, b)) => newcombe_of_persons(&a, &b, a.correlation(&b), z),
+                None => newcombe(rate(&of_a.people), rate(&of_b.people), z),
+            }
         } else {
             let worlds = of_a
                 .bootstrap

@@ -305,6 +305,8 @@ pub(crate) struct FactualSubject {
     weight_sums: Option<Vec<(ConfusionCells, WeightSums)>>,
     /// Its persons, ascending by key, each with the own rows; none where each row is a person.
     persons: Option<Vec<(u64, Confusion)>>,
+    /// The same with what the rows weigh; none where nobody has a weight.
+    weighed_persons: Option<Vec<(u64, Confusion)>>,
     pub(crate) bootstrap: CellBootstrap<CONFUSION_CELLS>,
 }
 
@@ -318,15 +320,31 @@ impl FactualSubject {
             weight: counts.weight_confusion(who),
             weight_sums: counts.weight_sums(who),
             persons: counts.persons(who),
+            weighed_persons: counts.weighed_persons(who),
             bootstrap: drawn,
         }
     }
 
-    /// A rate by person; none where each row is a person.
+    /// A rate by person, of what the rows weigh where they have weights; none where each row is a
+    /// person.
     pub(crate) fn person_rate(&self, of: impl Fn(&Confusion) -> Rate) -> Option<PersonRate> {
-        let persons = self.persons.as_ref()?;
+        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?;
         let each = persons.iter().map(|(key, own)| (*key, of(own)));
-        Some(PersonRate::new(of(&self.people), each))
+        Some(match &self.weight {
+            None => PersonRate::new(of(&self.people), each),
+            Some(weight) => PersonRate::of_weights(of(weight), self.below(&of), each),
+        })
+    }
+
+    /// What the rows below a rate weigh; nothing where nobody has a weight.
+    fn below(&self, of: impl Fn(&Confusion) -> Rate) -> WeightSums {
+        let mut below = WeightSums::default();
+        for (cells, sums) in self.weight_sums.iter().flatten() {
+            if of(&Confusion::from_cells(*cells)).denominator > 0 {
+                below += *sums;
+            }
+        }
+        below
     }
 
     /// The persons whom a metric counts, ascending by key; none where each row is a person.
@@ -351,24 +369,11 @@ impl FactualSubject {
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights
     /// and for every other rate.
-    fn boundary_interval(
-        &self,
-        of: impl Fn(&Confusion) -> Option<Rate>,
-        z: f64,
-    ) -> Option<ValueInterval> {
-        let rate = of(&self.weight?).filter(|rate| rate.is_boundary())?;
-        let mut below = WeightSums::default();
-        let counts = |cells: &ConfusionCells| {
-            of(&Confusion::from_cells(*cells)).is_some_and(|rate| rate.denominator > 0)
-        };
-        self.weight_sums
-            .iter()
-            .flatten()
-            .filter(|(cells, _)| counts(cells))
-            .for_each(|(_, sums)| below += *sums);
+    fn boundary_interval(&self, of: impl Fn(&Confusion) -> Rate, z: f64) -> Option<ValueInterval> {
+        let rate = Some(of(&self.weight?)).filter(|rate| rate.is_boundary())?;
         wilson_of_people(
             rate.numerator > 0,
-            below.effective(),
+            self.below(of).effective(),
             z,
             IntervalProcedure::WilsonPeople { weighed: true },
         )
@@ -440,17 +445,20 @@ impl FactualMeasurement<'_> {
             Reads::Rate(rate) => subject.person_rate(|c| rate(&seen(c))),
             _ => None,
         };
-        let interval = self.context.interval(value, || match (metric.reads, &of_persons) {
-            (_, Some(rate)) => IntervalBasis::Formula(rate.wilson(self.context.z)),
-            (Reads::Rate(_), None) if subject.weight.is_none() => {
-                IntervalBasis::Formula(people.and_then(|rate| wilson(rate, self.context.z)))
-            }
-            _ => match subject.boundary_interval(rate, self.context.z) {
-                Some(interval) => IntervalBasis::Formula(Some(interval)),
-                None => subject
-                    .bootstrap
-                    .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
-            },
+        // Shares of weight are drawn: only of those of 0 and 1 are all draws alike.
+        let z = self.context.z;
+        let is_plain = subject.weight.is_none();
+        let formula = match (metric.reads, &of_persons) {
+            (_, Some(rate)) if is_plain || rate.is_boundary() => Some(rate.wilson(z)),
+            (Reads::Rate(_), None) if is_plain => Some(people.and_then(|rate| wilson(rate, z))),
+            (Reads::Rate(rate), None) => subject.boundary_interval(|c| rate(&seen(c)), z).map(Some),
+            _ => None,
+        };
+        let interval = self.context.interval(value, || match formula {
+            Some(formula) => IntervalBasis::Formula(formula),
+            None => subject
+                .bootstrap
+                .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
         });
         MeasuredValue::new(
             &self.context,

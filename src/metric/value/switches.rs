@@ -8,29 +8,24 @@
 //! [`redraw`](crate::metric::bootstrap::redraw), or where nobody's score moves that of the share of
 //! people who move.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
+use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::outcome_patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
+use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
-};
-use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
+use crate::metric::interval::{newcombe, wilson};
+use crate::metric::person_interval::newcombe_of_persons;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{
-    CellBootstrap, IntervalBasis, MeasureContext, is_clear,
-};
+use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::scope_people::{ScopePeople, any_groups, of_any};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference,
@@ -217,16 +212,6 @@ fn shifts(
         .collect()
 }
 
-/// The groups whose people are asked whether anything switches; none where the extended matrix says
-/// the same.
-fn any_groups(places: ScopeIndex, scope: MetricScope) -> Option<Range<usize>> {
-    match scope {
-        MetricScope::OneToRest(from) => Some(from..from + 1),
-        MetricScope::Total if places.has_rest() => Some(0..places.groups),
-        _ => None,
-    }
-}
-
 /// What the placebo gives, by scope.
 enum PlaceboNoise {
     NotAsked,
@@ -261,160 +246,6 @@ impl PlaceboNoise {
                 Some(PlaceboBand::of_values(repeats.iter().map(|evidence| value(evidence))))
             }
         }
-    }
-}
-
-/// The people of one scope, and the worlds drawn from them.
-struct ScopePeople<'a> {
-    profiles: &'a CellProfiles,
-    /// What they weigh; none where nobody has a weight.
-    weights: Option<&'a CellProfiles<WeightSums>>,
-    has_repeats: bool,
-    /// Each person with a counterfactual here, ascending by key, with the own cells; none where
-    /// each row is a person.
-    persons: Option<Vec<(u64, SwitchCells)>>,
-    /// The same by whether anything switches; none where the cells say it.
-    any_persons: Option<Vec<(u64, [u64; 4])>>,
-    bootstrap: CellBootstrap<ECCM_CELLS>,
-    /// By whether anything switches; only where people have weights.
-    any_bootstrap: Option<CellBootstrap<4>>,
-}
-
-impl<'a> ScopePeople<'a> {
-    fn new(
-        counts: &CounterfactualCounts,
-        (place, scope): (usize, MetricScope),
-        (spread, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
-        stream: String,
-    ) -> Self {
-        let groups = any_groups(counts.scope_index(), scope);
-        let any = groups.clone().and_then(|groups| counts.any_blocks(groups));
-        ScopePeople {
-            profiles: spread,
-            weights,
-            has_repeats: spread.has_repeats(),
-            persons: counts.persons(place),
-            any_persons: groups.and_then(|groups| counts.any_persons(groups)),
-            bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream),
-            any_bootstrap: any
-                .map(|blocks| CellBootstrap::new(Some(blocks), Vec::new, String::new())),
-        }
-    }
-
-    /// A rate of cells by person; none where each row is a person.
-    fn person_rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<PersonRate> {
-        let persons = self.persons.as_ref()?;
-        let all = of(&self.profiles.eccm());
-        Some(PersonRate::new(all, persons.iter().map(|(key, cells)| (*key, of(&Eccm(*cells))))))
-    }
-
-    /// What a rate counts by person, whatever it reads.
-    fn rate_by_person(&self, metric: &Metric, settings: &MeasureSettings) -> Option<PersonRate> {
-        match (metric.reads, &self.any_persons) {
-            (Reads::AnySwitch(of), Some(persons)) => {
-                let all = of(&self.profiles.any_switch());
-                let own = |cells: &[u64; 4]| of(&AnySwitch::from_cells(*cells));
-                Some(PersonRate::new(all, persons.iter().map(|(key, cells)| (*key, own(cells)))))
-            }
-            _ => self.person_rate(switch_rate(metric, settings)?),
-        }
-    }
-
-    /// The persons whom a metric counts, ascending by key; none where each row is a person.
-    fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
-        let counts = |cells: &SwitchCells| {
-            if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
-        };
-        let persons = self.persons.as_ref()?.iter();
-        Some(persons.filter(|(_, cells)| counts(cells)).map(|(key, _)| *key).collect())
-    }
-
-    /// The persons behind a value of this scope alone.
-    fn person_basis(&self, metric: &Metric, rate: Option<&PersonRate>) -> Option<PersonBasis> {
-        Some(PersonBasis::new(self.counted_persons(metric)?.len() as u64, rate))
-    }
-
-    /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
-    fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
-        let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
-        let counts = |cells: &SwitchCells| {
-            let e = Eccm(*cells);
-            match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
-                (None, _) => e.sp() + e.sn() > 0,
-                (Some(rate), WorseEnd::High) => rate.numerator > 0,
-                (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
-            }
-        };
-        Some(match &self.persons {
-            Some(persons) => persons.iter().filter(|(_, cells)| counts(cells)).count() as u64,
-            None => {
-                let kinds = self.profiles.0.iter().filter(|(cells, _)| counts(cells));
-                kinds.map(|(_, people)| people).sum()
-            }
-        })
-    }
-
-    /// People whom a metric counts.
-    fn n(&self, metric: &Metric) -> u64 {
-        self.profiles.counted(metric.needs_label)
-    }
-
-    /// How many people are below a rate: their effective number where they weigh differently.
-    fn effective_people(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
-        match (self.weights, &self.persons) {
-            (None, None) => self.profiles.denominator(rate) as f64,
-            (Some(weights), _) => weights.denominator(rate).effective(),
-            (None, Some(persons)) => {
-                let mut rows = WeightSums::default();
-                persons.iter().for_each(|(_, cells)| {
-                    rows += WeightSums::one(rate(cells).denominator);
-                });
-                rows.effective()
-            }
-        }
-    }
-
-    /// The interval of a rate of which no case counts, or all do.
-    fn boundary_interval(
-        &self,
-        everybody: bool,
-        rate: impl Fn(&SwitchCells) -> Rate,
-        z: f64,
-    ) -> Option<ValueInterval> {
-        wilson_of_people(
-            everybody,
-            self.effective_people(rate),
-            z,
-            IntervalProcedure::WilsonPeople {
-                weighed: self.weights.is_some() || self.persons.is_some(),
-            },
-        )
-    }
-
-    /// The interval of a distance where nobody's score moves; none of a metric that says no
-    /// distance.
-    fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
-        let pairs =
-            |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
-        unmoved(metric, self.effective_people(pairs), z)
-    }
-
-    /// Whether a rate is one of independent cases.
-    fn is_plain(&self) -> bool {
-        !self.has_repeats && self.weights.is_none()
-    }
-}
-
-/// The interval of a distance where the score of none of so many people moves; none of a metric
-/// that says no distance.
-pub(crate) fn unmoved(metric: &Metric, people: f64, z: f64) -> Option<ValueInterval> {
-    let moved = wilson_of_people(false, people, z, IntervalProcedure::WilsonMoved)?;
-    match metric.id {
-        "macd" => Some(moved),
-        "rmscd" => Some(ValueInterval { hi: moved.hi.sqrt(), ..moved }),
-        "mcd" => Some(ValueInterval { lo: -moved.hi, ..moved }),
-        _ => None,
     }
 }
 
@@ -469,11 +300,12 @@ impl SwitchMeasurement<'_> {
         let shift = weighed.unwrap_or(of).shift.as_deref();
         let of_kind = switch_rate(metric, settings);
         let of_persons = people.rate_by_person(metric, settings);
-        // Where a row counts more than once its persons are drawn.
-        let formula = match metric.reads {
-            Reads::AnySwitch(_) => of_persons.as_ref(),
-            _ => of_persons.as_ref().filter(|_| people.is_plain()),
-        };
+        // Where a row counts more than once, or has a weight, its persons are drawn.
+        let counts_once = matches!(metric.reads, Reads::AnySwitch(_)) || !people.has_repeats;
+        let formula = of_persons.as_ref().filter(|rate| match people.weights {
+            Some(_) => rate.is_boundary(),
+            None => counts_once,
+        });
         let (interval, method) = self.context.interval(value, || {
             if let Some(of_persons) = formula {
                 return IntervalBasis::Formula(of_persons.wilson(z));
@@ -483,10 +315,7 @@ impl SwitchMeasurement<'_> {
                     IntervalBasis::Formula(wilson(rate, z))
                 }
                 (Reads::AnySwitch(of), ..) if at_an_end => {
-                    let one = |kind: &SwitchCells| {
-                        let at = AnySwitch::index_of(kind);
-                        of(&AnySwitch::from_cells(std::array::from_fn(|i| u64::from(i == at))))
-                    };
+                    let one = |kind: &SwitchCells| of_any(of, kind);
                     IntervalBasis::Formula(people.boundary_interval(everybody, one, z))
                 }
                 (Reads::AnySwitch(of), ..) => {
@@ -519,7 +348,7 @@ impl SwitchMeasurement<'_> {
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
         let basis = people.person_basis(metric, of_persons.as_ref());
         let basis = basis.map(|basis| PersonBasis {
-            effective: basis.effective.filter(|_| formula.is_some()),
+            effective: basis.effective.filter(|_| counts_once || formula.is_some()),
             ..basis
         });
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);

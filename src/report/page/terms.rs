@@ -273,11 +273,15 @@ pub(crate) const INTERVALS_OF_PERSONS: &str = "Percentiles of replicates that dr
     persons with Poisson weights, the same in every group and direction, for what is no share of \
     rows.";
 
-/// The intervals of a job with weights, but for those of score metrics.
-pub(crate) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of \
-    people with Poisson weights, the same in every group and direction, for all metrics except \
-    score metrics: weighted shares are not shares of independent cases, so no formula applies. A \
-    value that is equal in all replicates, such as a share of 0, has no interval.";
+/// The intervals of a job with weights in blocks of `units`, but for those of score metrics.
+pub(crate) fn intervals_of_weights(units: &str) -> String {
+    format!(
+        "Percentiles of replicates that draw 1000 blocks of {units} with Poisson weights, the same \
+         in every group and direction, for all metrics except score metrics: weighted shares are \
+         not shares of independent cases, so no formula applies. Shares of 0 and 1, which are \
+         equal in all replicates, have Wilson's interval on the effective number of {units}."
+    )
+}
 
 /// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
 pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {

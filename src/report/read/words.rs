@@ -91,5 +91,10 @@ pub(crate) fn persons(audit: &AuditFolder) -> Option<RichText> {
 /// That shares are weighted, and counts are not; none where the job has no weights.
 pub(crate) fn weights(audit: &AuditFolder) -> Option<RichText> {
     let column = audit.manifest.weight.as_ref()?;
-    Some(RichText::from("Shares are weighted by ").code(column).text("; counts are people."))
+    let counts = if audit.manifest.person.is_some() {
+        "; counts of rows and persons are not."
+    } else {
+        "; counts are people."
+    };
+    Some(RichText::from("Shares are weighted by ").code(column).text(counts))
 }

@@ -340,8 +340,8 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
         let (why, how) = match model.kind.as_str() {
-            "scores" => {
-                ("scores of another version", "again together with the counterfactuals".to_owned())
+            "scores" | "decision" => {
+                ("another version of a model", "again together with the counterfactuals".to_owned())
             }
             _ => match recheck.switches {
                 None => ("a model that is not repeatable", "twice".to_owned()),
@@ -449,13 +449,13 @@ fn intervals(audit: &AuditFolder) -> RichText {
         }
     }
     let of_persons = audit.manifest.person.is_some();
-    if of_persons && methods.contains("block-bootstrap") {
-        text.push_str(terms::INTERVALS_OF_PERSONS);
-        text.push(' ');
-    }
     let weighted = audit.manifest.weight.is_some();
-    if weighted && methods.contains("block-bootstrap") {
-        text.push_str(terms::INTERVALS_OF_WEIGHTS);
+    if methods.contains("block-bootstrap") && (weighted || of_persons) {
+        text.push_str(&match (weighted, of_persons) {
+            (true, true) => terms::intervals_of_weights("persons"),
+            (true, false) => terms::intervals_of_weights("people"),
+            (false, _) => terms::INTERVALS_OF_PERSONS.to_owned(),
+        });
         text.push(' ');
     }
     let of_graphs =

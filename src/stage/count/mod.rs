@@ -266,6 +266,8 @@ impl StagePlan<'_> {
     fn check_person_memory(&self, row_context: RowContext<'_>, per_row: u64) -> Result<()> {
         let Some(person) = &row_context.rows.layout().person else { return Ok(()) };
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
+        // What rows weigh is summed too.
+        let per_row = per_row * (1 + u64::from(row_context.rows.layout().weight.is_some()));
         // Slices count the rows of a person once more each.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);

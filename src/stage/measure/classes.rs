@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
-use crate::metric::evidence::counts::GroupFactualCounts;
+use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::classes::measure::{

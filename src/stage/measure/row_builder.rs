@@ -371,7 +371,7 @@ impl RowBuilder<'_> {
 
     /// Counts of the rows as they are.
     pub(crate) fn factual_counts(&self, counts: &FactualCounts, tables: &mut ResultTables) {
-        let mut total = crate::metric::evidence::counts::GroupFactualCounts::default();
+        let mut total = crate::metric::evidence::group_counts::GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
             self.group_row(
@@ -397,7 +397,7 @@ impl RowBuilder<'_> {
         &self,
         counts: &FactualCounts,
         (c, positive, predicted_positive): (
-            &crate::metric::evidence::counts::GroupFactualCounts,
+            &crate::metric::evidence::group_counts::GroupFactualCounts,
             u64,
             u64,
         ),

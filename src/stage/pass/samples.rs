@@ -79,9 +79,9 @@ impl SampleState for JoinedScores {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 5;
+    const VARIANTS: u64 = 6;
 
-    /// Unweighted with strata, paired, with persons, weighted with strata, with scores.
+    /// Unweighted with strata, paired, with persons, weighted with strata, both, with scores.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
@@ -89,6 +89,7 @@ impl SampleState for FactualCounts {
             1 => empty.with_pairing(SEED),
             2 => empty.with_persons(SEED),
             3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
+            4 => empty.with_weighed_persons(SEED),
             _ => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
@@ -109,16 +110,17 @@ impl SampleState for FactualCounts {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 4;
+    const VARIANTS: u64 = 5;
 
-    /// Unweighted, paired, with persons, weighted.
+    /// Unweighted, paired, with persons, weighted, both.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
             1 => empty.with_pairing(SEED),
             2 => empty.with_persons(SEED),
-            _ => empty.with_weights(SEED),
+            3 => empty.with_weights(SEED),
+            _ => empty.with_weighed_persons(SEED),
         }
     }
 

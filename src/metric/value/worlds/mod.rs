@@ -29,7 +29,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::switches::{impaired, measure_counterfactual, unmoved, value_of_cells};
+use super::scope_people::unmoved;
+use super::switches::{impaired, measure_counterfactual, value_of_cells};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
