@@ -104,6 +104,8 @@ pub(crate) struct RowProgram<'a> {
     pub checked: &'a CheckedJob,
     /// What `{threads}` represents.
     pub threads: usize,
+    /// The bytes of memory that a batch of its rows may take.
+    pub memory: u64,
 }
 
 impl<'a> RowProgram<'a> {
@@ -162,7 +164,7 @@ impl<'a> RowProgram<'a> {
         let ask = || {
             let child = self.child()?;
             let shown = |bytes: &[u8]| child.excerpt(bytes);
-            child::run(ctx, &child, feed, |output| copy_rows(output, answer, &shown))
+            child::run(ctx, &child, feed, |output| copy_rows(output, answer, &shown, self.memory))
         };
         ask().map_err(|error| self.placed(error))
     }

@@ -418,6 +418,12 @@ fn a_program_writes_the_rows() {
     let cached: Vec<String> = crate::work::files(&work.path("cache")).into_keys().collect();
     let copies = cached.iter().filter(|name| name.starts_with("rows/")).count();
     assert_eq!(copies, 1, "{cached:?}");
+    let numbers: arrow::array::ArrayRef = column(Float64Array::from(vec![0.0; 9_000_000]));
+    write(&arrow::array::RecordBatch::try_from_iter([("income", numbers)]).unwrap());
+    call(3, "check job.yaml --memory 64MiB").says(&[
+        "the command of the rows wrote a batch of 72000000 bytes; the run may use 67108864",
+        "allow more with `--memory`",
+    ]);
     // What goes wrong is told with the line of the job.
     write(&rows.project(&[0, 1, 2, 4, 6]).unwrap());
     call(3, "run job.yaml --out out").says(&["`data.rows.command` has no column `income`"]);

@@ -183,7 +183,10 @@ fn each_mistake_is_told_with_its_row() {
     let own = read(&work.path("people.parquet")).column(1).as_string::<i32>().value(9).to_owned();
     say(new().changed("to_group", 9, &own), &["belongs to", "already", "row 9 (row_id `A-0009`"]);
     say(new().changed("row_id", 3, "A-0004"), &["duplicate-key", "stands twice", "A-0004"]);
-    say(new().changed("row_id", 3, "B-1"), &["incomplete-counterfactuals", "1 people", "`A-0003`"]);
+    say(
+        new().changed("row_id", 3, "B-1"),
+        &["incomplete-counterfactuals", "1 person who is audited has no", "`A-0003`"],
+    );
     let text = |i: usize| Some(if i == 11 { "east" } else { "north" });
     let branch = (0..PEOPLE).map(text).collect::<StringArray>();
     say(
@@ -195,10 +198,10 @@ fn each_mistake_is_told_with_its_row() {
     let huge = (0..PEOPLE).map(|i| if i == 6 { f64::INFINITY } else { 2.0 });
     say(
         new().with("income", column(huge.collect::<Float64Array>())),
-        &["`inf` is no finite number", "row 6 (row_id"],
+        &["`inf` is not a finite number", "row 6 (row_id"],
     );
     let word = (0..PEOPLE).map(|_| Some("much")).collect::<StringArray>();
-    say(new().with("income", column(word)), &["`much` is no finite number", "row 0 (row_id"]);
+    say(new().with("income", column(word)), &["`much` is not a finite number", "row 0 (row_id"]);
     let misspelt = (0..PEOPLE).map(|_| 1.0).collect::<Float64Array>();
     say(new().with("incme", column(misspelt)), &["no feature is called `incme`", "`income`"]);
     let group = new().columns["to_group"].clone();

@@ -317,7 +317,7 @@ impl<'a> ValueReader<'a> {
         if !number.is_finite() {
             let word = values.word(at).unwrap_or_default();
             let hint = "write numbers, as the rows have them";
-            return Err((format!("`{word}` is no finite number"), hint.to_owned()));
+            return Err((format!("`{word}` is not a finite number"), hint.to_owned()));
         }
         let whole = matches!(self.feature.kind, FeatureKind::Continuous { integer: true })
             || self.feature.class == ValueClass::Int;

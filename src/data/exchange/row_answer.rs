@@ -2,7 +2,7 @@
 //!
 //! The file holds all columns of the stream, in row groups of 65,536 rows whatever the batches of
 //! the program, so the same rows give the same bytes. Memory: two row groups and the largest batch
-//! of the program.
+//! of the program, which the caller bounds: a longer message is refused before it is read.
 //!
 //! Faults say what the program did (`wrote an incomplete stream`), so that the caller can put its
 //! name in front.
@@ -12,14 +12,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::Message;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
+use arrow::ipc::{self, Message};
 
 use crate::data::exchange::ipc_message::{
     CLOSE_WRITER, NextMessage, next_message, next_part, parsed, schema_of_stream, skip_bytes,
@@ -34,13 +34,15 @@ use crate::table::file::decoded;
 /// of rows.
 ///
 /// `fit` makes a text of the beginning of output that is not a stream, without secret values.
+/// `allowed` are the bytes that a batch and the dictionaries may take.
 ///
 /// # Errors
-/// The output is no such stream, or the file cannot be written.
+/// The output is no such stream, a batch is too large, or the file cannot be written.
 pub(crate) fn copy_rows(
     source: &mut dyn Read,
     path: &Path,
     fit: &dyn Fn(&[u8]) -> String,
+    allowed: u64,
 ) -> Result<u64> {
     let Some(first) = next_message(source, Some(fit))? else {
         let what = "wrote nothing to its standard output, expected rows as an Arrow stream";
@@ -49,7 +51,7 @@ pub(crate) fn copy_rows(
     let schema = schema_of(parsed(&first)?)?;
     let plain = Arc::new(plain_schema(&schema));
     let mut file = Box::new(RowFile::create(path, &plain)?);
-    let mut rows = StreamedRows { schema, plain, dictionaries: HashMap::new() };
+    let mut rows = StreamedRows::new(schema, plain, allowed);
     let mut n_rows = 0;
     loop {
         let bytes = match next_part(source, None)? {
@@ -59,7 +61,7 @@ pub(crate) fn copy_rows(
             NextMessage::Nothing => return Err(no_end_mark_fault().into()),
         };
         let message = parsed(&bytes)?;
-        let body = body_of(source, &message)?;
+        let body = rows.body_of(source, &message)?;
         if let Some(batch) = rows.take(&message, &body)? {
             n_rows += batch.num_rows() as u64;
             file.push(RawBatch::of(batch))?;
@@ -114,21 +116,26 @@ fn plain_schema(schema: &Schema) -> Schema {
     Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>())
 }
 
-/// The bytes that belong to a message.
-fn body_of(source: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
-    let length = u64::try_from(message.bodyLength())
-        .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
-    if message.header_as_record_batch().is_some_and(|batch| batch.compression().is_some()) {
-        skip_bytes(source, length)?;
-        let hint = "write it without compression, which a pipe does not need";
-        return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+/// The fault of a batch or of dictionaries of so many bytes, where fewer are allowed.
+fn too_large_fault(what: &str, bytes: u64, allowed: u64) -> Fault {
+    let what = format!("wrote {what} of {bytes} bytes; the run may use {allowed}");
+    stream_fault(what).hint("write smaller batches, or allow more with `--memory`")
+}
+
+/// The bytes that the values of a column take where each row has its own copy.
+fn copied_bytes(column: &ArrayRef) -> u64 {
+    let Some(words) = column.as_any_dictionary_opt() else { return 0 };
+    let values = words.values();
+    if values.is_empty() {
+        return 0;
     }
-    let mut body = Vec::new();
-    let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
-    if (read as u64) < length {
-        return Err(truncated_fault(&std::io::ErrorKind::UnexpectedEof.into()).into());
-    }
-    Ok(Buffer::from_vec(body))
+    let bytes = |of: usize| match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().value_length(of).unsigned_abs().into(),
+        DataType::LargeUtf8 => values.as_string::<i64>().value_length(of).unsigned_abs(),
+        // Numbers, dates and times take at most so many.
+        _ => 16,
+    };
+    words.normalized_keys().into_iter().fold(0_u64, |sum, of| sum.saturating_add(bytes(of)))
 }
 
 fn damaged(cause: ArrowError) -> Fault {
@@ -145,9 +152,48 @@ struct StreamedRows {
     schema: SchemaRef,
     plain: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
+    /// The bytes of each dictionary.
+    dictionary_bytes: HashMap<i64, u64>,
+    /// The bytes that a batch and the dictionaries may take.
+    allowed: u64,
 }
 
 impl StreamedRows {
+    fn new(schema: SchemaRef, plain: SchemaRef, allowed: u64) -> Self {
+        let (dictionaries, dictionary_bytes) = (HashMap::new(), HashMap::new());
+        StreamedRows { schema, plain, dictionaries, dictionary_bytes, allowed }
+    }
+
+    /// The bytes that belong to a message, which says how many they are.
+    fn body_of(&mut self, source: &mut dyn Read, message: &Message<'_>) -> Result<Buffer> {
+        let length = u64::try_from(message.bodyLength())
+            .map_err(|_| stream_fault("wrote a stream with a message of less than no bytes"))?;
+        let compressed = |batch: ipc::RecordBatch<'_>| batch.compression().is_some();
+        let of_words = message.header_as_dictionary_batch();
+        let batch = message.header_as_record_batch();
+        if batch.or_else(|| of_words?.data()).is_some_and(compressed) {
+            skip_bytes(source, length)?;
+            let hint = "write it without compression, which a pipe does not need";
+            return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+        }
+        let (mut needed, mut what) = (length, "a batch");
+        if let Some(words) = of_words {
+            let own = self.dictionary_bytes.entry(words.id()).or_default();
+            *own = if words.isDelta() { own.saturating_add(length) } else { length };
+            needed = self.dictionary_bytes.values().fold(0, |sum, own| sum.saturating_add(*own));
+            what = "dictionaries";
+        }
+        if needed > self.allowed {
+            return Err(too_large_fault(what, needed, self.allowed).into());
+        }
+        let mut body = Vec::new();
+        let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
+        if (read as u64) < length {
+            return Err(truncated_fault(&std::io::ErrorKind::UnexpectedEof.into()).into());
+        }
+        Ok(Buffer::from_vec(body))
+    }
+
     /// The rows of a message; none where it holds a dictionary.
     fn take(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
         let version = message.version();
@@ -159,9 +205,16 @@ impl StreamedRows {
                 );
                 return Err(stream_fault(what).hint("write smaller batches").into());
             }
+            let allowed = self.allowed;
             decoded(|| {
                 let (schema, known) = (Arc::clone(&self.schema), &self.dictionaries);
                 let batch = read_record_batch(body, batch, schema, known, None, &version)?;
+                let copied = batch.columns().iter().map(copied_bytes);
+                let copied = copied.fold(0, u64::saturating_add);
+                if copied > allowed {
+                    let fault = too_large_fault("a batch", copied, allowed);
+                    return Err(ArrowError::ExternalError(Box::new(Error::from(fault))));
+                }
                 let plain = batch.columns().iter().zip(self.plain.fields());
                 let plain = plain.map(|(array, field)| cast(array, field.data_type()));
                 let plain = plain.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
@@ -175,7 +228,13 @@ impl StreamedRows {
             let what = format!("wrote a message of kind {kind:?} between its batches");
             return Err(stream_fault(what).into());
         };
-        told.unwrap_or_else(undecodable).map_err(|cause| Error::from(damaged(cause)))
+        told.unwrap_or_else(undecodable).map_err(|cause| match cause {
+            ArrowError::ExternalError(cause) => match cause.downcast::<Error>() {
+                Ok(refused) => *refused,
+                Err(cause) => damaged(ArrowError::ExternalError(cause)).into(),
+            },
+            cause => damaged(cause).into(),
+        })
     }
 }
 
@@ -213,7 +272,12 @@ mod tests {
     }
 
     fn copy(bytes: &[u8], path: &Path) -> Result<u64> {
-        copy_rows(&mut &*bytes, path, &|bytes| String::from_utf8_lossy(bytes).into_owned())
+        copy_within(bytes, path, u64::MAX)
+    }
+
+    fn copy_within(bytes: &[u8], path: &Path, allowed: u64) -> Result<u64> {
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        copy_rows(&mut &*bytes, path, &shown, allowed)
     }
 
     #[test]
@@ -233,6 +297,33 @@ mod tests {
         assert_eq!(words.iter().nth_back(1).unwrap(), Some("a"));
         let [whole, parts] = paths.map(|path| std::fs::read(path).unwrap());
         assert!(whole == parts);
+    }
+
+    /// What a message declares counts, not what arrives; a dictionary counts row by row.
+    #[test]
+    fn a_batch_larger_than_the_memory_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let all = stream(&[rows(0, 20_000)]);
+        assert_eq!(copy_within(&all, &path, 1 << 20).unwrap(), 20_000);
+        let refused = |bytes: &[u8], allowed: u64, words: &str| {
+            let fault = copy_within(bytes, &path, allowed).unwrap_err().to_string();
+            assert!(fault.contains(words) && fault.contains("--memory"), "{fault}");
+            assert!(!fault.contains("incomplete"), "{fault}");
+        };
+        refused(&all, 100_000, "wrote a batch of ");
+        // Cut in the middle of the batch: its length was read before.
+        refused(&all[..all.len() / 2], 100_000, "wrote a batch of ");
+        let cut = stream(&[rows(0, 4_000), rows(4_000, 4_000)]);
+        assert_eq!(copy_within(&cut, &path, 100_000).unwrap(), 8_000);
+        // Words that many rows share take little on their way, and much as rows.
+        let word = "x".repeat(5_000);
+        let words: DictionaryArray<Int32Type> = (0..2_000).map(|_| Some(word.as_str())).collect();
+        let shared = RecordBatch::try_from_iter([("word", Arc::new(words) as ArrayRef)]).unwrap();
+        let shared = stream(&[shared]);
+        refused(&shared, 1_000_000, "wrote a batch of ");
+        refused(&shared, 4_000, "wrote dictionaries of ");
+        assert_eq!(copy_within(&shared, &path, 20_000_000).unwrap(), 2_000);
     }
 
     #[test]

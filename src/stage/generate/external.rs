@@ -201,6 +201,7 @@ impl<'a> StagePlan<'a> {
             block: program,
             checked: self.checked,
             threads: self.settings.threads,
+            memory: memory::allowed(self.settings),
         })
     }
 
@@ -314,9 +315,12 @@ fn check_people(
         Ok(())
     })?;
     if let Some((id, to)) = first {
+        let people = match lacking {
+            1 => "1 person who is audited has".to_owned(),
+            n => format!("{n} people who are audited have"),
+        };
         let what = format!(
-            "{lacking} people who are audited have no counterfactual in a group, the first of them \
-             row_id `{id}` in `{}` of `{}`",
+            "{people} no counterfactual in a group, the first is row_id `{id}` in `{}` of `{}`",
             of.groups[to], of.name
         );
         let hint = "write a row for each person and each other group; leave people out of the \

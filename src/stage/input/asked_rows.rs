@@ -15,6 +15,7 @@ use crate::exec::store::{COPIED_ROWS, ResultStore, StoreView};
 use crate::exec::{StageContext, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
+use crate::stage::memory;
 use crate::stage::program::RowProgram;
 use crate::stage::settings::RunSettings;
 
@@ -36,6 +37,7 @@ pub(crate) fn row_program<'a>(
         block,
         checked,
         threads: settings.threads,
+        memory: memory::allowed(settings),
     })
 }
 
