@@ -164,7 +164,8 @@ fn judge_by_tables(
 fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder> {
     let files: Vec<&str> = manifest.awaited.iter().map(|awaited| awaited.path.as_str()).collect();
     let text = format!(
-        "no gate is judged: the run waits for scores, {}; run its job again when they have arrived",
+        "no gate is judged again: the run waits for scores, {}; run its job again when they have \
+         arrived",
         files.join(", ")
     );
     let told = Event::Problem {
@@ -266,7 +267,7 @@ fn write_rejudged(
     let is_renewed = |name: &str| {
         renewed.contains(&name)
             || PAGES.contains(&name)
-            || job.exports.iter().any(|form| name == format!("exports/{}", export_file(*form)))
+            || job.exports.iter().any(|form| name == format!("exports/{}", export_file(form)))
     };
     link_all(folder, scratch, manifest, is_renewed)?;
     let tables = scratch.join("tables");
@@ -309,14 +310,20 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(extras)
 }
 
-/// A finished folder in the form of another tool.
+/// A finished folder in the form of another tool, with the knobs of its job where it has this form.
 ///
 /// # Errors
 /// The folder cannot be read, is damaged or holds no numbers.
-pub(crate) fn export(folder: &Path, form: ExportFormat) -> Result<String> {
+pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
     let (manifest, side) = baseline::finished_side(folder)?;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
-    export_text(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
+    let fails = on_inconclusive.is_none_or(|word| word == "fail");
+    if !matches!(form, ExportFormat::Prometheus(_)) {
+        return export_text(folder, form, &manifest, fails);
+    }
+    let job = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?.job;
+    let own = job.exports.iter().find(|own| own.word() == form.word());
+    export_text(folder, own.unwrap_or(form), &manifest, fails)
 }
 
 /// Two folders compared.

@@ -147,9 +147,9 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
     if let Some(file) = &args.file {
         owned_files::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
     }
-    let text = match args.to {
-        ExportTarget::Form(form) => rejudge::export(&args.dir, form)?,
-        ExportTarget::Cases => cases::cases(&args.dir, &asked)?,
+    let text = match args.to.form() {
+        Some(form) => rejudge::export(&args.dir, &form)?,
+        None => cases::cases(&args.dir, &asked)?,
     };
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::job::{ExportFormat, FavourableClass};
+use crate::job::{ExportFormat, FavourableClass, PrometheusBlock};
 use crate::stage::sharding::share::ShardPass;
 
 /// Audits classifiers for counterfactual fairness: would this person have received a different
@@ -398,46 +398,33 @@ pub(crate) struct ExportArgs {
 }
 
 /// What a folder is exported to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTarget {
-    /// A form of another tool.
-    Form(ExportFormat),
-    /// The cases.
+    /// JUnit XML, one test case per gate
+    Junit,
+    /// Prometheus text format, for the textfile collector
+    Prometheus,
+    /// The table of metrics as CSV
+    Csv,
+    /// A JSON object of values for `mlflow.log_metrics`
+    Mlflow,
+    /// A bill of materials with model cards, CycloneDX 1.6
+    ModelCard,
+    /// A CSV of people by their ids, with decisions before and after
     Cases,
 }
 
-impl ValueEnum for ExportTarget {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            ExportTarget::Form(ExportFormat::Junit),
-            ExportTarget::Form(ExportFormat::Prometheus),
-            ExportTarget::Form(ExportFormat::Csv),
-            ExportTarget::Form(ExportFormat::Mlflow),
-            ExportTarget::Form(ExportFormat::ModelCard),
-            ExportTarget::Cases,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (word, help) = match self {
-            ExportTarget::Form(ExportFormat::Junit) => {
-                ("junit", "JUnit XML, one test case per gate")
-            }
-            ExportTarget::Form(ExportFormat::Prometheus) => {
-                ("prometheus", "Prometheus text format, for the textfile collector")
-            }
-            ExportTarget::Form(ExportFormat::Csv) => ("csv", "The table of metrics as CSV"),
-            ExportTarget::Form(ExportFormat::Mlflow) => {
-                ("mlflow", "A JSON object of values for `mlflow.log_metrics`")
-            }
-            ExportTarget::Form(ExportFormat::ModelCard) => {
-                ("model-card", "A bill of materials with model cards, CycloneDX 1.6")
-            }
-            ExportTarget::Cases => {
-                ("cases", "A CSV of people by their ids, with decisions before and after")
-            }
-        };
-        Some(PossibleValue::new(word).help(help))
+impl ExportTarget {
+    /// The form of another tool that it is; none of the cases.
+    pub(crate) fn form(self) -> Option<ExportFormat> {
+        match self {
+            ExportTarget::Junit => Some(ExportFormat::Junit),
+            ExportTarget::Prometheus => Some(ExportFormat::Prometheus(PrometheusBlock::default())),
+            ExportTarget::Csv => Some(ExportFormat::Csv),
+            ExportTarget::Mlflow => Some(ExportFormat::Mlflow),
+            ExportTarget::ModelCard => Some(ExportFormat::ModelCard),
+            ExportTarget::Cases => None,
+        }
     }
 }
 

@@ -14,7 +14,6 @@ use crate::exec::files;
 use serde_json::Value;
 
 use crate::folder::read::manifest;
-use crate::job::ExportFormat;
 use crate::proof::pack::GUIDE;
 
 /// What is to be written.
@@ -45,14 +44,12 @@ impl OwnedFile {
         let start: &[u8] = match self {
             OwnedFile::Summary => b"{\"cfaudit\":",
             OwnedFile::Log => b"{\"ts\":",
-            OwnedFile::Export(ExportTarget::Form(ExportFormat::Junit)) => {
+            OwnedFile::Export(ExportTarget::Junit) => {
                 b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
             }
-            OwnedFile::Export(ExportTarget::Form(ExportFormat::Prometheus)) => b"# HELP cfaudit_",
-            OwnedFile::Export(ExportTarget::Form(ExportFormat::Csv)) => {
-                b"arm,model,counterfactual,"
-            }
-            OwnedFile::Export(ExportTarget::Form(ExportFormat::ModelCard)) => {
+            OwnedFile::Export(ExportTarget::Prometheus) => b"# HELP cfaudit_",
+            OwnedFile::Export(ExportTarget::Csv) => b"arm,model,counterfactual,",
+            OwnedFile::Export(ExportTarget::ModelCard) => {
                 b"{\n  \"$schema\": \"http://cyclonedx.org/schema/bom-1.6.schema.json\""
             }
             // The name of the first entry stands behind 30 bytes of the head of a ZIP file.
@@ -64,7 +61,7 @@ impl OwnedFile {
                 return text.starts_with(b"PK\x03\x04") && name.ends_with(GUIDE.as_bytes());
             }
             OwnedFile::Export(ExportTarget::Cases) => b"row_id,model,counterfactual,",
-            OwnedFile::Export(ExportTarget::Form(ExportFormat::Mlflow)) => {
+            OwnedFile::Export(ExportTarget::Mlflow) => {
                 let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
                 // Other programs write flat objects of numbers too; every name of ours is a path,
                 // the metric behind its scope.

@@ -123,13 +123,18 @@ fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
     }
 }
 
+fn count_of(n: i64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
     let line = |row: &MetricRow| {
         let value =
             row.value.map_or_else(|| format!("undefined: {}", row.undefined.as_str()), number);
         let cases = match (row.numerator, row.denominator) {
             (Some(part), Some(whole)) => format!("{part} of {whole}"),
-            _ => format!("{} people", row.n_rows),
+            _ if row.n_persons.is_some() => count_of(row.n_rows, "row", "rows"),
+            _ => count_of(row.n_rows, "person", "people"),
         };
         let mut remarks: Vec<String> = Vec::new();
         if !row.impaired_group.is_empty() {

@@ -636,7 +636,8 @@ pub struct RunSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
     /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate
-    /// was judged, or `waiting` for scores: then nothing was measured.
+    /// was judged, or `waiting` for scores: then only what the scores that are there allow was
+    /// measured and judged.
     pub verdict: String,
     /// Exit status; in `summary.json` the one that the gates ask for, regardless of `--gates`,
     /// because no flag changes its bytes.

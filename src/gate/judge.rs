@@ -593,6 +593,7 @@ fn missing_row(question: &GateQuestion, baseline: Option<&GateBaseline<'_>>) -> 
     let of_any =
         find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
     let (verdict, reason) = match (question.quantity, baseline) {
+        _ if !question.refused.is_empty() => (GateStatus::Inconclusive, question.refused.as_str()),
         (GateQuantity::Value, _) if of_any => (
             GateStatus::Inconclusive,
             "it measures whether a change to any other group switches a prediction, which needs \

@@ -91,6 +91,12 @@ pub(crate) struct CountedGate {
 }
 
 impl CountedGate {
+    /// The same, not to be decided for this reason.
+    pub(crate) fn refused(mut self, why: &str) -> Self {
+        why.clone_into(&mut self.question.refused);
+        self
+    }
+
     /// What is asked.
     pub(crate) fn question(&mut self) -> &mut GateQuestion {
         &mut self.question

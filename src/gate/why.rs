@@ -55,7 +55,8 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
         denominator: Some(people),
         scope: "direction".to_owned(),
         undefined: format!(
-            "a half has {fewest} people who count; the gate needs {}",
+            "a half has {fewest} {}; the gate needs {}",
+            if fewest == 1 { "person who counts" } else { "people who count" },
             question.enough
         ),
         why_no_interval: "a count of patterns has no interval".to_owned(),

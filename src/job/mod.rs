@@ -193,15 +193,13 @@ pub struct Job {
 }
 
 /// A form of another tool.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportFormat {
     /// `exports/junit.xml`: one test case per gate.
     Junit,
     /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
-    Prometheus,
+    Prometheus(PrometheusBlock),
     /// `exports/metrics.csv`: the table of metrics.
     Csv,
     /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
@@ -210,6 +208,42 @@ pub enum ExportFormat {
     /// 1.6.
     #[serde(rename = "model-card")]
     ModelCard,
+}
+
+impl ExportFormat {
+    /// How a job names it.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            ExportFormat::Junit => "junit",
+            ExportFormat::Prometheus(_) => "prometheus",
+            ExportFormat::Csv => "csv",
+            ExportFormat::Mlflow => "mlflow",
+            ExportFormat::ModelCard => "model-card",
+        }
+    }
+}
+
+/// Which gauges the file for Prometheus has, besides the number of people and the exit status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrometheusBlock {
+    /// Ids of metrics: a gauge for each defined value, with gauges for the ends of its interval.
+    /// Default: the values of the headline, as `summary.json` has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Vec<String>>,
+    /// Whether gates have gauges.
+    #[serde(default = "yes")]
+    pub gates: bool,
+}
+
+impl Default for PrometheusBlock {
+    fn default() -> Self {
+        PrometheusBlock { metrics: None, gates: true }
+    }
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The HTML summary.

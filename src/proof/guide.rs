@@ -21,9 +21,10 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary) -> String {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let version = manifest.words.version.as_deref().map(one_line);
     let version = version.map_or_else(String::new, |version| format!(", model version {version}"));
+    let people = if manifest.rows.audited == 1 { "person" } else { "people" };
     let mut text = format!(
         "{}\n\nAudit for counterfactual fairness: job {}, run {}{version}.\nWritten by cfaudit {}; \
-         {} people audited.\n",
+         {} {people} audited.\n",
         one_line(&manifest.words.title),
         manifest.job,
         manifest.run,

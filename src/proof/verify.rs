@@ -106,7 +106,7 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
     if !proof.is_sound() {
         proof.notes.push("gates and pages were not checked: the files are not sound".to_owned());
     } else if !proof.manifest.awaited.is_empty() {
-        proof.notes.push("the run waits for scores: there are no gates to judge".to_owned());
+        proof.notes.push("the run waits for scores: its gates are not judged again".to_owned());
         check_pages(folder, &mut proof);
     } else if let Some(stage) = &proof.manifest.stopped_after {
         let note = format!("the run was to stop after `{stage}`: there are no gates to judge");

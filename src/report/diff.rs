@@ -237,9 +237,11 @@ impl FolderDiff<'_> {
                 .version
                 .as_ref()
                 .map_or_else(String::new, |v| format!(", version {v}"));
+            let n = manifest.rows.audited;
+            let people = if n == 1 { "person" } else { "people" };
             format!(
-                "{word}: {path} (job {}, run {}{version}, {} people)",
-                manifest.job, manifest.run, manifest.rows.audited
+                "{word}: {path} (job {}, run {}{version}, {n} {people})",
+                manifest.job, manifest.run
             )
         };
         let mut head = vec![

@@ -4,7 +4,7 @@
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
-//! | Prometheus | every defined value with its interval, and every gate, as gauges | node exporter's textfile collector |
+//! | Prometheus | the defined values that are asked for, with their intervals, and the gates, as gauges | node exporter's textfile collector |
 //! | CSV | the table `metrics`, RFC 4180; a text that a spreadsheet would run as a formula begins with an apostrophe | anything |
 //! | MLflow | a JSON object of every defined value by a name that MLflow allows | `mlflow.log_metrics(json.load(file))` |
 
@@ -171,8 +171,13 @@ fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The Prometheus text format, version 0.0.4.
-pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
+/// The Prometheus text format, version 0.0.4: the values for which `takes` says so, and the gates if
+/// `with_gates`.
+pub(crate) fn prometheus(
+    audit: &ExportedAudit<'_>,
+    takes: impl Fn(&MetricRow) -> bool,
+    with_gates: bool,
+) -> String {
     let mut text = String::new();
     let job = label(&audit.manifest.job);
     // The scraper has a label `job` of its own.
@@ -203,11 +208,16 @@ pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
         family(
             name,
             help,
-            audit.metrics.iter().filter_map(|row| Some((labels(row), value(row)?))).collect(),
+            audit
+                .metrics
+                .iter()
+                .filter(|row| takes(row))
+                .filter_map(|row| Some((labels(row), value(row)?)))
+                .collect(),
         );
     }
     let verdicts = ["pass", "inconclusive", "fail", "skipped"];
-    let gates = deciding(audit.gates).flat_map(|gate| {
+    let gates = deciding(audit.gates).filter(|_| with_gates).flat_map(|gate| {
         let of = |verdict: &str| {
             let labels = format!(
                 "gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"",
@@ -456,7 +466,7 @@ mod tests {
     #[test]
     fn names_are_escaped_and_undefined_values_are_left_out() {
         check(|audit| {
-            let text = prometheus(audit);
+            let text = prometheus(audit, |row| row.metric.as_str() == "nsr", true);
             let line = r#"cfaudit_metric{audit="j",model="m\"x",counterfactual="flip",sensitive="sex",scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#;
             assert!(text.lines().any(|l| l == line), "{text}");
             assert!(!text.contains("psr") && !text.contains("cfaudit_metric_lo"), "{text}");
@@ -467,6 +477,9 @@ mod tests {
                 "{text}"
             );
             assert_eq!(text.matches("# TYPE cfaudit_gate gauge").count(), 1);
+            let none = prometheus(audit, |_| false, false);
+            assert!(!none.contains("cfaudit_metric") && !none.contains("cfaudit_gate"), "{none}");
+            assert!(none.contains("cfaudit_people{audit=\"j\"} "), "{none}");
 
             let table = csv(audit);
             assert_eq!(table.lines().count(), 4);

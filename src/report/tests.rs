@@ -1593,7 +1593,7 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
          compare to-score/flip row_id, sensitive, to_group, cf_index, p",
         "run the same command again",
         "Lines whose from_group equals to_group are rows as they are.",
-        "measured together with the others when all scores have arrived: gbm.",
+        "compared with the others when all scores have arrived: gbm.",
     ] {
         assert!(waiting.contains(said), "{said}\n{waiting}");
     }

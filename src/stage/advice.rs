@@ -104,15 +104,21 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
 /// Files of scores of counterfactuals in which nothing tells by which version of the model they
 /// were made.
 fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNote> {
-    let text = "the request names the rows, not the model: add `recheck` to detect scores of \
-                another model version";
     let models = job.models.iter().filter(|(_, model)| {
-        let scores = model.scores.as_ref();
+        let scores = model.made_elsewhere();
         scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
     });
-    models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, _)| {
-        let place = path(&["models", name.as_str(), "scores"]);
-        issue("no-recheck", severity, place, text.to_owned())
+    models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, model)| {
+        let (key, what) = match (&model.decision, model.amount()) {
+            (None, _) => ("scores", "scores"),
+            (Some(_), None) => ("decision", "decisions"),
+            (Some(_), Some(_)) => ("decision", "amounts"),
+        };
+        let text = format!(
+            "the request names the rows, not the model: add `recheck` to detect {what} of another \
+             model version"
+        );
+        issue("no-recheck", severity, path(&["models", name.as_str(), key]), text)
     })
 }
 

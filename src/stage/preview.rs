@@ -188,6 +188,7 @@ pub(crate) fn check_data(
         seen.warnings.extend(warnings);
         seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
         seen.warnings.extend(look.traps);
+        seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
     })
 }

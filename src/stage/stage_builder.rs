@@ -293,6 +293,17 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         Ok(Some(found))
     }
 
+    /// The same for a stage that is worth running without it: what it writes is then a part, and
+    /// the stages that need all of it wait.
+    pub(crate) fn want_part<T>(
+        &mut self,
+        ask: impl FnOnce(&mut StageBuilder<'_, 'a>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let found = self.want(ask)?;
+        self.waits |= found.is_none();
+        Ok(found)
+    }
+
     /// The stage cannot run before a file of scores is there.
     pub(crate) fn wait(&mut self) -> Result<PlannedWork<'a>> {
         self.waits = true;

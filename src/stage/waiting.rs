@@ -4,11 +4,12 @@
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
 //! | score | `to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
-//! | report | `report` | the output folder: page, `to-score/`, tables of the rows, no metric |
+//! | report | `report` | the output folder: page, `to-score/`, tables of the rows and of what is measured |
 //!
 //! Whether to wait is known when the stages are planned, so no result ever depends on a file that
-//! is not there. All sets are generated, those that are awaited are written out. Models whose
-//! scores are there are measured once all are: half an audit would be read as a whole one.
+//! is not there. All sets are generated, those that are awaited are written out. What the scores
+//! that are there allow is measured and judged; the page, the summary and the status say that the
+//! rest is awaited, and every gate that needs it is inconclusive.
 
 use std::path::Path;
 
@@ -31,7 +32,7 @@ use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
 use crate::stage::parts::{link_parts, write_parts};
 use crate::stage::plan::StagePlan;
 use crate::stage::report;
-use crate::stage::report::inputs::OriginInputs;
+use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
@@ -98,12 +99,15 @@ impl Stage for ToScoreStage {
     }
 }
 
-/// The output folder of a run that waits: page, `to-score/`, tables of the rows, no metric. All
-/// sets are generated, also those whose scores are there.
+/// The output folder of a run that waits: page, `to-score/`, tables of the rows and of what can be
+/// measured. All sets are generated, also those whose scores are there.
 pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let origins = OriginInputs::need(b)?;
     let to_score = b.need::<ToScoreStage>(&AuditUnit::default())?;
+    // Where no model has scores of the rows as they are, there is nothing to measure.
+    let has_scores = plan.job.models.keys().any(|name| !plan.input.awaits(name.as_str(), None));
+    let measured = has_scores.then(|| MeasuredParts::need(b)).transpose()?;
     b.value("awaited", &plan.input.awaited);
     let mut asked = Vec::new();
     for awaited in &plan.input.awaited {
@@ -127,7 +131,9 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
         }
         let awaited = asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?));
         let awaited: Vec<AwaitedScores> = awaited.collect::<Result<_>>()?;
-        origins.with(ctx, |origins| report::assemble_waiting(ctx, origins, awaited.clone()))
+        origins.with(ctx, |origins| {
+            report::assemble_waiting(ctx, origins, awaited.clone(), measured.as_ref())
+        })
     })
 }
 

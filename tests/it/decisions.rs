@@ -214,6 +214,66 @@ fn decisions_about_counterfactuals_may_come_later() {
     work.run(0, "job.yaml", "");
 }
 
+/// Words where scores are due: the hint names the block for decisions.
+#[test]
+fn words_are_no_scores() {
+    let work = work(words(false), "Entscheidung", words(true));
+    let other = "counterfactual: {parquet: decided.parquet, column: number}";
+    let scores = format!("{{factual: {{column: Entscheidung}}, {other}}}");
+    job(&work, &format!("models: {{current: {{scores: {scores}}}}}"), "");
+    work.run(3, "job.yaml", "").says(&[
+        "column `Entscheidung` must hold numbers, but holds the text `",
+        "`decision: {column: Entscheidung, positive: [WORD]}`",
+    ]);
+}
+
+/// Rows that are decided again tell another version of the model.
+#[test]
+fn decisions_are_rechecked() {
+    let work = work(words(false), "Entscheidung", words(true));
+    let recheck = "      recheck: {share: 1.0}\n";
+    job(&work, MODEL, "");
+    work.run(0, "job.yaml", "");
+    let unchecked = |work: &Work| {
+        let issues = tables(work, "issues");
+        let told = issues.records().filter(|row| row.text("code") == "no-recheck");
+        told.map(|row| row.text("text").to_owned()).collect::<Vec<_>>()
+    };
+    assert!(unchecked(&work)[0].contains("decisions of another model version"));
+    job(&work, &format!("{MODEL}{recheck}"), "");
+    let again = "run job.yaml --out again --cache again-cache";
+    work.cfaudit(3, again).says(&["are required by `recheck`"]);
+    let with_rows = |of: fn(i64) -> Option<bool>| {
+        let decided = (0..N).map(|i| granted(i, true)).chain((0..N).map(of));
+        work.parquet(
+            "decided.parquet",
+            vec![
+                ("row_id", column((0..N).chain(0..N).collect::<Int64Array>())),
+                (
+                    "to_group",
+                    column(
+                        (0..N)
+                            .map(|i| Some(sex(i + 1)))
+                            .chain((0..N).map(|i| Some(sex(i))))
+                            .collect::<StringArray>(),
+                    ),
+                ),
+                ("Entscheidung", column(decided.map(|yes| yes.map(word)).collect::<StringArray>())),
+            ],
+        );
+    };
+    with_rows(|i| granted(i, false));
+    work.run(0, "job.yaml", "");
+    assert!(unchecked(&work).is_empty());
+    let recheck = work.json("out/manifest.json")["models"][0]["recheck"].clone();
+    assert_eq!((&recheck["rows"], &recheck["differ"]), (&N.into(), &0.into()));
+    with_rows(|i| if i % 60 == 3 { granted(i, false).map(|yes| !yes) } else { granted(i, false) });
+    work.run(3, "job.yaml", "").says(&[
+        "error[recheck-differs]",
+        "4 of 240 rows that were decided again have another decision",
+    ]);
+}
+
 #[test]
 fn the_example_of_the_guide_runs() {
     let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();

@@ -632,7 +632,7 @@ fn folders_that_cannot_be_compared_are_refused() {
     fs::remove_file(work.path("v1-moved.parquet")).unwrap();
     work.cfaudit(4, "run v1.yaml --out waits --cache other");
     let waits = work.cfaudit(4, "gate waits");
-    waits.says(&["no gate is judged: the run waits for scores", "v1-moved.parquet"]);
+    waits.says(&["no gate is judged again: the run waits for scores", "v1-moved.parquet"]);
     assert_eq!(
         [&waits.summary()["verdict"], &waits.summary()["exit"]],
         [&"waiting".into(), &serde_json::json!(4)]

@@ -26,6 +26,7 @@ mod docs;
 mod doors;
 mod doubts;
 mod expect;
+mod exports;
 mod external;
 mod faults;
 mod files;

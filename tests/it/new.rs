@@ -1,13 +1,8 @@
-//! `cfaudit new` and `cfaudit export`: from a file to a first job, and from a folder to other
-//! tools.
+//! `cfaudit new`: from a file to a first job.
 
-use crate::frame::read_frame;
-use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
 use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
-use serde_json::Value as Json;
 
 use crate::work::{Ran, Work, column};
 
@@ -345,100 +340,6 @@ fn a_check_warns_of_people_who_drop_out() {
         "{json}"
     );
     work.cfaudit(0, "run less.yaml --out out --cache cache").says(&["warning: undeclared-group: "]);
-}
-
-#[test]
-fn folders_become_files_of_other_tools() {
-    let work = Work::with_jobs();
-    work.run(
-        1,
-        "jobs/gate-demo.yaml",
-        "--set data.rows.synthetic.rows=2000 --set exports=[junit,prometheus,csv,mlflow]",
-    );
-    let before = work.results();
-    let exported = |to: &str| work.cfaudit(0, &format!("export out --to {to}")).stdout;
-    let junit = exported("junit");
-    assert!(
-        junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""),
-        "{junit}"
-    );
-    let metrics = read_frame(&work.path("out/tables"), "metrics");
-    let defined = metrics.records().filter(|row| row.is_some("value")).count();
-    let prometheus = exported("prometheus");
-    assert_eq!(
-        prometheus.lines().filter(|line| line.starts_with("cfaudit_metric{")).count(),
-        defined
-    );
-    let names: BTreeSet<&str> = prometheus
-        .lines()
-        .filter_map(|line| line.strip_prefix("cfaudit_metric{")?.split("} ").next())
-        .collect();
-    assert_eq!(names.len(), defined, "two values have the same labels");
-    assert_eq!(exported("csv").lines().count(), metrics.rows.len() + 1);
-    let mlflow: Json = serde_json::from_str(&exported("mlflow")).unwrap();
-    let allowed = |name: &String| {
-        name.len() <= 250 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./ ".contains(c))
-    };
-    assert!(
-        mlflow.as_object().unwrap().len() == defined
-            && mlflow.as_object().unwrap().keys().all(allowed)
-    );
-    work.cfaudit(0, "export out --to prometheus --file cfaudit.prom");
-    assert_eq!(fs::read_to_string(work.path("cfaudit.prom")).unwrap(), prometheus);
-    for (file, text) in [
-        ("junit.xml", &junit),
-        ("cfaudit.prom", &prometheus),
-        ("metrics.csv", &exported("csv")),
-        ("mlflow.json", &exported("mlflow")),
-    ] {
-        assert!(
-            before[&format!("exports/{file}")] == text.as_bytes(),
-            "{file} is not what `export` prints"
-        );
-    }
-    assert!(before == work.results(), "an export changes the folder");
-    work.cfaudit(5, "export nowhere --to csv").says(&["`nowhere`"]);
-    work.cfaudit(5, "export out --to csv --file nowhere/x.csv").says(&["nowhere/x"]);
-    work.cfaudit(2, "export out --to paper");
-}
-
-/// With the real dvc, where `CFAUDIT_DVC` names it (`make dvc`).
-#[test]
-#[ignore = "slow, `make test-slow` and `make dvc` run it: the real dvc"]
-fn dvc_reads_the_summary() {
-    let Some(dvc) = std::env::var_os("CFAUDIT_DVC") else {
-        crate::work::skip("CFAUDIT_DVC names no dvc; `make dvc` does");
-        return;
-    };
-    let work = Work::with_jobs();
-    let few = "--set data.rows.synthetic.rows=2000";
-    work.run(0, "jobs/demo.yaml", few);
-    fs::write(work.path("dvc.yaml"), "metrics: [out/summary.json]\n").unwrap();
-    let call = |program: &std::ffi::OsStr, args: &str| {
-        let mut command = Command::new(program);
-        command
-            .current_dir(work.path(""))
-            .args(args.split_whitespace())
-            .env("HOME", work.path(""))
-            .env("DVC_NO_ANALYTICS", "1");
-        Ran::of(&mut command, 0)
-    };
-    let git = |args: &str| {
-        call("git".as_ref(), &format!("-c user.name=x -c user.email=x@example.org {args}"))
-    };
-    git("init -q");
-    call(&dvc, "init -q");
-    git("add -A");
-    git("commit -q -m first");
-    work.run(0, "jobs/demo.yaml", &format!("{few} --set models.scorecard.logistic.omit=[sex]"));
-    let told: Json = serde_json::from_str(&call(&dvc, "metrics diff --json").stdout).unwrap();
-    let sr = &told["out/summary.json"]["headline.scorecard.flip.sex.sr"];
-    assert!(
-        sr["new"] == 0.0
-            && sr["old"].as_f64().unwrap() > 0.05
-            && sr["diff"].as_f64().unwrap() < -0.05,
-        "{told}"
-    );
 }
 
 /// Which side people want is never taken from a word in silence.

@@ -12,7 +12,7 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::frame::read_frame;
 use crate::work::{Going, Work, assert_same, column};
 
-const JOB: &str = r#"
+pub(crate) const JOB: &str = r#"
 cfaudit: 1
 name: python
 data:
@@ -32,7 +32,7 @@ metrics: {bootstrap: {samples: 20}}
 run: {seed: 77}
 "#;
 
-const N: i64 = 2000;
+pub(crate) const N: i64 = 2000;
 
 /// The interpreter, if it can import this.
 pub(crate) fn interpreter(imports: &str) -> Option<String> {
@@ -49,7 +49,7 @@ pub(crate) fn interpreter(imports: &str) -> Option<String> {
 }
 
 /// Rows with text and missing numbers, and a job whose model is this.
-fn with_python(python: &str) -> Work {
+pub(crate) fn with_python(python: &str) -> Work {
     let work = Work::new();
     let rows = 0..N;
     work.parquet(

@@ -287,7 +287,7 @@ fn cases_leave_a_folder_as_csv() {
         assert_eq!(line[7].parse::<f64>().unwrap(), row.real("score").unwrap());
         assert_eq!(line[9].parse::<f64>().unwrap(), row.real("score_cf").unwrap());
         let word = |decision: &str| {
-            if row.int(decision) == Some(1) { "positive" } else { "negative" }
+            if row.int(decision) == Some(1) { "favourable" } else { "unfavourable" }
         };
         assert_eq!([line[8], line[10]], [word("predicted"), word("predicted_cf")]);
         assert_eq!(line[11], if line[8] == line[10] { "no" } else { "yes" });
@@ -310,6 +310,16 @@ fn cases_leave_a_folder_as_csv() {
         .filter(|line| line.contains(",world,sex,w,m,") && line.contains(",yes,"))
         .collect();
     assert!(!wanted.is_empty() && some == wanted, "{some:?}");
+    // In the words of the job, where it has some; one with a comma is quoted.
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let words = "favourable: positive, words: {favourable: granted, unfavourable: 'no, refused'}";
+    assert!(text.contains("favourable: positive"), "{text}");
+    work.write("worded.yaml", &text.replace("favourable: positive", words));
+    work.cfaudit(0, "run worded.yaml --out worded --cache cache");
+    let worded = work.cfaudit(0, "export worded --to cases").stdout;
+    let named =
+        all.replace(",unfavourable,", ",\"no, refused\",").replace(",favourable,", ",granted,");
+    assert_eq!(worded, named);
     // A file of cases may be replaced by one, and by nothing else.
     work.cfaudit(0, "export out --to cases --switched --file all.csv");
     work.cfaudit(5, "export out --to csv --file all.csv").says(&["all.csv", "would be lost"]);

@@ -1,5 +1,6 @@
-//! Three audits from beginning to end as a new user would do them: a bank with German files and
-//! decisions of its own, a researcher with a generator, and a job that runs every night.
+//! Four audits from beginning to end as a new user would do them: a bank with German files and
+//! decisions of its own, a data scientist with two trained models, a researcher with a generator,
+//! and a job that runs every night.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -124,13 +125,35 @@ models:
     threshold: 560
 gates:
   vier-fuenftel: {{metric: di, model: heute, between: {{Geschlecht: [w, m]}}, at_least: 0.8, decide_by: estimate}}
+  gleich: {{metric: sr, model: heute, counterfactual: flip, at_most: 0.9, level: warn}}
 run: {{keep_rows: outcomes}}
 "
         ),
     );
     let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(told.contains("waits for the scores of model heute"), "{told}");
-    work.run(4, "job.yaml", "");
+    let waits = work.run(4, "job.yaml", "").summary();
+    // What the bank has is judged before anybody scores again.
+    assert_eq!((&waits["verdict"], &waits["gates"]["fail"]), (&"waiting".into(), &1.into()));
+    let so_far = read_frame(&work.path("out/tables"), "gates");
+    let verdict = |name: &str| {
+        let row = so_far.records().find(|row| row.text("gate") == name).unwrap();
+        (row.text("verdict").to_owned(), row.text("reason").to_owned())
+    };
+    assert_eq!(verdict("vier-fuenftel").0, "fail");
+    let (undecided, why) = verdict("gleich");
+    assert_eq!(undecided, "inconclusive");
+    assert!(why.starts_with("the run waits for scores"), "{why}");
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    assert!(metrics.records().all(|row| row.text("counterfactual").is_empty()));
+    assert!(fs::read_to_string(work.path("out/annex.html")).unwrap().contains("Gates so far"));
+    work.cfaudit(0, "verify out");
+    let folder = work.results();
+    work.cfaudit(0, "report out");
+    crate::work::assert_same(&folder, &work.results(), "the pages rendered again");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Not all results are there yet"), "{page}");
+    assert!(page.contains("1 of 2 limits is broken"), "{page}");
     let asked = read(&work.path("out/to-score/flip/part-00000.parquet"));
     assert_eq!(asked.num_rows(), APPLICANTS);
     write(&work.path("entscheidungen.parquet"), &decide_again(&asked));
@@ -180,6 +203,99 @@ run: {{keep_rows: outcomes}}
         let woman = applicant(id[2..].parse().unwrap()).woman;
         assert_eq!(to, if woman { "m" } else { "w" }, "{id}");
     }
+}
+
+/// What the data scientist has: two models trained on the rows.
+#[cfg(feature = "lightgbm")]
+const TRAINED: &str = "
+import pickle, pandas, lightgbm
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+rows = pandas.read_parquet('rows.parquet')
+numbers = make_pipeline(SimpleImputer(), StandardScaler())
+columns = make_column_transformer((numbers, ['income', 'age']), (OneHotEncoder(), ['job', 'sex']))
+pipeline = make_pipeline(columns, LogisticRegression())
+pipeline.fit(rows[['age', 'income', 'job', 'sex']], rows['repaid'])
+booster = lightgbm.LGBMClassifier(n_estimators=20, num_leaves=7, verbosity=-1)
+booster.fit(rows[['age', 'income']], rows['repaid'])
+of_pipeline = pipeline.predict_proba(rows[['age', 'income', 'job', 'sex']])[:, 1]
+of_booster = booster.predict_proba(rows[['age', 'income']])[:, 1]
+";
+
+/// What the audit asks for: three lines.
+#[cfg(feature = "lightgbm")]
+const HANDED_OVER: &str = "
+pickle.dump(pipeline, open('pipeline.pkl', 'wb'))
+booster.booster_.save_model('booster.txt')
+rows.assign(of_pipeline=of_pipeline, of_booster=of_booster).to_parquet('rows.parquet')
+";
+
+/// A change of preprocessing that nobody announced: incomes in thousands.
+#[cfg(feature = "lightgbm")]
+const PLANTED: &str = "
+import pickle
+pipeline = pickle.load(open('pipeline.pkl', 'rb'))
+scaler = pipeline[0].named_transformers_['pipeline'][-1]
+scaler.mean_[0] /= 1000
+pickle.dump(pipeline, open('pipeline.pkl', 'wb'))
+";
+
+/// The data scientist: a pickled pipeline and a file of LightGBM, each known by the scores that the
+/// library gave; a change of preprocessing ends the run.
+#[test]
+#[cfg(feature = "lightgbm")]
+fn a_data_scientist_audits_a_pipeline_of_python_and_a_booster() {
+    let imports = "pyarrow, pandas, sklearn, lightgbm";
+    let Some(python) = crate::python::interpreter(imports) else { return };
+    let work = crate::python::with_python("none");
+    let call = |script: &str| {
+        let mut command = std::process::Command::new(&python);
+        let made = command.args(["-c", script]).current_dir(work.path("")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    assert_eq!(HANDED_OVER.trim().lines().count(), 3);
+    call(&format!("{TRAINED}{HANDED_OVER}"));
+    let models = format!(
+        "models:
+  pipeline:
+    python: {{pickle: pipeline.pkl, with: {python}}}
+    expect: {{column: of_pipeline, tolerance: 1.0e-12}}
+  booster:
+    lightgbm: {{file: booster.txt}}
+    expect: {{column: of_booster, tolerance: 1.0e-12}}
+"
+    );
+    let job = crate::python::JOB.replace("models:\n  live:\n    python: PYTHON\n", &models);
+    work.write("job.yaml", &job);
+    let ran = work.run(0, "job.yaml", "-v");
+    // One process of Python for rows, both sets and the second look; none for the other model.
+    assert_eq!(ran.stderr.matches(": starts `").count(), 1, "{}", ran.stderr);
+    let manifest = work.json("out/manifest.json");
+    for model in manifest["models"].as_array().unwrap() {
+        let (rows, differ) = (&model["expect"]["rows"], &model["expect"]["differ"]);
+        assert_eq!((rows, differ), (&crate::python::N.into(), &0.into()), "{model}");
+    }
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    for model in ["pipeline", "booster"] {
+        let switches = metrics.records().filter(|row| {
+            row.text("model") == model
+                && row.text("counterfactual") == "flip"
+                && row.text("metric") == "sr"
+        });
+        assert!(switches.count() > 1, "{model}");
+    }
+    let before = work.results();
+    call(PLANTED);
+    work.run(3, "job.yaml", "").says(&[
+        "error[expect-differs]: the scores of the model `pipeline` differ from the column \
+         `of_pipeline`",
+        "the rows reach the model in another way",
+    ]);
+    crate::work::assert_same(&before, &work.results(), "the folder of the last run stays");
 }
 
 /// The researcher: rows that are published as a template, a generator as a file and as a program,

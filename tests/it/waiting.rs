@@ -301,8 +301,13 @@ fn a_day_of_decisions_from_request_to_verdict() {
         "report.html",
         "run.json",
         "summary.json",
+        "tables/counts.parquet",
         "tables/filters.parquet",
+        "tables/gates.parquet",
+        "tables/groups.parquet",
         "tables/issues.parquet",
+        "tables/metrics.parquet",
+        "tables/score_shift.parquet",
         "to-score/flip/part-00000.parquet",
         "to-score/world/part-00000.parquet",
     ];
@@ -356,11 +361,13 @@ fn a_day_of_decisions_from_request_to_verdict() {
     assert!(work.path("out/tables/metrics.parquet").exists());
     let record = work.json("out/run.json");
     for stage in record["stages"].as_array().unwrap() {
-        // The decisions of the day are what `world` conditions on.
+        // The decisions of the day are what `world` conditions on, and they were counted already.
         let early = ["prepare", "split", "fit", "generate"]
             .contains(&stage["kind"].as_str().unwrap())
             || stage["id"] == "score/model=live"
-            || stage["id"].as_str().unwrap().starts_with("request");
+            || ["request", "count/model=live/attribute="]
+                .iter()
+                .any(|early| stage["id"].as_str().unwrap().starts_with(early));
         assert_eq!(stage["cached"], early, "{stage}");
     }
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
@@ -1153,7 +1160,7 @@ fn a_plan_does_no_work() {
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;
     assert!(
-        waits.contains("all 7 stages are cached")
+        waits.contains("all 12 stages are cached")
             && waits.contains("waits for the scores of model live"),
         "{waits}"
     );

@@ -324,6 +324,11 @@ impl KeyedFile {
         self.first_rows[group]
     }
 
+    /// Whether its values are words of decisions.
+    pub(crate) fn holds_decisions(&self) -> bool {
+        matches!(self.values, AnswerValues::Decisions(_))
+    }
+
     /// The values of a column in one row group.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::data::prepare::params::{
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
-use crate::data::values::ValueClass;
+use crate::data::values::{Numeral, ValueClass};
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::param::{ColumnName, Word};
@@ -95,6 +95,31 @@ pub(crate) struct SplitPlan {
 }
 
 impl<'a> PreparePlan<'a> {
+    /// What to do where a column that must hold numbers holds a text.
+    pub(crate) fn hint_for_text(&self, column: usize, text: &str) -> String {
+        let name = self.name(column);
+        let feature = self.features.iter().find(|feature| feature.column == column);
+        if Numeral::of(text).is_some() {
+            "specify how the file writes numbers, such as `csv: {path: ..., decimal: \",\", \
+             thousands: \".\"}`, or write decimal points, without thousands separators"
+                .to_owned()
+        } else if self.weight == Some(column) {
+            "a weight is a number in every row: correct the value, or exclude such rows by `keep`"
+                .to_owned()
+        } else if feature.is_some_and(|feature| feature.kind == FeatureKind::OrdinalNumber) {
+            format!("name its levels from low to high: `ordinal: {{{name}: [LOW, ..., HIGH]}}`")
+        } else if feature.is_none() && self.carry.contains(&column) {
+            format!(
+                "name a column of numbers; decisions in words are a model of their own: \
+                 `decision: {{column: {name}, positive: [WORD]}}`"
+            )
+        } else {
+            "list it under `nominal`, or, if the text means missing, under `null_values` of a CSV \
+             file"
+                .to_owned()
+        }
+    }
+
     pub(crate) fn new(view: &'a SourceView<'a>, params: &PrepareParams) -> Result<Self> {
         let steps =
             params.keep.iter().map(|entry| KeepFilter::new(entry, view)).collect::<Result<_>>()?;

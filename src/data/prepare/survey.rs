@@ -776,29 +776,7 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                         "not-numeric",
                         format!("column `{name}` must hold numbers, but holds the text `{text}`"),
                     )
-                    .hint(if Numeral::of(&text).is_some() {
-                        "specify how the file writes numbers, such as `csv: {path: ..., decimal: \
-                         \",\", thousands: \".\"}`, or write decimal points, without thousands \
-                         separators"
-                            .to_owned()
-                    } else if plan.weight == Some(column) {
-                        "a weight is a number in every row: correct the value, or exclude \
-                         such rows by `keep`"
-                            .to_owned()
-                    } else if plan
-                        .features
-                        .iter()
-                        .any(|f| f.column == column && f.kind == FeatureKind::OrdinalNumber)
-                    {
-                        format!(
-                            "name its levels from low to high: `ordinal: {{{name}: [LOW, \
-                             ..., HIGH]}}`"
-                        )
-                    } else {
-                        "list it under `nominal`, or, if the text means missing, under \
-                         `null_values` of a CSV file"
-                            .to_owned()
-                    }),
+                    .hint(plan.hint_for_text(column, &text)),
                 ),
             }
         }
@@ -811,7 +789,7 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                     "names"
                 };
                 let what = format!("column `{name}` must hold numbers, but holds {holds}");
-                (0, Fault::new("not-numeric", what).hint("list it under `nominal`"))
+                (0, Fault::new("not-numeric", what).hint(plan.hint_for_text(column, "")))
             }
         },
     };

@@ -13,6 +13,7 @@ mod command;
 pub(crate) mod defaults;
 mod derive;
 mod experiments;
+mod exports;
 mod gates;
 mod graphs;
 mod http;
@@ -174,6 +175,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.recourse();
             checker.why();
             checker.gates();
+            checker.exports();
             checker.report();
             checker.kept_rows();
             checker.words();

@@ -27,13 +27,8 @@ const MOST_REPEATS: u64 = 1000;
 const MOST_CASES: u64 = 20;
 
 impl JobChecker<'_> {
-    /// The exports, and the people whom the report is to show.
+    /// The people whom the report is to show.
     pub(super) fn report(&mut self) {
-        let words: Vec<String> =
-            self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
-        if self.is_sound(&["exports"]) && !words.is_empty() {
-            self.check_distinct("exports", "form", &words);
-        }
         let old = "report.example_pairs";
         if self.job.report.example_pairs > 0 && self.is_sound(&[old]) {
             let what = "`example_pairs` is now `cases`";

@@ -10,7 +10,7 @@ use crate::data::source::list_words;
 use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::scale_key::BetterEnd;
-use crate::model::kind::scores::{CounterfactualScores, FactualScores, ScoresBlock};
+use crate::model::kind::scores::{CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Word};
 
 /// Words of the positive decision that are named.
@@ -46,6 +46,10 @@ pub struct DecisionKnobs {
     /// without counterfactuals can be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualDecisions>,
+    /// Asks for the decisions about some rows again in the file of the counterfactuals, to catch
+    /// another version of the model. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<RecheckBlock>,
 }
 
 /// The decisions about the counterfactuals: a file keyed by `row_id`, `sensitive`, `to_group`,
@@ -81,7 +85,8 @@ impl From<DecisionKnobs> for DecisionBlock {
             columns: None,
         });
         let factual = FactualScores { parquet: None, column: carried, columns: None };
-        DecisionBlock { knobs, scores: ScoresBlock { factual, counterfactual, recheck: None } }
+        let recheck = knobs.recheck;
+        DecisionBlock { knobs, scores: ScoresBlock { factual, counterfactual, recheck } }
     }
 }
 

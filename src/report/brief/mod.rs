@@ -26,6 +26,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
+use crate::report::section::waiting::so_far;
 
 /// The page of a folder.
 pub(crate) fn page(
@@ -239,9 +240,13 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
     let mut models: Vec<&str> = m.awaited.iter().map(|file| file.model.as_str()).collect();
     models.sort_unstable();
     models.dedup();
-    let words = RichText::from("There is no result yet: ")
-        .strong(words::people(audit, audited))
-        .text(if models.len() == 1 {
+    let begin = if audit.is_measured() {
+        "Not all results are there yet: "
+    } else {
+        "There is no result yet: "
+    };
+    let words =
+        RichText::from(begin).strong(words::people(audit, audited)).text(if models.len() == 1 {
             " wait to be scored by the model "
         } else {
             " wait to be scored by the models "
@@ -258,7 +263,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
     let mut blocks: Vec<PageBlock> = vec![
         BriefBlock::State(
             VerdictBadge::Waiting,
-            format!("{files}. Nothing was measured, and no limit was judged.").into(),
+            format!("{files}. {}", so_far(audit)).into(),
         )
         .into(),
         BriefBlock::Hero(words.text(".")).into(),
@@ -286,6 +291,10 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
     };
     blocks.push(BriefBlock::Points("lines", m.awaited.iter().map(file).collect()).into());
     blocks.push(PageBlock::Code("Command", m.command.clone()));
+    if !audit.gates.is_empty() {
+        let words = format!("So far: {}", limits::tally(inputs.limits));
+        blocks.push(BriefBlock::How(words.into()).into());
+    }
     if inputs.annex {
         let words = RichText::from("The required content of the files is described in ");
         blocks.push(PageBlock::Note(inputs.link(words, "the annex", "waiting").text(".")));

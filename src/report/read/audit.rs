@@ -146,6 +146,11 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 impl AuditFolder {
+    /// Whether anything is measured: not where a run waits for the scores of all models.
+    pub(crate) fn is_measured(&self) -> bool {
+        !self.measures.is_empty() || !self.amounts.is_empty()
+    }
+
     /// The scenarios of each attribute, both in the order of the manifest, numbered.
     pub(crate) fn graphs_by_attribute(&self) -> Vec<(String, Vec<&ScenarioGraphs>)> {
         let set = |s: &&ScenarioGraphs| {

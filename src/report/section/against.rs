@@ -110,10 +110,8 @@ fn facts(compared: &RunComparison) -> Vec<(RichText, RichText)> {
     if let Some(version) = &compared.version {
         old = old.text(", version ").quote(version);
     }
-    old = old.text(format!(
-        ", {} people",
-        number::count(i64::try_from(compared.rows).unwrap_or(i64::MAX))
-    ));
+    let people = number::people(i64::try_from(compared.rows).unwrap_or(i64::MAX));
+    old = old.text(format!(", {people}"));
     vec![
         ("Last version".into(), old),
         ("Comparable".into(), comparable(compared).into()),

@@ -26,15 +26,25 @@ use crate::report::page::PageSection;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
 
-/// The sections of an audit, in the order of the page; those with nothing to show are absent. An
-/// audit that waits for scores has measured nothing.
+/// The sections of an audit, in the order of the page; those with nothing to show are absent. Of an
+/// audit that waits for scores they hold what is known of the rows as they are.
 pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     if !audit.manifest.awaited.is_empty() {
-        return vec![
-            waiting::section(audit),
-            left_out::section(audit, glossary),
-            provenance::section(audit),
+        let decides = audit.manifest.amounts().is_none();
+        let known = [
+            waiting::gates_so_far(audit, glossary),
+            amounts::section(audit, glossary),
+            decides.then(|| groups::section(audit, glossary)).flatten(),
+            slices::section(audit, glossary),
+            models::section(audit, glossary),
         ];
+        let method = audit.is_measured().then(|| method::section(audit, glossary));
+        let mut sections = vec![waiting::section(audit)];
+        sections.extend(known.into_iter().flatten().filter(|_| audit.is_measured()));
+        sections.push(left_out::section(audit, glossary));
+        sections.extend(method);
+        sections.push(provenance::section(audit));
+        return sections;
     }
     // Of amounts nobody is decided about: no prediction switches, and no share is predicted.
     let decides = audit.manifest.amounts().is_none();

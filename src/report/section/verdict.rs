@@ -25,7 +25,7 @@ use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 
 /// Who lacks labels more often than others: no reader may miss it.
-fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
+pub(super) fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
     let told = audit.issues.iter().filter(|issue| issue.code == "selective-labels");
     told.map(|issue| {
         let words = RichText::new()
@@ -194,7 +194,7 @@ fn ranked(audit: &AuditFolder) -> Vec<&GateRow> {
     gates
 }
 
-fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
+pub(super) fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
     let mut gates: Vec<&GateRow> = Vec::new();
     for gate in ranked(audit) {
         let others = parts(audit, gate);
@@ -224,7 +224,7 @@ fn is_of_harm(audit: &AuditFolder, gate: &GateRow) -> bool {
 }
 
 /// What a gate on harm asks, and what the table shows of it; none where no gate does.
-fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
+pub(super) fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
     let all: Vec<&GateRow> = audit.gates.iter().filter(|gate| is_of_harm(audit, gate)).collect();
     let is_shown = |gate: &&GateRow| {
         let of_gate: Vec<&GateRow> =
@@ -258,7 +258,10 @@ fn place(row: &GateRow) -> [String; 4] {
 }
 
 /// The directions of gates that are asked for each ordered pair, without those that decided.
-fn other_directions(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
+pub(super) fn other_directions(
+    audit: &AuditFolder,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
     let told: Vec<[String; 4]> =
         deciding(&audit.gates).flat_map(|gate| parts(audit, gate)).map(place).collect();
     let mut others: Vec<&GateRow> =

@@ -1,13 +1,13 @@
 //! Section "Waiting": which scores are not there yet, what their files must hold, and what to do
-//! next. It replaces every section that shows a measured number, because nothing was
-//! measured.
+//! next. Sections after it show what is known already.
 
 use crate::folder::manifest::AwaitedScores;
 use crate::report::draw::chart;
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
-use crate::report::section::verdict::facts;
+use crate::report::section::verdict::{self, facts};
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
@@ -22,11 +22,7 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
             class: "done",
             drawing: chart::verdict("done", "done"),
             word: "Waiting for scores",
-            sentence: format!(
-                "{files} missing. Nothing was measured, and no gate was \
-                 judged."
-            )
-            .into(),
+            sentence: format!("{files} missing. {}", so_far(audit)).into(),
         },
         PageBlock::Table(files_table(&m.awaited)),
         PageBlock::Text(
@@ -45,8 +41,8 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         .collect();
     if !scored.is_empty() {
         let words = RichText::from(
-            "These models need no file; they are measured together with the others when all \
-             scores have arrived: ",
+            "These models need no file; they are compared with the others when all scores have \
+             arrived: ",
         );
         let words = scored.iter().enumerate().fold(words, |words, (i, name)| {
             if i > 0 { words.text(", ") } else { words }.name(*name)
@@ -55,6 +51,32 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     }
     blocks.push(PageBlock::Facts(facts(audit)));
     PageSection { id: "waiting", title: "Waiting", blocks }
+}
+
+/// What the scores that are there gave.
+pub(crate) fn so_far(audit: &AuditFolder) -> &'static str {
+    match (audit.is_measured(), audit.gates.is_empty()) {
+        (false, _) => "Nothing was measured, and no gate was judged.",
+        (true, true) => "What the other scores allow was measured.",
+        (true, false) => {
+            "What the other scores allow was measured and judged; gates that need the missing \
+             scores are inconclusive."
+        }
+    }
+}
+
+/// The gates of a run that waits for scores: those that are judged already, and those that wait;
+/// none without gates.
+pub(crate) fn gates_so_far(
+    audit: &AuditFolder,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageSection> {
+    let mut blocks: Vec<PageBlock> = verdict::selective_labels(audit).collect();
+    blocks.extend(verdict::gates(audit, glossary));
+    blocks.extend(verdict::harm_in_words(audit));
+    blocks.extend(verdict::other_directions(audit, glossary));
+    let section = PageSection { id: "verdict", title: "Gates so far", blocks };
+    (!audit.gates.is_empty()).then_some(section)
 }
 
 fn files_table(awaited: &[AwaitedScores]) -> PageTable {

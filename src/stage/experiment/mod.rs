@@ -138,9 +138,10 @@ impl Stage for TablesStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
         let trials = b.plan.experiments();
-        let tables =
-            trials.iter().map(|experiment_plan| b.need::<MeasureStage>(&experiment_plan.unit()));
-        let tables: Vec<StageInput<MeasureStage>> = tables.collect::<Result<_>>()?;
+        let mut tables: Vec<StageInput<MeasureStage>> = Vec::new();
+        for trial in &trials {
+            tables.extend(b.want_part(|b| b.need::<MeasureStage>(&trial.unit()))?);
+        }
         work(move |ctx| {
             let folders: Vec<&Path> = tables.iter().map(|stage| stage.folder(ctx)).collect();
             gather_tables(ctx.out(), measured.folder(ctx), &folders)

@@ -217,19 +217,23 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
     checked.job.gates.iter().filter_map(question).collect()
 }
 
+/// Why a gate is not decided yet.
+const WAITS_FOR_SCORES: &str = "the run waits for scores, and judges it when they have arrived";
+
 /// What a stage is about, by name, and its folder.
 type NamedFolder<'a> = (&'a str, &'a Path);
 
 /// Judges the gates by the tables of a run; writes their table and what the summary says about
 /// them.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
-/// block by its attribute, `why` that of each block by its name.
+/// block by its attribute, `why` that of each block by its name. A run that `waits` for scores lacks
+/// some of these; it says whether a baseline is named.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
 pub(crate) fn judge(
     ctx: &StageContext<'_>,
-    checked: &CheckedJob,
+    (checked, waits): (&CheckedJob, Option<bool>),
     measured: &MeasuredTables,
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
@@ -243,19 +247,37 @@ pub(crate) fn judge(
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
     for question in recourse_questions(checked) {
-        let of_block = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
-        if let Some((_, folder)) = of_block {
-            counted.push(gate::recourse::count(&question, folder)?);
-        }
+        let made = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
+        // The own folder holds no table yet.
+        let gate = gate::recourse::count(&question, made.map_or(ctx.out(), |made| made.1))?;
+        counted.push(if made.is_some() { gate } else { gate.refused(WAITS_FOR_SCORES) });
     }
     for question in pattern_questions(checked) {
-        if let Some((_, folder)) = why.iter().find(|(name, _)| *name == question.why) {
-            counted.push(gate::why::count(&question, folder)?);
+        let made = why.iter().find(|(name, _)| *name == question.why);
+        let gate = gate::why::count(&question, made.map_or(ctx.out(), |made| made.1))?;
+        counted.push(if made.is_some() { gate } else { gate.refused(WAITS_FOR_SCORES) });
+    }
+    let mut asked = questions(checked);
+    let is_there = |question: &GateQuestion| {
+        metrics.iter().any(|row| {
+            row.model == question.model
+                && row.counterfactual == question.counterfactual
+                && row.arm == question.arm
+        })
+    };
+    let awaits = |question: &GateQuestion| match (question.quantity, waits) {
+        (_, None) => false,
+        (GateQuantity::Change, Some(names_baseline)) => names_baseline && comparison.is_none(),
+        (GateQuantity::Value, Some(_)) => !is_there(question),
+    };
+    for question in &mut asked {
+        if awaits(question) {
+            WAITS_FOR_SCORES.clone_into(&mut question.refused);
         }
     }
     let (table, outcome) = verdicts(
         checked,
-        questions(checked),
+        asked,
         GateTables { metrics: &metrics, groups: &groups, counts: &counts },
         comparison.as_ref(),
         counted,

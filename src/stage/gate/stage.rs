@@ -64,19 +64,22 @@ impl Stage for GateStage {
         b.input("gates", |job| &job.gates);
         b.input("on_inconclusive", |job| &job.on_inconclusive);
         b.value("lines of the gates", gate_lines(plan));
-        let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
+        let measured = MeasuredTables::need(b)?;
+        let baseline = b.want_part(need_baseline)?.flatten();
         // Nothing is judged that depends on other scores than the job expects.
-        ExpectInputs::need(b)?;
+        b.want_part(ExpectInputs::need)?;
         let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
-        let asked = RecheckInputs::need(b)?;
+        let asked = b.want_part(RecheckInputs::need)?;
+        let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
+        b.value("waits for scores", waits);
         work(move |ctx| {
             gate::judge(
                 ctx,
-                plan.checked,
+                (plan.checked, waits),
                 &measured,
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                &asked.unsteady(ctx)?,
+                &asked.as_ref().map(|asked| asked.unsteady(ctx)).transpose()?.unwrap_or_default(),
             )
         })
     }

@@ -88,8 +88,8 @@ pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
 /// The share of the rows that is scored again with every set: the largest that a model asks for, so
 /// that one request serves all models.
 fn recheck_share(job: &Job) -> Option<f64> {
-    let shares =
-        job.models.values().filter_map(|m| m.scores.as_ref()?.recheck).map(|r| r.share.get());
+    let asked = job.models.values().filter_map(|model| model.made_elsewhere()?.recheck);
+    let shares = asked.map(|recheck| recheck.share.get());
     shares.max_by(f64::total_cmp)
 }
 

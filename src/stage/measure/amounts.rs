@@ -41,13 +41,15 @@ pub(crate) struct AmountInputs {
 }
 
 impl AmountInputs {
-    /// All that there is to measure of models whose outcome is an amount.
+    /// All that there is to measure of models whose outcome is an amount; what waits for amounts is
+    /// left out.
     pub(crate) fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut all) = (b.plan, Vec::new());
         for (name, model) in &plan.job.models {
             let Some(amount) = model.amount() else { continue };
             let rule = rule_of(b.value(&format!("models.{name}.amount"), amount));
-            let amounts = b.need::<ScoreStage>(&AuditUnit::of_model(name.as_str()))?;
+            let unit = AuditUnit::of_model(name.as_str());
+            let Some(amounts) = b.want_part(|b| b.need::<ScoreStage>(&unit))? else { continue };
             let of = |attribute: usize, set: Option<&AppliedSet<'_>>| CountedAudit {
                 model: name.to_string(),
                 set: set.map(|applied| applied.set.to_owned()),
@@ -60,10 +62,12 @@ impl AmountInputs {
             }
             let sets = plan.applied_sets().into_iter();
             for applied in sets.filter(|_| StagePlan::scores_counterfactuals(model)) {
-                let made = b.need::<GenerateStage>(&applied.unit())?;
-                let scored = b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?;
+                let set = b.want_part(|b| {
+                    let made = b.need::<GenerateStage>(&applied.unit())?;
+                    Ok((made, b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?))
+                })?;
                 let (audit, amounts) = (of(applied.position, Some(&applied)), amounts.clone());
-                all.push(AmountInputs { audit, rule, amounts, set: Some((made, scored)) });
+                all.extend(set.map(|set| AmountInputs { audit, rule, amounts, set: Some(set) }));
             }
         }
         Ok(all)

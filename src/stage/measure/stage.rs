@@ -97,24 +97,27 @@ impl AuditInputs {
         })
     }
 
-    /// All that there is to measure: every model on the rows by every attribute, and on every set.
+    /// All that there is to measure: every model on the rows by every attribute, and on every set;
+    /// what waits for scores is left out.
     fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut audits) = (b.plan, Vec::new());
         for (name, model) in plan.job.models.iter().filter(|(_, of)| of.amount().is_none()) {
             for attribute in plan.job.data.sensitive.keys() {
                 let attribute = attribute.to_string();
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
-                audits.push(AuditInputs::of_rows(&unit, b)?);
+                audits.extend(b.want_part(|b| AuditInputs::of_rows(&unit, b))?);
             }
             let asked = |applied: &AppliedSet<'_>| {
                 StagePlan::scores_counterfactuals(model) && applied.block.asks(name)
             };
             for applied in plan.applied_sets().into_iter().filter(asked) {
-                audits.push(AuditInputs::of_set(&applied, &applied.unit_of(name.as_str()), b)?);
+                let unit = applied.unit_of(name.as_str());
+                audits.extend(b.want_part(|b| AuditInputs::of_set(&applied, &unit, b))?);
             }
         }
         Ok(audits)
     }
+
     /// The same of every arm of an experiment.
     fn of_experiment(
         experiment: &ExperimentPlan<'_>,
@@ -180,8 +183,10 @@ impl<'a> ModelRows<'a> {
         let (mut thresholds, mut added) = (Vec::new(), Vec::new());
         let Some(experiment) = experiment else {
             for (name, model) in b.plan.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()) {
-                let stage = b.need::<ThresholdStage>(&AuditUnit::of_model(name.as_str()))?;
-                thresholds.push((String::new(), 0, name.as_str(), model, stage));
+                let unit = AuditUnit::of_model(name.as_str());
+                let stage = b.want_part(|b| b.need::<ThresholdStage>(&unit))?;
+                let row = |stage| (String::new(), 0, name.as_str(), model, stage);
+                thresholds.extend(stage.map(row));
             }
             return Ok(ModelRows { thresholds, added });
         };
@@ -237,11 +242,11 @@ impl Stage for MeasureStage {
         let audits = match &experiment {
             Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
             None => {
-                graphs = Some(GraphSetInputs::need(b)?);
+                graphs = b.want_part(GraphSetInputs::need)?;
                 let sets = plan.applied_sets().into_iter();
                 let moved = sets.filter(|set| plan.wants_quality() && set.block.knobs().is_some());
                 for set in moved {
-                    quality.push(b.need::<QualityStage>(&set.unit())?);
+                    quality.extend(b.want_part(|b| b.need::<QualityStage>(&set.unit()))?);
                 }
                 AuditInputs::of_job(b)?
             }

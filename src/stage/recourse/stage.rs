@@ -22,16 +22,19 @@ use crate::unit::{AuditUnit, UnitField, UnitKind};
 pub(crate) struct RecourseFolders(Vec<(String, StageInput<RecourseStage>)>);
 
 impl RecourseFolders {
-    /// Those of the job, in the order of the tables: by attribute.
+    /// Those of the job, in the order of the tables: by attribute. What waits for scores is left
+    /// out.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
         attributes.sort();
-        let block = |attribute: &ColumnName| {
+        let mut folders = Vec::new();
+        for attribute in attributes {
             let attribute = attribute.to_string();
             let unit = AuditUnit { attribute: attribute.clone(), ..AuditUnit::default() };
-            Ok((attribute, b.need::<RecourseStage>(&unit)?))
-        };
-        Ok(RecourseFolders(attributes.into_iter().map(block).collect::<Result<_>>()?))
+            let made = b.want_part(|b| b.need::<RecourseStage>(&unit))?;
+            folders.extend(made.map(|made| (attribute, made)));
+        }
+        Ok(RecourseFolders(folders))
     }
 
     /// The attribute and folder of each block.

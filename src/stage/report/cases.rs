@@ -122,7 +122,8 @@ pub(crate) fn cases(folder: &Path, asked: &AskedCases) -> Result<String> {
         return Err(nameless("its outcomes do not name people: the job does not ask for it"));
     }
     tell_changes(folder, &manifest, &mut found)?;
-    Ok(found.iter().fold(HEADER.to_owned(), |text, case| text + &line(case)))
+    let words = decision_words(&manifest);
+    Ok(found.iter().fold(HEADER.to_owned(), |text, case| text + &line(case, words)))
 }
 
 /// Fills in what changed, where the folder keeps the counterfactuals.
@@ -150,13 +151,25 @@ fn tell_changes(folder: &Path, manifest: &Manifest, found: &mut [Case]) -> Resul
     Ok(())
 }
 
-fn line(case: &Case) -> String {
+/// The negative and the positive decision: in the words of the job, else as the side that it calls
+/// favourable.
+fn decision_words(manifest: &Manifest) -> [&str; 2] {
+    let words = manifest.label.as_ref().and_then(|label| label.words.as_ref());
+    let [favourable, unfavourable] = words.map_or(["favourable", "unfavourable"], |words| {
+        [words.favourable.trim(), words.unfavourable.trim()]
+    });
+    match manifest.favourable_is_positive() {
+        None => ["negative", "positive"],
+        Some(true) => [unfavourable, favourable],
+        Some(false) => [favourable, unfavourable],
+    }
+}
+
+fn line(case: &Case, words: [&str; 2]) -> String {
     let row = &case.row;
     let score = |score: Option<f64>| score.map_or_else(String::new, |score| score.to_string());
-    let decision = |decision: Option<bool>| match decision {
-        Some(true) => "positive",
-        Some(false) => "negative",
-        None => "",
+    let decision = |decision: Option<bool>| {
+        csv_field(decision.map_or("", |positive| words[usize::from(positive)]))
     };
     let switched = match switched(row) {
         Some(true) => "yes",
@@ -174,9 +187,9 @@ fn line(case: &Case) -> String {
     let numbers = [
         row.cf_index.to_string(),
         score(row.score),
-        decision(row.predicted).to_owned(),
+        decision(row.predicted),
         score(row.score_cf),
-        decision(row.predicted_cf).to_owned(),
+        decision(row.predicted_cf),
         switched.to_owned(),
     ];
     let cells = texts.into_iter().map(csv_field).chain(numbers);

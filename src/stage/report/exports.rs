@@ -5,8 +5,9 @@ use crate::exec::files;
 use crate::folder::manifest::Manifest;
 use crate::folder::read;
 use crate::job::blocks::gates::OnInconclusive;
-use crate::job::{ExportFormat, Job};
+use crate::job::{ExportFormat, Job, PrometheusBlock};
 use crate::report::{export, model_card};
+use crate::stage::report::headline::{HEADLINE, is_headline};
 use crate::table::file::read_rows;
 use crate::table::{GateRow, MetricRow};
 use std::path::Path;
@@ -17,7 +18,7 @@ use std::path::Path;
 /// A table cannot be read.
 pub(crate) fn export_text(
     folder: &Path,
-    form: ExportFormat,
+    form: &ExportFormat,
     manifest: &Manifest,
     inconclusive_fails: bool,
 ) -> Result<String> {
@@ -33,7 +34,13 @@ pub(crate) fn export_text(
     };
     Ok(match form {
         ExportFormat::Junit => export::junit(&audit),
-        ExportFormat::Prometheus => export::prometheus(&audit),
+        ExportFormat::Prometheus(PrometheusBlock { metrics, gates }) => {
+            let takes = |row: &MetricRow| match metrics {
+                Some(metrics) => metrics.iter().any(|metric| row.metric.as_str() == metric),
+                None => HEADLINE.iter().any(|wanted| is_headline(row, *wanted)),
+            };
+            export::prometheus(&audit, takes, *gates)
+        }
         ExportFormat::Csv => export::csv(&audit),
         ExportFormat::Mlflow => export::mlflow(&audit),
         ExportFormat::ModelCard => model_card::model_card(&audit),
@@ -41,10 +48,10 @@ pub(crate) fn export_text(
 }
 
 /// The name of a form's file in `exports/`.
-pub(crate) fn export_file(form: ExportFormat) -> &'static str {
+pub(crate) fn export_file(form: &ExportFormat) -> &'static str {
     match form {
         ExportFormat::Junit => "junit.xml",
-        ExportFormat::Prometheus => "cfaudit.prom",
+        ExportFormat::Prometheus(_) => "cfaudit.prom",
         ExportFormat::Csv => "metrics.csv",
         ExportFormat::Mlflow => "mlflow.json",
         ExportFormat::ModelCard => "model-card.json",
@@ -60,8 +67,8 @@ pub(crate) fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Re
     for form in &job.exports {
         files::make_folder(&folder.join("exports"))?;
         let text =
-            export_text(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
-        files::write(&folder.join("exports").join(export_file(*form)), &text)?;
+            export_text(folder, form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
+        files::write(&folder.join("exports").join(export_file(form)), &text)?;
     }
     Ok(())
 }

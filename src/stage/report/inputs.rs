@@ -42,6 +42,19 @@ impl MeasuredTables {
     }
 }
 
+/// The tables that were measured, and the verdicts on them.
+pub(crate) struct MeasuredParts {
+    pub(crate) measured: MeasuredTables,
+    pub(crate) gate: StageInput<GateStage>,
+}
+
+impl MeasuredParts {
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let measured = MeasuredTables::need(b)?;
+        Ok(MeasuredParts { measured, gate: b.need::<GateStage>(&AuditUnit::default())? })
+    }
+}
+
 /// The comparison with the baseline, where one is named.
 pub(crate) fn need_baseline(
     b: &mut StageBuilder<'_, '_>,
@@ -54,10 +67,8 @@ pub(crate) fn need_baseline(
 pub(crate) struct FolderInputs<'a> {
     /// Where it comes from.
     pub(crate) origins: OriginInputs<'a>,
-    /// The tables of metrics.
-    pub(crate) measured: MeasuredTables,
-    /// The verdicts.
-    pub(crate) gate: StageInput<GateStage>,
+    /// The tables of metrics, and the verdicts.
+    pub(crate) parts: MeasuredParts,
     /// The rows that arms added, where they are kept.
     pub(crate) selected: Option<StageInput<SelectedStage>>,
     /// The rows of counterfactuals, where they are kept.
@@ -97,8 +108,7 @@ impl<'a> FolderInputs<'a> {
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
         let origins = OriginInputs::need(b)?;
-        let measured = MeasuredTables::need(b)?;
-        let gate = b.need::<GateStage>(&AuditUnit::default())?;
+        let parts = MeasuredParts::need(b)?;
         let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();
         let selected =
             has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
@@ -106,8 +116,9 @@ impl<'a> FolderInputs<'a> {
         let cases = StageInput::<CasesStage>::need(b)?;
         let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
         let mut rechecks_of_files = Vec::new();
-        let checks =
-            |model: &ModelBlock| model.scores.as_ref().is_some_and(|s| s.recheck.is_some());
+        let checks = |model: &ModelBlock| {
+            model.made_elsewhere().is_some_and(|scores| scores.recheck.is_some())
+        };
         for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
             let applied_sets = plan.applied_sets().into_iter();
             for applied in applied_sets.filter(|applied| applied.block.asks(name)) {
@@ -123,8 +134,7 @@ impl<'a> FolderInputs<'a> {
         }
         Ok(FolderInputs {
             origins,
-            measured,
-            gate,
+            parts,
             selected,
             kept,
             outcomes,

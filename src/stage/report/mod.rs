@@ -6,6 +6,7 @@
 
 pub(crate) mod cases;
 pub(crate) mod exports;
+mod headline;
 pub(crate) mod inputs;
 pub(crate) mod origins;
 mod stage;
@@ -47,7 +48,8 @@ use crate::stage::measure::catalog;
 use crate::stage::measure::labels::{
     self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
 };
-use crate::stage::report::inputs::FolderInputs;
+use crate::stage::report::headline::headline;
+use crate::stage::report::inputs::{FolderInputs, MeasuredParts};
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
 use crate::stage::score::expect::ExpectResult;
 use crate::stage::score::join::RecheckResult;
@@ -173,67 +175,18 @@ pub(crate) fn assemble(
     made: &FolderInputs<'_>,
 ) -> Result<()> {
     let out = ctx.out();
-    let (measured, plain) = (made.measured.all.folder(ctx), made.measured.plain.folder(ctx));
     let graphs = &made.graphs.open(ctx)?;
     let short_of_trees = &made.trees.short_of_trees(ctx, made.n_folds)?;
     let mut followed: Vec<(&str, &str, GeneratedEffects)> = Vec::new();
     for (set, attribute, stage) in &made.sets {
         followed.push((set, attribute, stage.effects(ctx)?));
     }
-    let small = made.measured.plain.read(ctx, SMALL_SLICES)?;
     let rechecked = made.rechecked(ctx)?;
     let expected = made.expected.open(ctx)?;
     let of_models = ModelNotes { short_of_trees, rechecked: &rechecked, expected: &expected };
-    let labels: SelectiveLabels = made.measured.plain.read(ctx, LABELS)?;
-    let groups = read_rows::<GroupRow>(plain)?;
-    let unlabelled = labels::sets_without_labels(&origins.checked.job, |attribute| {
-        let all =
-            groups.iter().filter(|row| row.sensitive.as_str() == attribute && row.slice.is_empty());
-        all.map(|row| row.n_missing_label).max().map_or(0, i64::unsigned_abs)
-    });
-    write_row_tables(
-        ctx,
-        origins,
-        &followed,
-        (&small, &labels, &unlabelled),
-        graphs,
-        of_models,
-        blind_gates(plain, origins)?,
-    )?;
-    let wanted = job::check::defaults::families(&origins.checked.job, &catalog::catalog());
-    if wanted.contains(&job::MetricFamily::CfQuality) {
-        copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
-    }
+    write_measured(ctx, origins, &made.parts, &followed, graphs, of_models)?;
     if let Some(cases) = &made.cases {
         copy_tables(cases.folder(ctx), &[CfExampleRow::TABLE.name], out)?;
-    }
-    let experiments = !origins.checked.job.experiments.is_empty();
-    if !origins.checked.job.metrics.compare.is_empty() || experiments {
-        copy_tables(measured, &[ComparisonRow::TABLE.name], out)?;
-    }
-    if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
-        copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;
-    }
-    if origins.checked.job.models.values().any(|model| model.amount().is_some()) {
-        copy_tables(plain, &[AmountRow::TABLE.name], out)?;
-    }
-    if !graphs.is_empty() {
-        copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;
-        make_folder(&out.join(EXPORTS))?;
-        graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
-    }
-    if origins.checked.job.data.label.classes().is_some() {
-        copy_tables(plain, &[TransitionRow::TABLE.name], out)?;
-    }
-    if experiments {
-        copy_tables(measured, &[ArmRow::TABLE.name, ArmFoldRow::TABLE.name], out)?;
-    }
-    for (folder, tables) in [
-        (measured, ["metrics", "counts", "score_shift"].as_slice()),
-        (plain, &["groups"]),
-        (made.gate.folder(ctx), &["gates"]),
-    ] {
-        copy_tables(folder, tables, out)?;
     }
     let folders: Vec<&Path> = made.recourse.open(ctx).into_iter().map(|(_, of)| of).collect();
     if !folders.is_empty() {
@@ -258,7 +211,7 @@ pub(crate) fn assemble(
         }
     }
     made.kept.link(ctx)?;
-    let outcome: GateOutcome = made.gate.read(ctx, GATE_OUTCOME)?;
+    let outcome: GateOutcome = made.parts.gate.read(ctx, GATE_OUTCOME)?;
     let mut manifest = manifest(origins, out)?;
     refits::record_fits(&mut manifest, made.fits.open(ctx)?);
     if let Some(folder) = made.baseline.as_ref().map(|stage| stage.folder(ctx)) {
@@ -300,6 +253,69 @@ pub(crate) fn assemble(
     finish(ctx, origins, &mut manifest, &summary)
 }
 
+/// The tables of the rows, of what is measured, and the verdicts.
+fn write_measured(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    MeasuredParts { measured, gate }: &MeasuredParts,
+    followed: &[(&str, &str, GeneratedEffects)],
+    graphs: &[GraphSetScenario],
+    of_models: ModelNotes<'_>,
+) -> Result<()> {
+    let (out, job) = (ctx.out(), &origins.checked.job);
+    let small = measured.plain.read(ctx, SMALL_SLICES)?;
+    let labels: SelectiveLabels = measured.plain.read(ctx, LABELS)?;
+    let (measured, plain) = (measured.all.folder(ctx), measured.plain.folder(ctx));
+    let groups = read_rows::<GroupRow>(plain)?;
+    let unlabelled = labels::sets_without_labels(job, |attribute| {
+        let all =
+            groups.iter().filter(|row| row.sensitive.as_str() == attribute && row.slice.is_empty());
+        all.map(|row| row.n_missing_label).max().map_or(0, i64::unsigned_abs)
+    });
+    write_row_tables(
+        ctx,
+        origins,
+        followed,
+        (&small, &labels, &unlabelled),
+        graphs,
+        of_models,
+        blind_gates(plain, origins)?,
+    )?;
+    let wanted = job::check::defaults::families(job, &catalog::catalog());
+    if wanted.contains(&job::MetricFamily::CfQuality) {
+        copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
+    }
+    let experiments = !job.experiments.is_empty();
+    if !job.metrics.compare.is_empty() || experiments {
+        copy_tables(measured, &[ComparisonRow::TABLE.name], out)?;
+    }
+    if job.models.values().any(|model| model.threshold.is_fitted()) {
+        copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;
+    }
+    if job.models.values().any(|model| model.amount().is_some()) {
+        copy_tables(plain, &[AmountRow::TABLE.name], out)?;
+    }
+    if !graphs.is_empty() {
+        copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;
+        make_folder(&out.join(EXPORTS))?;
+        graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
+    }
+    if job.data.label.classes().is_some() {
+        copy_tables(plain, &[TransitionRow::TABLE.name], out)?;
+    }
+    if experiments {
+        copy_tables(measured, &[ArmRow::TABLE.name, ArmFoldRow::TABLE.name], out)?;
+    }
+    for (folder, tables) in [
+        (measured, ["metrics", "counts", "score_shift"].as_slice()),
+        (plain, &["groups"]),
+        (gate.folder(ctx), &["gates"]),
+    ] {
+        copy_tables(folder, tables, out)?;
+    }
+    Ok(())
+}
+
 /// Writes the verdicts of earlier runs, and names these in the manifest.
 ///
 /// # Errors
@@ -315,55 +331,8 @@ pub(crate) fn write_history(
     write_rows(&out.join("tables"), &rows)
 }
 
-/// Letters of the headline numbers: the summary line stays below 4 kB.
-const HEADLINE_AT_MOST: usize = 1000;
-
-/// The headline numbers of a run.
-fn headline(metrics: &[MetricRow]) -> BTreeMap<String, f64> {
-    let mut headline = BTreeMap::new();
-    let mut letters = 0;
-    for wanted in [
-        ("sr", "total"),
-        ("demp_difference", "worst_case"),
-        ("demp_difference", "pair"),
-        ("acc", "total"),
-    ] {
-        for row in metrics.iter().filter(|row| (row.metric.as_str(), row.scope.as_str()) == wanted)
-        {
-            let Some(value) = row
-                .value
-                .filter(|_| [&row.arm, &row.slice, &row.class].iter().all(|of| of.is_empty()))
-            else {
-                continue;
-            };
-            // Everybody together is the same for every attribute, and a pair is named where there
-            // are two groups only.
-            let parts = match wanted {
-                ("acc", _) => vec![row.model.as_str(), "acc"],
-                (metric, _) => vec![
-                    row.model.as_str(),
-                    row.counterfactual.as_str(),
-                    row.sensitive.as_str(),
-                    metric,
-                ],
-            };
-            let name =
-                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
-            if headline.contains_key(&name) {
-                continue;
-            }
-            letters += name.len() + 26;
-            if letters > HEADLINE_AT_MOST {
-                return headline;
-            }
-            headline.insert(name, value);
-        }
-    }
-    headline
-}
-
-/// Puts the folder of a run together that waits for scores: what it asks for, and no number but
-/// those of rows.
+/// Puts the folder of a run together that waits for scores: what it asks for, and what was measured
+/// and judged of the scores that are there; none where there are none.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -371,17 +340,18 @@ pub(crate) fn assemble_waiting(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
     awaited: Vec<AwaitedScores>,
+    parts: Option<&MeasuredParts>,
 ) -> Result<()> {
     let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
-    write_row_tables(
-        ctx,
-        origins,
-        &[],
-        (&SmallSlices::new(), &SelectiveLabels::new(), &[]),
-        &[],
-        of_models,
-        Vec::new(),
-    )?;
+    let mut judged = None;
+    if let Some(parts) = parts {
+        write_measured(ctx, origins, parts, &[], &[], of_models)?;
+        judged = Some(parts.gate.read::<GateOutcome>(ctx, GATE_OUTCOME)?);
+    } else {
+        let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
+        write_row_tables(ctx, origins, &[], nothing, &[], of_models, Vec::new())?;
+    }
+    let (gates, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = RunSummary {
         cfaudit: FORMAT,
@@ -390,6 +360,9 @@ pub(crate) fn assemble_waiting(
         verdict: "waiting".to_owned(),
         exit: Exit::Waiting.code(),
         data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        gates,
+        worst,
+        headline: headline(&read_rows::<MetricRow>(&ctx.out().join("tables"))?),
         rows: manifest.rows.audited,
         report: "report.html".to_owned(),
         ..RunSummary::default()

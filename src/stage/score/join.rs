@@ -802,14 +802,20 @@ impl ScoreFileJoin<'_> {
                 } else {
                     String::new()
                 };
-                format!(
-                    "{n} of {rows} rows that were scored again differ from their factual scores by \
-                     more than {tolerance}; the largest difference is {largest}{besides}"
-                )
+                if self.file.holds_decisions() {
+                    format!(
+                        "{n} of {rows} rows that were decided again have another decision{besides}"
+                    )
+                } else {
+                    format!(
+                        "{n} of {rows} rows that were scored again differ from their factual \
+                         scores by more than {tolerance}; the largest difference is \
+                         {largest}{besides}"
+                    )
+                }
             }
         };
-        let what =
-            format!("{found}: the scores of the two files come from different models or data");
+        let what = format!("{found}: the two come from different models or data");
         Ok(Fault::new("recheck-differs", what)
             .in_file(self.file.path())
             .at_row(format!("row_id `{}` (the first)", self.id(g, row)?))

@@ -334,7 +334,10 @@ fn score_again(
 
 /// The same of a finished folder.
 pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
-    let asked = manifest.models.iter().filter(|model| model.kind != "scores");
+    let asked = manifest.models.iter().filter(|model| {
+        // Of answers made elsewhere a difference has ended the run.
+        !["scores", "decision"].contains(&model.kind.as_str())
+    });
     let found = asked.filter_map(|model| Some((model.name.clone(), model.recheck?)));
     let unsteady = found.filter(|(_, recheck)| recheck.differ > 0 && recheck.switches.is_none());
     let result = |words: RecheckWords| RecheckResult {

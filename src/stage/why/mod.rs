@@ -33,14 +33,16 @@ use crate::why::patterns::{PatternSettings, find_patterns};
 pub(crate) struct WhyFolders(Vec<(String, StageInput<WhyStage>)>);
 
 impl WhyFolders {
-    /// Those of the job, by name.
+    /// Those of the job, by name. What waits for scores is left out.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let names: Vec<&Name> = b.plan.job.why.keys().collect();
-        let block = |name: &Name| {
+        let mut folders = Vec::new();
+        for name in names {
             let unit = AuditUnit { block: name.to_string(), ..AuditUnit::default() };
-            Ok((name.to_string(), b.need::<WhyStage>(&unit)?))
-        };
-        Ok(WhyFolders(names.into_iter().map(block).collect::<Result<_>>()?))
+            let made = b.want_part(|b| b.need::<WhyStage>(&unit))?;
+            folders.extend(made.map(|made| (name.to_string(), made)));
+        }
+        Ok(WhyFolders(folders))
     }
 
     /// The name and folder of each block.

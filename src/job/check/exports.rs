@@ -1,0 +1,57 @@
+//! Checks `exports`: each form once, and metrics that the run measures.
+
+use crate::job::ExportFormat;
+use crate::job::read::nearest::{list, suggest};
+
+use super::JobChecker;
+use super::defaults::families;
+
+impl JobChecker<'_> {
+    /// The forms of other tools that a run writes.
+    pub(super) fn exports(&mut self) {
+        if !self.is_sound(&["exports"]) {
+            return;
+        }
+        let job = self.job;
+        let words: Vec<String> = job.exports.iter().map(|form| form.word().to_owned()).collect();
+        if !words.is_empty() {
+            self.check_distinct("exports", "form", &words);
+        }
+        for (i, form) in job.exports.iter().enumerate() {
+            let ExportFormat::Prometheus(knobs) = form else { continue };
+            let at = format!("exports[{i}].prometheus.metrics");
+            let Some(metrics) = knobs.metrics.as_deref() else { continue };
+            self.check_distinct(&at, "metric", metrics);
+            for (k, metric) in metrics.iter().enumerate() {
+                self.exported_metric(format!("{at}[{k}]"), metric);
+            }
+        }
+    }
+
+    fn exported_metric(&mut self, at: String, metric: &str) {
+        let Some(known) = self.catalog.metrics.iter().find(|known| known.id == metric) else {
+            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|known| known.id).collect();
+            ids.sort_unstable();
+            let hint = suggest(metric, "known metrics", ids);
+            self.push_problem(
+                "unknown-metric",
+                at,
+                format!("no metric is called `{metric}`"),
+                hint,
+            );
+            return;
+        };
+        let measured = families(self.job, self.catalog);
+        if !self.is_sound(&["metrics.families", "data.label"]) || measured.contains(&known.family) {
+            return;
+        }
+        let what = format!(
+            "`{metric}` belongs to the family `{}`, which this job does not measure",
+            known.family.as_str()
+        );
+        let words: Vec<&str> = measured.iter().map(|family| family.as_str()).collect();
+        let hint =
+            format!("add the family to `metrics.families`, or choose metrics of {}", list(&words));
+        self.push_problem("bad-scope", at, what, hint);
+    }
+}

@@ -1,0 +1,288 @@
+//! Whether the disks have room for what a run writes: asked before it starts to work.
+//!
+//! The estimate is of the large files only: prepared rows, counterfactuals, scores and outcomes,
+//! each as so many bytes for a row, as runs on generated rows wrote them. What is in the cache
+//! counts for nothing. A run is refused where a disk has less than half of that; with less than all
+//! of it there is a warning.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::data::prepare::issues::IssueSeverity;
+use crate::error::{Error, Result};
+use crate::exec::files;
+use crate::exec::store::StoreView;
+use crate::exec::{PlannedStage, ResultState};
+use crate::job::RowSource;
+use crate::job::check::CheckedJob;
+use crate::stage::advice::IssueNote;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::input::JobInputs;
+use crate::stage::plan::StagePlan;
+use crate::stage::settings::{RunSettings, default_folder};
+use crate::table::file::{FileOwner, ParquetFile};
+use crate::unit::UnitKind;
+
+/// The code of the warning.
+pub(crate) const LITTLE_DISK: &str = "little-disk";
+
+/// Of a prepared row: its keys, label and groups, and each column.
+const ROW: u64 = 4;
+const COLUMN: u64 = 5;
+
+/// Of a counterfactual that is generated: its key, and each column.
+const COUNTERFACTUAL: u64 = 4;
+
+/// Of a score.
+const SCORE: u64 = 8;
+
+/// Of a line of `outcomes`.
+const OUTCOME: u64 = 16;
+
+/// Files whose footers are read for the number of rows; of more the first stand for all.
+const FILES_READ: usize = 100;
+
+/// Bytes of a text file that tell how long its lines are.
+const START: u64 = 64 << 10;
+
+/// Bytes that stages write, by the id of the stage.
+type StageBytes = Vec<(String, u64)>;
+
+/// What a run needs on one disk, and what that has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DiskNeed {
+    /// What is to be written there: `the cache`, `the output folder`, or both.
+    what: &'static str,
+    path: String,
+    needed: u64,
+    free: u64,
+}
+
+impl DiskNeed {
+    /// The folder.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether there is less than half of the room.
+    fn is_hopeless(&self) -> bool {
+        self.needed / 2 > self.free
+    }
+
+    /// What is short, in words.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "{} may take about {}, and the disk of `{}` has {} free",
+            self.what,
+            gigabytes(self.needed),
+            self.path,
+            gigabytes(self.free)
+        )
+    }
+}
+
+fn gigabytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        1_000_000_000..1_000_000_000_000 => format!("{:.1} GB", bytes as f64 / 1e9),
+        _ => format!("{:.1} TB", bytes as f64 / 1e12),
+    }
+}
+
+/// The disks that lack room for so many bytes of the cache and of the output folder. A disk is a
+/// number and its free bytes.
+fn lacking(
+    cache: (&str, u64, Option<(u64, u64)>),
+    out: (&str, u64, Option<(u64, u64)>),
+) -> Vec<DiskNeed> {
+    let need =
+        |what, path: &str, needed, free| DiskNeed { what, path: path.to_owned(), needed, free };
+    let mut found = Vec::new();
+    match (cache.2, out.2) {
+        (Some((one, free)), Some((other, _))) if one == other => {
+            found.push(need(
+                "cache and output folder",
+                cache.0,
+                cache.1.saturating_add(out.1),
+                free,
+            ));
+        }
+        _ => {
+            for (what, (path, needed, disk)) in [("the cache", cache), ("the output folder", out)] {
+                found.extend(disk.map(|(_, free)| need(what, path, needed, free)));
+            }
+        }
+    }
+    found.retain(|of| of.needed > of.free);
+    found
+}
+
+/// The number of the disk that a file or folder is on, or would be on, and what is free there; none
+/// where the system does not say.
+fn disk_of(path: &Path) -> Option<(u64, u64)> {
+    let whole = std::path::absolute(path).ok()?;
+    let there = whole.ancestors().find(|folder| folder.exists())?;
+    let metadata = files::metadata_if_there(there).ok()??;
+    let system = rustix::fs::statvfs(there).ok()?;
+    Some((metadata.dev(), system.f_bavail.saturating_mul(system.f_frsize)))
+}
+
+/// The rows of the source, about; none where nothing says so.
+fn source_rows(checked: &CheckedJob, input: &JobInputs) -> Option<u64> {
+    if let RowSource::Synthetic(block) = &checked.job.data.rows {
+        return Some(block.rows.get());
+    }
+    let data = input.files.iter().filter(|file| file.what == "data");
+    let bytes: u64 = data.clone().map(|file| file.bytes).sum();
+    if input.row_files.is_empty() {
+        let RowSource::Csv(_) = &checked.job.data.rows else { return None };
+        let start = files::read_start(Path::new(&data.clone().next()?.path), START).ok()?;
+        let lines = start.iter().filter(|byte| **byte == b'\n').count().max(1) as u64;
+        return Some(bytes.saturating_mul(lines) / (start.len() as u64).max(1));
+    }
+    let read = &input.row_files[..input.row_files.len().min(FILES_READ)];
+    let mut rows = 0_u64;
+    for file in read {
+        rows = rows.saturating_add(ParquetFile::open(file, FileOwner::User).ok()?.n_rows());
+    }
+    Some(rows.saturating_mul(input.row_files.len() as u64) / read.len() as u64)
+}
+
+impl StagePlan<'_> {
+    /// What the large stages write into the cache for so many rows, by the id of the stage, and
+    /// what of it comes into the output folder.
+    fn bytes_of_stages(&self, rows: u64) -> (StageBytes, u64) {
+        let data = &self.job.data;
+        let columns = (data.listed_features().count() + data.sensitive.len()) as u64;
+        let audited = data.split.as_ref().and_then(|split| split.share.as_ref());
+        let audited = audited.map_or(rows, |share| (share.audit.get() * rows as f64) as u64);
+        let each = |n: u64, bytes: u64| n.saturating_mul(bytes);
+        let mut bytes = Vec::new();
+        let prepared = each(rows, ROW + columns * COLUMN);
+        bytes.push((UnitKind::Prepare.word().to_owned(), prepared));
+        let is_parquet = matches!(data.rows, RowSource::Parquet(_));
+        if !is_parquet {
+            bytes.push((UnitKind::Source.word().to_owned(), each(rows, columns * COLUMN)));
+        }
+        for name in self.job.models.keys() {
+            let id = format!("{}/model={name}", UnitKind::Score.word());
+            bytes.push((id, each(audited, SCORE)));
+        }
+        let mut out = 0_u64;
+        for applied in self.applied_sets() {
+            let made = each(audited, self.made_of_each(&applied));
+            let moves = !applied.block.sets_attribute_only();
+            let row = if moves { COUNTERFACTUAL + columns * COLUMN } else { 0 };
+            let fields = format!("set={}/attribute={}", applied.set, applied.attribute);
+            bytes.push((format!("{}/{fields}", UnitKind::Generate.word()), each(made, row)));
+            let asks = |name: &&crate::param::Name| applied.block.asks(name);
+            for name in self.job.models.keys().filter(asks) {
+                let id = format!("{}/model={name}/{fields}", UnitKind::Score.word());
+                bytes.push((id, each(made, SCORE)));
+                if self.keeps_outcomes() {
+                    out = out.saturating_add(each(made, OUTCOME));
+                }
+            }
+            if self.job.run.keeps_counterfactuals() {
+                out = out.saturating_add(each(made, COUNTERFACTUAL + columns * COLUMN));
+            }
+        }
+        bytes.push((UnitKind::Outcomes.word().to_owned(), out));
+        (bytes, out)
+    }
+
+    /// Counterfactuals of a row.
+    fn made_of_each(&self, applied: &AppliedSet<'_>) -> u64 {
+        let groups = self.job.data.sensitive.iter().find(|of| of.0.as_str() == applied.attribute);
+        let groups = groups.map_or(2, |(name, _)| self.job.data.groups_of(name).len());
+        let several = applied.block.knobs().map_or(1, |knobs| knobs.max_counterfactuals());
+        groups.saturating_sub(1).saturating_mul(several) as u64
+    }
+
+    /// The disks that may lack room for what these stages would write; `rows` are those of the
+    /// source, where they are known.
+    ///
+    /// # Errors
+    /// The cache cannot be read.
+    pub(crate) fn short_disks(
+        &self,
+        stages: &[PlannedStage<'_>],
+        entries: &StoreView,
+        rows: Option<u64>,
+    ) -> Result<Vec<DiskNeed>> {
+        let Some(rows) = rows.or_else(|| source_rows(self.checked, self.input)) else {
+            return Ok(Vec::new());
+        };
+        let (bytes, to_publish) = self.bytes_of_stages(rows);
+        let RunSettings { out, cache, .. } = self.settings;
+        let out = out.clone().unwrap_or_else(|| default_folder(self.job));
+        let cache = cache.clone().unwrap_or_else(|| out.clone());
+        let (cache_disk, out_disk) = (disk_of(&cache), disk_of(&out));
+        let short = |needed: u64| {
+            let [cache, out] = [&cache, &out].map(|path| path.to_string_lossy().into_owned());
+            lacking((&cache, needed, cache_disk), (&out, to_publish, out_disk))
+        };
+        let all = bytes.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+        // What is cached is only looked for where it matters.
+        if short(all).is_empty() {
+            return Ok(Vec::new());
+        }
+        let planned = crate::exec::plan(stages, entries, &self.exec_settings())?;
+        let stale = planned.iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
+        let stale: Vec<&str> = stale.map(|of| of.id.as_str()).collect();
+        let new = bytes.iter().filter(|(id, _)| stale.contains(&id.as_str()));
+        Ok(short(new.fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes))))
+    }
+}
+
+impl StagePlan<'_> {
+    /// The disks that may lack room for what a run over so many rows would write, as `check` tells
+    /// of them.
+    pub(crate) fn disk_warnings(&self, rows: u64) -> Result<Vec<IssueNote>> {
+        let cache = self.settings.cache.as_deref();
+        let entries = cache.map_or_else(StoreView::empty, StoreView::below);
+        let short = self.short_disks(&self.stages()?.stages, &entries, Some(rows))?;
+        let issue = |need: &DiskNeed| IssueNote {
+            code: LITTLE_DISK.to_owned(),
+            severity: IssueSeverity::Warning.as_str().to_owned(),
+            n: 0,
+            place: need.path.clone(),
+            text: need.words(),
+        };
+        Ok(short.iter().map(issue).collect())
+    }
+}
+
+/// Refuses to begin where a disk has less than half of the room.
+///
+/// # Errors
+/// It has.
+pub(crate) fn refuse(short: &[DiskNeed]) -> Result<()> {
+    let Some(need) = short.iter().find(|need| need.is_hopeless()) else { return Ok(()) };
+    let hint = "free some space, put output and cache on another disk with `--out` and `--cache`, \
+                or let `cfaudit clean` and `--cache-limit` bound the cache";
+    Err(Error::operator("begin to write to", &need.path, need.words(), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lacking, refuse};
+
+    #[test]
+    fn what_shares_a_disk_is_added_up() {
+        let apart = lacking(("c", 60, Some((1, 100))), ("o", 50, Some((2, 100))));
+        assert!(apart.is_empty(), "{apart:?}");
+        let together = lacking(("c", 60, Some((1, 100))), ("o", 50, Some((1, 100))));
+        assert_eq!((together.len(), together[0].needed, together[0].free), (1, 110, 100));
+        assert!(refuse(&together).is_ok(), "an estimate may be wrong");
+        let short = lacking(("c", 6_000_000_000, Some((1, 1_000_000))), ("o", 50, None));
+        assert!(
+            short[0]
+                .words()
+                .contains("the cache may take about 6.0 GB, and the disk of `c` has 1 MB free")
+        );
+        let refused = refuse(&short).unwrap_err().to_string();
+        assert!(refused.contains("--cache-limit"), "{refused}");
+        assert!(lacking(("c", u64::MAX, None), ("o", 5, None)).is_empty());
+    }
+}
