@@ -249,6 +249,22 @@ pub(crate) fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     Some(ValueInterval { lo: ratio / factor, hi: ratio * factor, method: IntervalProcedure::Katz })
 }
 
+/// Katz's interval of the ratio of two shares above 0 of so many effective cases; with a
+/// correlation of the two.
+pub(crate) fn katz_of(
+    (p, q): (f64, f64),
+    (n, m): (f64, f64),
+    correlation: f64,
+    z: f64,
+    method: IntervalProcedure,
+) -> ValueInterval {
+    let spread = |share: f64, n: f64| ((1.0 - share) / (share * n)).sqrt();
+    let (s, t) = (spread(p, n), spread(q, m));
+    let both = (s * s + t * t - 2.0 * correlation * s * t).max(0.0);
+    let (ratio, factor) = (p / q, libm::exp(z * both.sqrt()));
+    ValueInterval { lo: ratio / factor, hi: ratio * factor, method }
+}
+
 /// Cells of `samples` worlds in each of which as many people as there are were drawn with
 /// replacement. Kinds of people are given by the cells that one of them fills, and their number.
 pub(crate) fn resample<const N: usize>(

@@ -163,6 +163,14 @@ pub enum ScoreReading {
     EcceP,
 }
 
+impl ScoreReading {
+    /// Whether it compares scores with shares of labels, and not only by their order.
+    pub(crate) fn needs_probability(self) -> bool {
+        use ScoreReading::{Auc, AucGap, CrossAuc, CrossAucGap};
+        !matches!(self, Auc | AucGap | CrossAuc | CrossAucGap)
+    }
+}
+
 /// What a metric reads, and the function that reads it.
 #[derive(Debug, Clone, Copy)]
 pub enum Reads {

@@ -24,7 +24,7 @@
 
 use crate::metric::evidence::block_bootstrap::WeightSums;
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, newcombe_of, wilson_of_people, wilson_of_share,
+    IntervalProcedure, ValueInterval, katz_of, newcombe_of, wilson_of_people, wilson_of_share,
 };
 use crate::metric::rate::Rate;
 
@@ -185,11 +185,7 @@ pub(crate) fn katz_of_persons(
     if a.rate.numerator == 0 || b.rate.numerator == 0 {
         return None;
     }
-    let (p, q) = (a.rate.value().ok()?, b.rate.value().ok()?);
-    let spread = |share: f64, n: f64| ((1.0 - share) / (share * n)).sqrt();
-    let (s, t) = (spread(p, a.effective()?), spread(q, b.effective()?));
-    let both = (s * s + t * t - 2.0 * correlation * s * t).max(0.0);
-    let (ratio, factor) = (p / q, libm::exp(z * both.sqrt()));
-    let method = IntervalProcedure::KatzPersons;
-    Some(ValueInterval { lo: ratio / factor, hi: ratio * factor, method })
+    let shares = (a.rate.value().ok()?, b.rate.value().ok()?);
+    let effective = (a.effective()?, b.effective()?);
+    Some(katz_of(shares, effective, correlation, z, IntervalProcedure::KatzPersons))
 }

@@ -96,6 +96,9 @@ reasons! {
             one of the groups.";
     NoScore = "no_score", "the model gives decisions and no scores", "The metric needs scores, and \
         the model gives decisions only.";
+    NoProbability = "no_probability", "the scores are points, not probabilities", "The metric \
+        compares scores with shares of labels, and the scores are points of a scale of which the \
+        job does not say `probability: true`.";
     ZeroExpected = "zero_expected", "all scores are 0", "All scores are 0, so that they expect no \
         positive label to compare with.";
     ConstantScore = "constant_score", "all scores are equal", "All scores are equal, so no slope \

@@ -66,6 +66,21 @@ impl ScoreScale {
         }
     }
 
+    /// The score whose share of the scale this is; none where it would not be finite, as at the
+    /// ends of log-odds, and for amounts.
+    pub fn number(self, share: f64) -> Option<f64> {
+        let number = match (self.numbers, self.turned) {
+            (ScaleNumbers::Range { from, to }, false) => from + share * (to - from),
+            (ScaleNumbers::Range { from, to }, true) => to - share * (to - from),
+            (ScaleNumbers::LogOdds, turned) => {
+                let x = libm::log(share / (1.0 - share));
+                if turned { -x } else { x }
+            }
+            (ScaleNumbers::Amounts, _) => return None,
+        };
+        number.is_finite().then_some(number)
+    }
+
     /// How far apart two scores must be for a whole step of shares; 1 for log-odds, whose steps
     /// differ; 1 also for amounts.
     pub fn width(self) -> f64 {

@@ -7,9 +7,10 @@ use crate::table::recourse::{
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
-    ChangeRow, ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, ScoreShiftRow, SelectedRow, SubgraphRow,
-    TableDef, TableRow, ThresholdRow, TransitionRow, WorldPeopleRow, WorldRow,
+    ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
+    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, ReliabilityRow, ScoreShiftRow,
+    SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow, TransitionRow, WorldPeopleRow,
+    WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -19,6 +20,8 @@ pub const TABLES: &[&TableDef] = &[
     ScoreShiftRow::TABLE,
     GroupRow::TABLE,
     AmountRow::TABLE,
+    ReliabilityRow::TABLE,
+    CurveRow::TABLE,
     CfQualityRow::TABLE,
     CfFeatureRow::TABLE,
     CfDistributionRow::TABLE,

@@ -10,6 +10,7 @@ mod amounts;
 mod changes;
 mod comparisons;
 mod counts;
+mod curves;
 pub(crate) mod digits;
 mod experiments;
 pub(crate) mod file;
@@ -26,6 +27,7 @@ mod outcomes;
 pub(crate) mod picked;
 mod quality;
 pub(crate) mod recourse;
+mod reliability;
 pub(crate) mod row_macro;
 pub(crate) mod why;
 
@@ -33,6 +35,8 @@ pub use amounts::AmountRow;
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
+pub use curves::CurveRow;
+pub(crate) use curves::JOB_STEP;
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::GateRow;
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
@@ -41,6 +45,7 @@ pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use metrics::MetricRow;
 pub use outcomes::OutcomeRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE};
+pub use reliability::ReliabilityRow;
 pub use row_macro::{SharedText, TableRow, finite, whole};
 
 /// Whether the flags of a row, separated by commas, hold this one.

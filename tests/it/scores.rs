@@ -28,6 +28,11 @@ fn score(i: usize) -> Option<f64> {
     (i % 41 != 7).then(|| (100.0 * draw(i, 5.0)).round() / 100.0)
 }
 
+/// The same on a scale of 0 to 100.
+fn percent(score: Option<f64>) -> Option<f64> {
+    score.map(|score| 100.0 * score)
+}
+
 /// The scores of another model, closer to chance by `noise`.
 fn other(i: usize, noise: f64) -> Option<f64> {
     (i % 43 != 2).then(|| (1.0 - noise) * draw(i, 5.0) + noise * draw(i, 7.0))
@@ -44,6 +49,7 @@ fn work(noise: f64) -> Work {
             ("sex", column(texts)),
             ("repaid", column(labels)),
             ("score", column((0..N).map(score).collect::<Float64Array>())),
+            ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
             ("other", column((0..N).map(|i| other(i, noise)).collect::<Float64Array>())),
             ("weight", column((0..N).map(|i| Some((i % 4) as f64)).collect::<Float64Array>())),
             ("household", column((0..N).map(|i| Some((i / 3) as i64)).collect::<Int64Array>())),
@@ -136,6 +142,19 @@ fn scores_are_measured_judged_and_compared() {
     let slope = row(&metrics, "live", ["calibration_slope", "f", ""]);
     assert!(slope.text("ci_method").contains("scores are cut") == known.iter().any(|k| k.0 == 0.0));
     assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("interval"), "");
+
+    let bins = table(&work, "reliability");
+    let own: Vec<_> = bins
+        .records()
+        .filter(|row| row.text("model") == "live" && row.text("group") == "f")
+        .collect();
+    let n: i64 = own.iter().map(|row| row.int("n").unwrap()).sum();
+    assert_eq!((own.len(), n), (10, known.len() as i64));
+    let top = own.last().unwrap();
+    let lowest = top.real("score_lo").unwrap();
+    let above: Vec<f64> = known.iter().filter(|(s, _)| *s >= lowest).map(|(_, y)| *y).collect();
+    near(top.real("observed"), above.iter().sum::<f64>() / above.len() as f64);
+    assert!(top.real("lo") < top.real("observed") && top.real("observed") < top.real("hi"));
 
     let gates = table(&work, "gates");
     let verdicts: Vec<(&str, &str)> =
@@ -242,4 +261,130 @@ fn gates_on_scores_need_an_interval() {
     ran.says(&["error[no-interval]", "`auc` is not measured for other trainings"]);
     let ran = asked("auc", "at_least: 0.6", "all");
     ran.says(&["error[no-interval]", "its value is not measured for other trainings"]);
+}
+
+/// The score of the counterfactual in the other group: men lose, women gain.
+fn moved(i: usize) -> Option<f64> {
+    let by = if sex(i) == "m" { -0.15 } else { 0.15 };
+    score(i).filter(|_| i % 47 != 3).map(|score| (score + by).clamp(0.0, 1.0))
+}
+
+/// A job with a set and with points, whose gate no threshold nearby keeps.
+fn threshold_job(scale: &str) -> (Work, String) {
+    let work = work(0.5);
+    let other = |i: usize| if sex(i) == "m" { "f" } else { "m" };
+    work.parquet(
+        "moved.parquet",
+        vec![
+            ("row_id", column((0..N as i64).collect::<Int64Array>())),
+            ("to_group", column((0..N).map(|i| Some(other(i))).collect::<StringArray>())),
+            ("score", column((0..N).map(moved).collect::<Float64Array>())),
+            ("percent", column((0..N).map(|i| percent(moved(i))).collect::<Float64Array>())),
+        ],
+    );
+    let job = format!(
+        "cfaudit: 1
+name: thresholds
+data:
+  rows: {{parquet: people.parquet}}
+  row_id: id
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+counterfactuals: {{flip: naive}}
+models:
+  live:
+    scores: {{factual: {{column: score}}, counterfactual: {{parquet: moved.parquet, column: score}}}}
+    threshold: 0.5
+  points:
+    scores: {{factual: {{column: percent}}, counterfactual: {{parquet: moved.parquet, column: percent}}}}
+    {scale}
+    threshold: 50
+metrics: {{families: [performance, group, ccm, scores], bootstrap: {{samples: 50}}}}
+gates:
+  lost:
+    {{metric: favoured_by_group, model: live, counterfactual: flip, direction: {{sex: [m, f]}},
+      at_most: 0.02, level: warn}}
+  kept:
+    {{metric: favoured_by_group, model: live, counterfactual: flip, direction: {{sex: [f, m]}},
+      at_most: 0.9, level: warn}}
+"
+    );
+    (work, job)
+}
+
+#[test]
+fn rates_are_measured_at_every_threshold() {
+    let (work, job) = threshold_job("scale: {from: 0, to: 100}");
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "--threads 1");
+    let (curves, metrics) = (table(&work, "curves"), table(&work, "metrics"));
+    let of = |model: &str, metric: &str, from: &str, to: &str, step: i64| {
+        let is = |row: &TableRecord<'_>| {
+            row.int("step") == Some(step)
+                && row.text("model") == model
+                && row.text("metric") == metric
+                && (row.text("from_group"), row.text("to_group")) == (from, to)
+        };
+        curves.records().find(is).unwrap_or_else(|| panic!("{model} {metric} {from} {step}"))
+    };
+    // Three rates of two groups and all, and their ratio; five of two directions and all.
+    let rows = curves.records().filter(|row| row.text("model") == "live").count();
+    assert_eq!(rows, (3 * 3 + 1 + 5 * 3) * 1026);
+    for (step, t) in [(512, 0.5), (256, 0.25), (1025, 0.5)] {
+        let men = (0..N).filter(|&i| sex(i) == "m");
+        let both: Vec<(f64, f64)> = men.filter_map(|i| Some((score(i)?, moved(i)?))).collect();
+        let has = both.iter().filter(|(s, _)| *s >= t);
+        let lost = has.clone().filter(|(_, c)| *c < t).count() as i64;
+        let row = of("live", "favoured_by_group", "m", "f", step);
+        assert_eq!(row.int("numerator"), Some(lost));
+        assert_eq!(row.int("denominator"), Some(has.count() as i64));
+        assert_eq!(row.real("threshold"), Some(t));
+        // Points are the same people by other numbers.
+        let points = of("points", "favoured_by_group", "m", "f", step);
+        assert_eq!(points.real("threshold"), Some(100.0 * t));
+        for column in ["value", "lo", "hi"] {
+            assert_eq!(points.real(column), row.real(column), "{column}");
+        }
+    }
+    for (metric, from, to) in
+        [("tpr", "f", ""), ("di", "m", "f"), ("nsr", "f", "m"), ("sr", "", "")]
+    {
+        let (now, told) =
+            (of("live", metric, from, to, 1025), row(&metrics, "live", [metric, from, to]));
+        for column in ["value", "lo", "hi"] {
+            let (x, y) = (now.real(column).unwrap(), told.real(column).unwrap());
+            assert!((x - y).abs() < 1e-12, "{metric} {column}: {x}, not {y}");
+        }
+    }
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert_eq!(page.matches("No threshold between ").count(), 1, "{page}");
+    assert!(page.contains("Do scores rank people alike"), "{page}");
+    // Points are ranked, and no more.
+    let of_points = |metric: &str| row(&metrics, "points", [metric, "f", ""]);
+    assert_eq!(
+        of_points("auc").real("value"),
+        row(&metrics, "live", ["auc", "f", ""]).real("value")
+    );
+    for metric in ["brier", "observed_expected", "calibration_slope", "ecce", "ecce_p"] {
+        assert_eq!(of_points(metric).text("undefined"), "no_probability", "{metric}");
+    }
+    let has_bins =
+        |work: &Work| table(work, "reliability").records().any(|row| row.text("model") == "points");
+    assert!(!has_bins(&work) && page.contains("points, and the job does not say"), "{page}");
+    let expected = work.results();
+    work.cfaudit(0, "run job.yaml --out other --cache again --threads 5");
+    assert_same(&expected, &results(&work.path("other")), "5 threads");
+
+    let gate = job
+        .replace("  kept:\n", "  means: {metric: brier, model: points, at_most: 0.3}\n  kept:\n");
+    work.write("gate.yaml", &gate);
+    work.cfaudit(2, "check gate.yaml").says(&["error[needs-scores]", "write `probability: true`"]);
+
+    let (again, job) = threshold_job("scale: {from: 0, to: 100}\n    probability: true");
+    again.write("job.yaml", &job);
+    again.run(0, "job.yaml", "--threads 2");
+    let metrics = table(&again, "metrics");
+    let brier = |model: &str| row(&metrics, model, ["brier", "f", ""]).real("value");
+    assert!((brier("points").unwrap() - brier("live").unwrap()).abs() < 1e-12);
+    assert!(has_bins(&again));
 }

@@ -216,6 +216,11 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     assert!(row.text("flags").contains("asks_at_most"), "{}", row.text("flags"));
     assert!(row.int("n") < row.int("of") && row.int("n") > Some(0));
     assert!(asked()[calls.len()..].iter().all(|rows| *rows <= 60), "{:?}", asked());
+    // One row is not enough for anybody, and the page does not pass over it.
+    work.write("job.yaml", &job(", asks_at_most: 1"));
+    work.run(0, "job.yaml", "--replace");
+    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Nobody could be explained by features: that would ask"), "{page}");
 }
 
 /// Scores computed elsewhere: the block has patterns, no features, and `check` says so.

@@ -45,6 +45,7 @@ impl JobChecker<'_> {
             ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
             ("scale", model.scale.is_some()),
             ("better", model.better.is_some()),
+            ("probability", model.probability),
         ] {
             if there {
                 let what = format!(

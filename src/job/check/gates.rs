@@ -167,27 +167,7 @@ impl JobChecker<'_> {
         {
             self.gate_doubts(at, name, gate, metric);
         }
-        if !metric.has_interval
-            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
-        {
-            let what =
-                format!("`{}` has no interval, so that the gate could not be decided", metric.id);
-            let hint = "write `decide_by: estimate`";
-            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
-        }
-        let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
-        if matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores)
-            && model.is_some_and(|of| !of.gives_scores())
-        {
-            let what = format!(
-                "the gate `{name}` asks for `{}`, which needs scores, and its model gives \
-                 only decisions",
-                metric.id
-            );
-            let hint = "ask for a metric of the family `ccm`, such as `sr`, or name a model with \
-                        scores";
-            self.push_problem("needs-scores", format!("{at}.metric"), what, hint);
-        }
+        self.gate_of_scores((at, name), gate, metric);
         if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
             self.gate_scores(at, name, gate, metric);
         }
@@ -302,8 +282,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there are
-    /// none but people.
+    /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there
+    /// are none but people.
     fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &KnownMetric) {
         let sets = self.job.sets();
         let of_gate = gate.counterfactual.as_ref();
@@ -372,7 +352,8 @@ impl JobChecker<'_> {
         let trains =
             model.is_some_and(ModelBlock::is_trained_here) && !has_graphs && metric.measured_again;
         let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
-            "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the model"
+            "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the \
+             model"
         } else if of_arm || set.is_none_or(|set| set.knobs().is_none()) {
             "write `decide_by: interval`"
         } else {

@@ -14,6 +14,7 @@ pub(crate) mod defaults;
 mod derive;
 mod experiments;
 mod exports;
+mod gate_of_scores;
 mod gates;
 mod graphs;
 mod http;

@@ -555,6 +555,7 @@ pub(super) fn score_keys_of(model: &ModelBlock) -> impl Iterator<Item = &'static
         ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
         ("scale", model.scale.is_some()),
         ("better", model.better.is_some()),
+        ("probability", model.probability),
         ("expect", model.expect.is_some()),
     ];
     keys.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key)

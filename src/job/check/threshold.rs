@@ -15,9 +15,11 @@ impl JobChecker<'_> {
         let mut refused = false;
         let trained = model.trained_here().map(|(kind, _)| kind.key());
         if let Some(kind) = trained.or(model.lightgbm.as_ref().map(|_| "lightgbm")) {
-            for (key, there) in
-                [("scale", model.scale.is_some()), ("better", model.better.is_some())]
-            {
+            for (key, there) in [
+                ("scale", model.scale.is_some()),
+                ("better", model.better.is_some()),
+                ("probability", model.probability),
+            ] {
                 if there {
                     let what = format!(
                         "the scores of the model `{name}` are probabilities of the positive class, \
@@ -54,6 +56,16 @@ impl JobChecker<'_> {
                 self.push_problem("bad-value", join(at, "scale"), what, hint);
                 refused = true;
             }
+        }
+        let points = matches!(model.scale, Some(ScaleBlock::Range(_)));
+        if model.probability && !points && !refused && self.is_sound(&[&join(at, "scale")]) {
+            let what = format!(
+                "the scores of the model `{name}` are probabilities or log-odds without the key \
+                 `probability`, which is about a scale of points"
+            );
+            let hint = "remove it, or name the scale as `scale: {from: 0, to: 100}`";
+            self.push_problem("bad-value", join(at, "probability"), what, hint);
+            refused = true;
         }
         if model.better.is_some()
             && self.is_sound(&["data.label", "data.favourable"])

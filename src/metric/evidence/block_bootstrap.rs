@@ -120,6 +120,14 @@ impl WeightSums {
         left == Some(0)
     }
 
+    /// What is left without some of these people.
+    pub(crate) fn less(self, some: Self) -> Self {
+        WeightSums {
+            sum: self.sum.saturating_sub(some.sum),
+            squares: self.squares.saturating_sub(some.squares),
+        }
+    }
+
     /// How many people without weights would be as sure as these (Kish 1965, Survey Sampling,
     /// 11.7): the square of the sum over the sum of squares.
     pub(crate) fn effective(self) -> f64 {

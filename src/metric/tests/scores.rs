@@ -1,6 +1,8 @@
 //! Scores as such: against values that another program computed from the definitions, and what
 //! must hold of all of them.
 
+mod curves;
+
 use serde_json::Value as Json;
 
 use super::oracle::{object, parquet};
@@ -11,11 +13,11 @@ use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores};
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::scope::MetricScope;
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue};
-use crate::metric::value::scores::BINNED;
+use crate::metric::value::scores::{BINNED, measure_reliability};
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
@@ -97,6 +99,7 @@ fn values_and_intervals_are_those_of_the_definitions() {
         let (groups, models) = case_of(case);
         let place = |name: &str| groups.iter().position(|group| group == name).unwrap();
         let all = measured(&models[0]);
+        let bins = measure_reliability(&models[0], &only_scores());
         let scopes = object(&case["groups"]);
         let scopes = scopes.iter().map(|(name, told)| (MetricScope::Group(place(name)), told));
         for (scope, told) in scopes.chain([(MetricScope::Total, &case["total"])]) {
@@ -119,6 +122,25 @@ fn values_and_intervals_are_those_of_the_definitions() {
                 let cut = told_fit["n_clipped"].as_u64().unwrap();
                 let says = m.ci_method.contains(&format!("; {cut} of "));
                 assert_eq!(says, cut > 0, "{what}: {}", m.ci_method);
+            }
+            let who = match scope {
+                MetricScope::Group(group) => GroupSelection::One(group),
+                _ => GroupSelection::All,
+            };
+            let own: Vec<_> = bins.iter().filter(|(of, _)| *of == who).collect();
+            let told_bins = told["reliability"].as_array().unwrap();
+            assert_eq!(own.len(), told_bins.len(), "{what} bins");
+            for ((_, bin), told) in own.iter().zip(told_bins) {
+                let what = format!("{what} bin {}", bin.bin);
+                let counts = [("bin", bin.bin), ("n", bin.n), ("positives", bin.positives)];
+                counts
+                    .iter()
+                    .for_each(|(key, n)| assert_eq!(told[key].as_u64(), Some(*n), "{what}"));
+                near(bin.scores.0, &told["score_lo"], 1e-15, &what);
+                near(bin.scores.1, &told["score_hi"], 1e-15, &what);
+                near(bin.mean_score, &told["mean_score"], 1e-12, &what);
+                near(bin.observed, &told["observed"], 1e-12, &what);
+                check_ends(bin.ends, &[&told["lo"], &told["hi"]], &what);
             }
             let told = &told["ecce"];
             for (id, key) in [("ecce", "ecce"), ("ecce_mad", "mad")] {

@@ -4,6 +4,7 @@ pub(crate) mod amounts;
 pub(crate) mod clarify;
 pub(crate) mod classes;
 pub(crate) mod compare;
+pub(crate) mod curves;
 pub(crate) mod gaps;
 pub(crate) mod interval_choice;
 pub(crate) mod measured;

@@ -81,6 +81,11 @@ macro_rules! model_kinds {
             /// high scores mean the positive prediction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub better: Option<BetterEnd>,
+            /// Whether the share of a scale `{from: ..., to: ...}` that a score is is the
+            /// probability of the positive class. Without it Brier score, observed over expected,
+            /// calibration and ECCE of such scores are undefined. Default: false.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            pub probability: bool,
             /// The outcome is an amount, such as a premium, and no score: which end people want,
             /// and which change matters. Instead of `threshold`, next to `command`, `python`
             /// or `http`.
@@ -236,6 +241,12 @@ impl ModelBlock {
         self.made_elsewhere().filter(|_| !words)
     }
 
+    /// Whether its scores are points of a scale, of which the job does not say that they are
+    /// proportional to probabilities.
+    pub(crate) fn gives_points(&self) -> bool {
+        matches!(self.scale, Some(ScaleBlock::Range(_))) && !self.probability
+    }
+
     /// Whether it gives numbers, scores or amounts; a model that gives decisions in words does not.
     pub fn gives_scores(&self) -> bool {
         self.decided_column().is_none()
@@ -256,8 +267,8 @@ impl ModelBlock {
         self.trained_here().is_some()
     }
 
-    /// Whether its scores are computed in this process: by a model that the run trains, or by a file
-    /// that it loads.
+    /// Whether its scores are computed in this process: by a model that the run trains, or by a
+    /// file that it loads.
     pub fn is_asked_in_process(&self) -> bool {
         self.is_trained_here() || self.onnx.is_some() || self.lightgbm.is_some()
     }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::limit_notes::{LimitNeed, no_threshold};
+pub(crate) use crate::report::brief::limit_part::{LimitBound, LimitPart};
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
 use crate::report::draw::plot::{axis, bullet};
-use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, VerdictBadge};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::deciding_range::DecidingRange;
-use crate::report::read::panel::{KeyedRow, ResultKey};
-use crate::table::GateRow;
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -23,38 +23,6 @@ use crate::table::why::CONFIRMED_PATTERNS;
 /// Rows of values that the first printed page has room for; further limits that are kept become one
 /// line.
 const PARTS_AT_MOST: usize = 14;
-
-/// On which side of a limit a value must lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitBound {
-    /// Not above it.
-    AtMost,
-    /// Not below it.
-    AtLeast,
-    /// It must not have risen by more.
-    RiseAtMost,
-    /// It must not have fallen by more.
-    FallAtMost,
-}
-
-/// A value that a gate judges.
-#[derive(Debug, Clone)]
-pub(crate) struct LimitPart {
-    /// Where it is in the tables.
-    pub(crate) key: ResultKey,
-    /// The metric.
-    pub(crate) metric: String,
-    /// The value; none where undefined.
-    pub(crate) value: Option<f64>,
-    /// The interval that judges.
-    pub(crate) interval: Option<(f64, f64)>,
-    /// Cases on top and below.
-    pub(crate) counts: Option<(i64, i64)>,
-    /// Cases below, where graphs differ in what is on top.
-    pub(crate) whole: Option<i64>,
-    /// What the value was before.
-    pub(crate) before: Option<f64>,
-}
 
 /// A gate.
 #[derive(Debug, Clone)]
@@ -85,27 +53,8 @@ pub(crate) struct AuditLimit {
     pub(crate) of_harm: bool,
     /// Of one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
-}
-
-/// How many people would decide a limit in 4 of 5 cases.
-#[derive(Debug, Clone)]
-struct LimitNeed {
-    /// The row that says it.
-    part: LimitPart,
-    /// People below its value.
-    n: i64,
-}
-
-fn part(row: &GateRow) -> LimitPart {
-    LimitPart {
-        key: row.key(),
-        metric: row.metric.as_str().to_owned(),
-        value: row.value.filter(|value| value.is_finite()),
-        interval: row.lo.zip(row.hi),
-        counts: row.numerator.zip(row.denominator),
-        whole: row.denominator,
-        before: row.baseline_value,
-    }
+    /// Of one that is broken, that no threshold nearby keeps it; none where one does.
+    no_threshold: Option<String>,
 }
 
 /// All gates, worst first: broken, then undecided, kept, not checked; those that stop the pipeline
@@ -115,16 +64,16 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
     for row in audit.gates.iter().filter(|row| row.decides == 1) {
         let own = || audit.gates.iter().filter(|r| r.gate.as_str() == row.gate.as_str());
         let of_harm = HARM.iter().all(|metric| own().any(|r| r.metric.as_str() == *metric));
-        let first = part(row);
+        let first = LimitPart::of(row);
         let mut parts = vec![first.clone()];
         if of_harm {
-            parts.extend(own().filter(|r| r.decides != 1).map(part).filter(|other| {
+            parts.extend(own().filter(|r| r.decides != 1).map(LimitPart::of).filter(|other| {
                 other.key.attribute == first.key.attribute
                     && (&other.key.from, &other.key.to) == (&first.key.to, &first.key.from)
             }));
         }
         let (bound, decides) = row.rule_words();
-        limits.push(AuditLimit {
+        let mut limit = AuditLimit {
             name: row.gate.as_str().to_owned(),
             verdict: row.verdict.as_str().to_owned(),
             warns: row.level.as_str() == "warn",
@@ -143,53 +92,19 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             parts,
             of_harm,
             needed: deciding_need(own())
-                .and_then(|row| Some(LimitNeed { part: part(row), n: row.n_needed_80? })),
-        });
+                .and_then(|row| Some(LimitNeed { part: LimitPart::of(row), n: row.n_needed_80? })),
+            no_threshold: None,
+        };
+        let is_broken = limit.verdict == "fail" && limit.arm.is_empty() && limit.class.is_empty();
+        if is_broken && let Some(part) = limit.parts.first() {
+            limit.no_threshold = no_threshold(audit, part, (limit.bound, limit.limit), row.enough);
+        }
+        limits.push(limit);
     }
     limits.sort_by(|a, b| {
         a.rank().cmp(&b.rank()).then(b.excess().total_cmp(&a.excess())).then(a.name.cmp(&b.name))
     });
     limits
-}
-
-impl LimitNeed {
-    /// `With about 1,900 more refused women the question would be decided in 4 of 5 cases.`
-    fn sentence(&self, voice: &AuditVoice<'_>) -> String {
-        let (key, attribute) = (&self.part.key, self.part.key.attribute.as_str());
-        let decided = "the question would be decided in 4 of 5 cases";
-        let Some(today) = self.part.whole else {
-            let n = count(rounded_up(self.n));
-            let whom = match key.scope.as_str() {
-                "pair" | "difference" | "one_vs_rest" => " in both groups together",
-                _ => "",
-            };
-            return format!("With about {n} people{whom} {decided}.");
-        };
-        let more = self.n - today;
-        if more <= 0 {
-            return "With as many people again, but others, the question would be decided in 4 of \
-                    5 cases."
-                .to_owned();
-        }
-        let both = !key.from.is_empty() && !key.to.is_empty();
-        let who = match self.part.metric.as_str() {
-            "denied_by_group" if both => voice.switchable(SwitchSide::Gained, attribute, &key.from),
-            "favoured_by_group" if both => voice.switchable(SwitchSide::Lost, attribute, &key.from),
-            "sr" if both => voice.people(attribute, &key.from),
-            _ => "people of those who count".to_owned(),
-        };
-        format!("With about {} more {who} {decided}.", count(rounded_up(more)))
-    }
-}
-
-/// A number with two digits, rounded up.
-fn rounded_up(n: i64) -> i64 {
-    let mut unit = 1;
-    while n / unit >= 100 {
-        unit *= 10;
-    }
-    // The number is at most 10^9.
-    (n + unit - 1) / unit * unit
 }
 
 impl AuditLimit {
@@ -387,6 +302,9 @@ impl AuditLimit {
                 }
             }
             _ => {
+                if let Some(no_threshold) = &self.no_threshold {
+                    words = words.text(format!("{no_threshold} "));
+                }
                 words = match (self.decides.as_str(), self.range()) {
                     ("estimate", _) => words.text("The value decides."),
                     ("all", _) => words.text("The intervals of all doubts decide together."),

@@ -11,6 +11,8 @@ pub(crate) mod forest;
 pub(crate) mod harm;
 pub(crate) mod hero;
 pub(crate) mod inputs;
+mod limit_notes;
+mod limit_part;
 pub(crate) mod limits;
 pub(crate) mod shares;
 pub(crate) mod voice;

@@ -7,5 +7,6 @@ pub(crate) mod plot;
 pub(crate) mod reach;
 pub(crate) mod score_track;
 pub(crate) mod shapes;
+pub(crate) mod thresholds;
 pub(crate) mod trend;
 pub(crate) mod world;

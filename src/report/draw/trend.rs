@@ -115,8 +115,8 @@ pub(crate) fn trend(
 fn curve(runs: &[TrendRun], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) -> String {
     let place = |run: usize, value: f64| format!("{:.2} {:.2}", x(run), y(value));
     let mut paths = String::new();
-    let with_band = |run: &TrendRun| run.point.is_some_and(|point| point.interval.is_some());
-    for part in stretches(runs, with_band) {
+    let with_band = |i: usize| runs[i].point.is_some_and(|point| point.interval.is_some());
+    for part in stretches(runs.len(), with_band) {
         let end = |of: fn((f64, f64)) -> f64| {
             let ends = part.clone().filter_map(move |i| Some((i, of(runs[i].point?.interval?))));
             ends.map(|(i, value)| place(i, value)).collect::<Vec<_>>()
@@ -126,7 +126,7 @@ fn curve(runs: &[TrendRun], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) ->
         let all: Vec<String> = upper.into_iter().chain(lower).collect();
         let _ = write!(paths, r#"<path class="area ve" d="M{}Z"/>"#, all.join("L"));
     }
-    for part in stretches(runs, |run| run.point.is_some()) {
+    for part in stretches(runs.len(), |i| runs[i].point.is_some()) {
         let values = part.filter_map(|i| Some(place(i, runs[i].point?.value)));
         let _ =
             write!(paths, r#"<path class="ln ve" d="M{}"/>"#, values.collect::<Vec<_>>().join("L"));
@@ -137,10 +137,10 @@ fn curve(runs: &[TrendRun], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) ->
     )
 }
 
-/// The stretches of runs that have something.
-fn stretches(runs: &[TrendRun], has: impl Fn(&TrendRun) -> bool) -> Vec<std::ops::Range<usize>> {
+/// The stretches of so many places that have something.
+pub(super) fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
-    for i in (0..runs.len()).filter(|&i| has(&runs[i])) {
+    for i in (0..n).filter(|&i| has(i)) {
         match found.last_mut().filter(|last| last.end == i) {
             Some(last) => last.end = i + 1,
             None => found.push(i..i + 1),

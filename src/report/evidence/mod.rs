@@ -5,6 +5,7 @@ mod against;
 mod cases;
 mod groups;
 mod ladder;
+mod ranking;
 mod recourse;
 mod retraining;
 mod scores;
@@ -28,6 +29,7 @@ pub(crate) fn sections(
         why::section(inputs),
         ladder::section(inputs),
         scores::section(inputs),
+        ranking::section(inputs),
         worlds::section(inputs),
         cases::section(inputs, &inputs.choose_hero()),
         retraining::section(inputs, glossary),

@@ -222,6 +222,28 @@ fn through_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<S
     ))
 }
 
+/// Why no feature is named, where the job asks through what people switch; none where one is.
+fn unexplained(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String> {
+    let of = block.everybody;
+    let rows = || inputs.audit.switch_features.iter().filter(|row| row.why == of.why);
+    if !block.features.is_empty() || rows().next().is_none() {
+        return None;
+    }
+    let nobody = || rows().filter(|row| row.n == 0);
+    Some(if nobody().any(|row| has_flag(&row.flags, "asks_at_most")) {
+        "Nobody could be explained by features: that would ask the model for more rows than \
+         `asks_at_most` allows."
+            .to_owned()
+    } else if nobody().next().is_some() {
+        "Nobody could be explained by features: mixtures of their features have no score."
+            .to_owned()
+    } else if rows().any(|row| row.people == "switched") {
+        "Too few people switch to say through which feature.".to_owned()
+    } else {
+        "Nobody switches, so there is no switch to explain by features.".to_owned()
+    })
+}
+
 /// The picture of what each feature adds: its own axis, a row for each.
 fn feature_lines(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Vec<PlotLine> {
     let Some(first) = block.features.first() else { return Vec::new() };
@@ -301,7 +323,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     for block in found.iter().take(BLOCKS_AT_MOST) {
         let of = block.everybody;
         page.push(BriefBlock::Lead(RichText::new().quote(first_sentence(inputs, block))).into());
-        let through = through_sentence(inputs, block);
+        let through = through_sentence(inputs, block).or_else(|| unexplained(inputs, block));
         let second = through.clone().unwrap_or_else(|| second_sentence(block));
         page.push(PageBlock::Text(RichText::new().quote(second)));
         let rows: Vec<&SwitchPatternRow> =
@@ -323,7 +345,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         lines.extend(rows.into_iter().filter_map(|row| line(inputs, row, scale)));
         let mut bodies = vec![PlotBody { block: false, lines }];
         if through.is_some() {
-            bodies.push(PlotBody { block: true, lines: feature_lines(inputs, block) });
+            let lines = feature_lines(inputs, block);
+            bodies.extend((!lines.is_empty()).then_some(PlotBody { block: true, lines }));
             let found = RichText::new().quote(second_sentence(block));
             bodies[0].lines.push(PlotLine::Fold(found));
         }

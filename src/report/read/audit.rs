@@ -18,6 +18,7 @@ use crate::report::read::panel::{
 };
 use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, SetQuality};
 use crate::report::read::recourse;
+use crate::report::read::score_tables::ScoreTables;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
@@ -78,6 +79,8 @@ pub(crate) struct AuditFolder {
     pub(crate) cases: Vec<ReportedCase>,
     /// Causal graphs.
     pub(crate) graphs: GraphEvidence,
+    /// Scores as such.
+    pub(crate) scores: ScoreTables,
     /// Recourse.
     pub(crate) recourse: recourse::RecourseTables,
     /// How much less than usual the page shows.
@@ -248,6 +251,7 @@ impl AuditFolder {
             spreads: sorted(&tables)?,
             histograms: histograms(&read_rows(&tables)?),
             halvings: PageHalvings::default(),
+            scores: ScoreTables::read(&tables)?,
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
             cases: cases_of(&read_rows(&tables)?),

@@ -8,5 +8,6 @@ pub(crate) mod graphs;
 pub(crate) mod panel;
 pub(crate) mod quality;
 pub(crate) mod recourse;
+pub(crate) mod score_tables;
 pub(crate) mod tally;
 pub(crate) mod words;

@@ -4,7 +4,9 @@ use crate::folder::manifest::WrittenValue;
 use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::tally::WeightedCount;
-use crate::table::{ComparisonRow, CountRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow};
+use crate::table::{
+    ComparisonRow, CountRow, CurveRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow,
+};
 
 /// What a value belongs to: model, set, attribute, scope and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -289,7 +291,7 @@ macro_rules! keyed_rows {
 
 keyed_rows!(
     MetricRow by slice, CountRow by slice, ScoreShiftRow by slice, TransitionRow by slice,
-    ComparisonRow, GateRow
+    ComparisonRow, GateRow, CurveRow by slice
 );
 
 /// The plain audit over all rows; slices have pages of their own.

@@ -14,17 +14,19 @@ use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
-use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
+use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
 use crate::param::Seed;
-use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
@@ -37,6 +39,8 @@ pub(crate) struct BlockSettings {
     pub paired: bool,
     /// Whether scores as such are measured.
     pub scores: bool,
+    /// Whether rates are measured at every threshold; of all rows only.
+    pub curves: bool,
 }
 
 /// For each declared group its position in reference-first order: the order in which metrics count.
@@ -77,6 +81,24 @@ pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> 
 pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
     let basis = SampleBasis { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
     LabelledScores::new(scale, basis)
+}
+
+/// How scores of rows of this layout are compared with the thresholds of a grid.
+pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
+    let threshold = match &rule.threshold {
+        RowThreshold::Fixed(threshold) => Some(*threshold),
+        RowThreshold::Carried(_) => None,
+        // Folds may have thresholds of their own.
+        RowThreshold::Folds(folds) => {
+            folds.first().copied().filter(|t| folds.iter().all(|f| f == t))
+        }
+    };
+    ScoreGrid {
+        scale: rule.scale,
+        strict: matches!(rule.decision, ThresholdComparison::Above | ThresholdComparison::Below),
+        weighted: layout.weight.is_some(),
+        threshold: threshold.filter(|threshold| threshold.is_finite()),
+    }
 }
 
 /// How the rows of one model are counted by the groups of one attribute.
@@ -123,6 +145,10 @@ impl<'a> RowCounting<'a> {
             none.with_scores(no_scores(self.layout, self.rule.scale))
         } else {
             none
+        };
+        let none = match self.blocks.curves {
+            true => none.with_grid(score_grid(self.layout, self.rule)),
+            false => none,
         };
         match self.strata {
             None => none,
@@ -276,6 +302,23 @@ pub(crate) struct CountInputs<'a> {
 /// What counts as one observation of these rows. `paired`: whether models are compared.
 pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
     CountingUnit::of(layout.weight.is_some(), layout.person.is_some(), paired)
+}
+
+/// No counterfactuals yet, of `everybody` or of some. Models are compared, and rates measured at
+/// every threshold, on everybody.
+pub(crate) fn no_switches(
+    layout: &Layout,
+    scored: CountInputs<'_>,
+    blocks: BlockSettings,
+    everybody: bool,
+) -> CounterfactualCounts {
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    let unit = counting_unit(layout, everybody && blocks.paired);
+    let none = CounterfactualCounts::new(n_groups).counted_by(unit, blocks.seed);
+    match everybody && blocks.curves {
+        true => none.with_grid(score_grid(layout, scored.rule)),
+        false => none,
+    }
 }
 
 /// One row group with everything that belongs to it.

@@ -5,6 +5,7 @@ pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod evidence;
 pub(crate) mod flip_test;
+mod score_memory;
 pub(crate) mod slices;
 pub(crate) mod switches;
 
@@ -20,9 +21,6 @@ use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
-use crate::metric::evidence::labelled_scores::{
-    BYTES_KEPT, BYTES_MEASURED, CELLS_PER_GROUP, EXACT_ROWS,
-};
 use crate::metric::evidence::person_sums;
 use crate::param::Name;
 use crate::stage::artifact::{
@@ -207,7 +205,7 @@ impl<'a> SetScoreInputs<'a> {
 
 /// How rows are counted. People are cut into blocks by the seed where they have weights, and all
 /// where the model is compared, as arms are with the base.
-fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettings {
+fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<BlockSettings> {
     let (job, model) = (b.plan.job, &unit.model);
     let names = |of: &Name| of.as_str() == model;
     let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
@@ -219,10 +217,21 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettin
         b.texts([("compared".to_owned(), "yes".to_owned())]);
     }
     let scores = b.plan.wants_scores();
-    if scores {
-        b.texts([("scores".to_owned(), "yes".to_owned())]);
+    let curves = scores && has_curves(unit, b)?;
+    for (what, wanted) in [("scores", scores), ("curves", curves)] {
+        if wanted {
+            b.texts([(what.to_owned(), "yes".to_owned())]);
+        }
     }
-    BlockSettings { seed: job.run.seed, paired, scores }
+    Ok(BlockSettings { seed: job.run.seed, paired, scores, curves })
+}
+
+/// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
+/// Of a set that depends on causal graphs they would be those of mean scores.
+fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
+    let (_, model) = b.plan.model_of(unit)?;
+    let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
+    Ok(model.gives_scores() && b.plan.n_classes().is_none() && !graphs)
 }
 
 /// How score metrics are made; none where the job requests none.
@@ -287,37 +296,6 @@ impl StagePlan<'_> {
         Err(Fault::new("too-many-persons", what).in_column(&person.column).hint(hint).into())
     }
 
-    /// Fails where the scores of people with a label could take more memory than the run may have.
-    fn check_score_memory(&self, row_context: RowContext<'_>, attribute: usize) -> Result<()> {
-        if !self.wants_scores() {
-            return Ok(());
-        }
-        let rows = row_context.roles.n_audited();
-        let has_persons = row_context.rows.layout().person.is_some();
-        let groups = row_context.rows.layout().attributes[attribute].groups.len() as u64;
-        let cells = (groups * CELLS_PER_GROUP).max(EXACT_ROWS as u64);
-        let whole = if has_persons { rows } else { rows.min(cells) };
-        // Each group, all of them, and of more than two groups all others of each.
-        let copies = 2 + if groups > 2 { groups } else { 0 };
-        let columns = self.job.metrics.by.len() as u64;
-        let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);
-        let states = self.n_classes().map_or(1, |n| n as u64);
-        let kept = (whole + sliced).saturating_mul(states * BYTES_KEPT);
-        let needed = kept.saturating_add(whole.saturating_mul(copies * BYTES_MEASURED));
-        let allowed = memory::allowed(self.settings);
-        if needed <= allowed {
-            return Ok(());
-        }
-        let what = format!(
-            "the scores of {rows} rows may take {}; the run may use {}",
-            memory_in_words(needed),
-            memory_in_words(allowed)
-        );
-        let hint = "remove `scores` from `metrics.families`, ask for fewer columns of \
-                    `metrics.by`, or allow more with `--memory`";
-        Err(Fault::new("too-many-scores", what).hint(hint).into())
-    }
-
     /// Whether outcomes may be kept in the output folder.
     pub(crate) fn keeps_outcomes(&self) -> bool {
         self.job.run.keeps_outcomes() != Some(false)
@@ -345,7 +323,7 @@ impl Stage for CountStage {
             return plan_switches(unit, n_folds, b);
         }
         let sources = RowScoreInputs::need(unit, b)?;
-        let blocks = block_settings(unit, b);
+        let blocks = block_settings(unit, b)?;
         let plain = unit.experiment.is_empty();
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
@@ -406,7 +384,7 @@ fn plan_switches<'a>(
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let sources = SetScoreInputs::need(unit, false, b)?;
-    let blocks = block_settings(unit, b);
+    let blocks = block_settings(unit, b)?;
     // What is said about a set that depends on causal graphs is said across their worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(b) };

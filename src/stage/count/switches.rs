@@ -31,6 +31,7 @@ use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
 use crate::stage::count::evidence::{
     BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
+    no_switches,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
 use crate::stage::row_context::RowContext;
@@ -197,12 +198,9 @@ impl SwitchPass<'_> {
         self.context.rows.layout()
     }
 
-    /// Nobody of everybody, or of a slice; models are compared on everybody.
+    /// Nobody of everybody, or of a slice.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
-        let layout = self.layout();
-        let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        let unit = counting_unit(layout, number == 0 && self.blocks.paired);
-        CounterfactualCounts::new(n_groups).counted_by(unit, self.blocks.seed)
+        no_switches(self.layout(), self.scored, self.blocks, number == 0)
     }
 
     /// Adds the rows of a row group before the position `end`.

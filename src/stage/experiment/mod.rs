@@ -27,7 +27,8 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::picked::gather_rows;
 use crate::table::{
-    ArmFoldRow, ArmRow, ComparisonRow, CountRow, MetricRow, ScoreShiftRow, ThresholdRow,
+    ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
+    ScoreShiftRow, ThresholdRow,
 };
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -156,6 +157,8 @@ fn gather_tables(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> 
     gather_rows::<CountRow>(out, &all)?;
     gather_rows::<ScoreShiftRow>(out, &all)?;
     gather_rows::<ComparisonRow>(out, &all)?;
+    gather_rows::<ReliabilityRow>(out, &all)?;
+    gather_rows::<CurveRow>(out, &all)?;
     gather_rows::<ThresholdRow>(out, &all)?;
     gather_rows::<ArmRow>(out, experiments)?;
     gather_rows::<ArmFoldRow>(out, experiments)

@@ -29,6 +29,8 @@ pub(crate) struct CountedAudit {
     pub by_label: bool,
     /// Whether the model gives only decisions, so that metrics which need scores are undefined.
     pub scoreless: bool,
+    /// Whether the scores are points, so that metrics which need probabilities are undefined.
+    pub points: bool,
 }
 
 /// An audit with the stages that it is measured from.

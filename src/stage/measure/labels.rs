@@ -48,8 +48,8 @@ impl SelectiveAttribute {
     pub(crate) fn text(&self) -> String {
         format!(
             "labels are missing for some people more often than for others: {}; metrics that need \
-             a label (performance, label-based gaps, the extended matrix) cover only the others, \
-             and gates on them are inconclusive",
+             a label (performance, label-based gaps, the extended matrix, AUC and calibration) \
+             cover only the others, and gates on them are inconclusive",
             self.shares.join("; ")
         )
     }
@@ -267,7 +267,8 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = BlockSettings { seed: Seed::default(), paired: false, scores: false };
+    let blocks =
+        BlockSettings { seed: Seed::default(), paired: false, scores: false, curves: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {

@@ -8,6 +8,7 @@ pub(crate) mod counted_audit;
 pub(crate) mod labels;
 pub(crate) mod quality;
 mod row_builder;
+mod score_rows;
 mod spread;
 mod stage;
 pub(crate) mod traps;
@@ -386,6 +387,8 @@ impl AuditMeasurement<'_> {
         write_rows(out, &tables.groups)?;
         write_rows(out, &tables.transitions)?;
         write_rows(out, &tables.amounts)?;
+        write_rows(out, &tables.reliability)?;
+        write_rows(out, &tables.curves)?;
         write_rows(out, &self.spreads)?;
         write_rows(out, compared)
     }

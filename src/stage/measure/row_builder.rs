@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use crate::data::Layout;
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
-use crate::metric::MetricFamily;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::RepeatSpread;
@@ -22,12 +21,13 @@ use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual
 use crate::metric::value::repeated::RepeatedValues;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::{MetricFamily, Reads};
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{
-    AmountRow, ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ScoreShiftRow, SharedText,
-    TransitionRow, finite, whole,
+    AmountRow, ArmFoldRow, ComparisonRow, CountRow, CurveRow, GroupRow, MetricRow, ReliabilityRow,
+    ScoreShiftRow, SharedText, TransitionRow, finite, whole,
 };
 
 /// Tables that are being written.
@@ -46,6 +46,10 @@ pub(crate) struct ResultTables {
     pub(crate) small_slices: SmallSlices,
     /// `amounts`.
     pub(crate) amounts: Vec<AmountRow>,
+    /// `reliability`.
+    pub(crate) reliability: Vec<ReliabilityRow>,
+    /// `curves`.
+    pub(crate) curves: Vec<CurveRow>,
     /// Who lacks labels more often than others.
     pub(crate) labels: SelectiveLabels,
 }
@@ -61,6 +65,8 @@ impl ResultTables {
             transitions: Vec::new(),
             small_slices: SmallSlices::new(),
             amounts: Vec::new(),
+            reliability: Vec::new(),
+            curves: Vec::new(),
             labels: SelectiveLabels::new(),
         }
     }
@@ -209,6 +215,7 @@ impl RowBuilder<'_> {
             of.training = trainings.and_then(|trainings| trainings.spread_of(of));
         }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+        self.scores_measured(workers, counts, tables);
     }
 
     /// The same of counterfactuals.
@@ -227,6 +234,7 @@ impl RowBuilder<'_> {
             of.training = trainings.and_then(|trainings| trainings.spread_of(of));
         }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+        self.moved_scores_measured(workers, counts, tables);
     }
 
     /// A row of `metrics`.
@@ -293,15 +301,24 @@ impl RowBuilder<'_> {
         self.audit.untaught.iter().any(|&group| scope.involves(group))
     }
 
-    /// The same, undefined where it needs scores and there are none, and where it is about a group
-    /// of which nothing could be learnt: a sum over the other groups would be another value.
+    /// The same, undefined where it needs scores or probabilities and there are none, and where it
+    /// is about a group of which nothing could be learnt: a sum over the other groups would be
+    /// another value.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
         let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
-        let scoreless = self.audit.scoreless && of_scores.contains(&measured.metric.family);
-        if !scoreless && !self.is_untaught(measured.scope) {
+        let compares = match measured.metric.reads {
+            Reads::Scored(reading) => reading.needs_probability(),
+            _ => false,
+        };
+        let reason = if self.audit.scoreless && of_scores.contains(&measured.metric.family) {
+            Undefined::NoScore
+        } else if self.audit.points && compares {
+            Undefined::NoProbability
+        } else if self.is_untaught(measured.scope) {
+            Undefined::NoTrainingRows
+        } else {
             return Cow::Borrowed(measured);
-        }
-        let reason = if scoreless { Undefined::NoScore } else { Undefined::NoTrainingRows };
+        };
         Cow::Owned(MeasuredValue {
             value: Err(reason),
             numerator: None,

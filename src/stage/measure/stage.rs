@@ -32,10 +32,13 @@ impl AuditInputs {
         let sliced = plain && !job.metrics.by.is_empty();
         let flips = job.flip_test().filter(|_| plain);
         let flips = flips.map(|_| b.need::<FlipsStage>(unit)).transpose()?;
+        let (_, model) = b.plan.model_of(unit)?;
         let audit = CountedAudit {
             arm: arm_name(unit),
             model: unit.model.clone(),
             attribute: position,
+            scoreless: !model.gives_scores(),
+            points: model.gives_points(),
             ..CountedAudit::default()
         };
         Ok(AuditInputs {
@@ -260,6 +263,10 @@ impl Stage for MeasureStage {
         b.input("data.label", |job| &job.data.label);
         b.input("data.favourable", |job| &job.data.favourable);
         b.seed();
+        b.input("models that give points", |job| {
+            let models = job.models.iter().filter(|(_, model)| model.gives_points());
+            models.map(|(name, _)| name).collect::<Vec<_>>()
+        });
         b.input("placebo", |job| {
             let sets = job.counterfactuals.iter();
             sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()

@@ -15,6 +15,7 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
@@ -56,6 +57,10 @@ fn person(row: u64, groups: usize) -> ScoredPerson {
     }
 }
 
+fn grid(weighted: bool) -> ScoreGrid {
+    ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: Some(0.5) }
+}
+
 /// The counterfactuals in all other groups.
 fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
     let own = person(row, groups).group;
@@ -79,9 +84,10 @@ impl SampleState for JoinedScores {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 6;
+    const VARIANTS: u64 = 7;
 
-    /// Unweighted with strata, paired, with persons, weighted with strata, both, with scores.
+    /// Unweighted with strata, paired, with persons, weighted with strata, both, with scores, with
+    /// a grid.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
@@ -90,10 +96,11 @@ impl SampleState for FactualCounts {
             2 => empty.with_persons(SEED),
             3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
             4 => empty.with_weighed_persons(SEED),
-            _ => empty.with_scores(LabelledScores::new(
+            5 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
             )),
+            _ => empty.with_grid(grid(true)),
         }
     }
 
@@ -110,9 +117,10 @@ impl SampleState for FactualCounts {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 5;
+    const VARIANTS: u64 = 7;
 
-    /// Unweighted, paired, with persons, weighted, both.
+    /// Unweighted, paired, with persons, weighted, both, with grids of people without weights and
+    /// with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
@@ -120,12 +128,15 @@ impl SampleState for CounterfactualCounts {
             1 => empty.with_pairing(SEED),
             2 => empty.with_persons(SEED),
             3 => empty.with_weights(SEED),
-            _ => empty.with_weighed_persons(SEED),
+            4 => empty.with_weighed_persons(SEED),
+            5 => empty.with_grid(grid(false)),
+            _ => empty.with_grid(grid(true)),
         }
     }
 
     fn add_sample(&mut self, row: u64) {
         let (person, cfs) = (person(row, GROUPS), counterfactuals(row, GROUPS));
+        self.add_to_grid(&person, &cfs);
         self.add(&person, &cfs);
         self.add_weight(row, &person, &cfs);
         self.add_paired(row % PERSONS, &person, &cfs);

@@ -59,9 +59,9 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, GateRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow,
-    TransitionRow, whole,
+    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CurveRow, GateRow,
+    GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow, SelectedRow, TableRow,
+    ThresholdRow, TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
@@ -288,6 +288,10 @@ fn write_measured(
     let experiments = !job.experiments.is_empty();
     if !job.metrics.compare.is_empty() || experiments {
         copy_tables(measured, &[ComparisonRow::TABLE.name], out)?;
+    }
+    if wanted.contains(&job::MetricFamily::Scores) {
+        let of_scores = [ReliabilityRow::TABLE.name, CurveRow::TABLE.name];
+        copy_tables(measured, &of_scores, out)?;
     }
     if job.models.values().any(|model| model.threshold.is_fitted()) {
         copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;

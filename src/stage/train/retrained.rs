@@ -1,9 +1,9 @@
 //! The stage `retrained/MODEL`: the model is trained several times, and each time asked and counted
 //! in the place of the one that is audited.
 //!
-//! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training rows
-//! are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals and
-//! threshold stay as they are. Graph-uncertain sets take no part.
+//! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training
+//! rows are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals
+//! and threshold stay as they are. Graph-uncertain sets take no part.
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::draw::RowDraw;
@@ -165,7 +165,7 @@ impl RetrainedInputs<'_> {
         files::make_folder(&folder)?;
         score_rows(row_context, &scorers, None, &folder)?;
         let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
-        let blocks = BlockSettings { seed: self.seed, paired: false, scores: false };
+        let blocks = BlockSettings { seed: self.seed, paired: false, scores: false, curves: false };
         for (attribute, repeats) in rows.iter_mut().enumerate() {
             let counts = gather_rows((row_context, rule, &scores), attribute, blocks, 1)?;
             repeats.extend(merge_all(counts));

@@ -5,9 +5,9 @@
 //!
 //! - AUC: mean over positives of the share of negatives below them plus half of those equal, by
 //!   weight. Variance: DeLong et al. 1988 (divisors m - 1 and n - 1). Interval on the logit: Wald's
-//!   covers 49 to 94 % at an AUC of 0.95. None where the AUC is 0 or 1, or does not vary, or a class
-//!   has one row. Gap of two groups: d -+ z sqrt(v_a + v_b). Two models on the same rows: minus
-//!   twice the covariance.
+//!   covers 49 to 94 % at an AUC of 0.95. None where the AUC is 0 or 1, or does not vary, or a
+//!   class has one row. Gap of two groups: d -+ z sqrt(v_a + v_b). Two models on the same rows:
+//!   minus twice the covariance.
 //! - xAUC of A and B (Kallus and Zhou 2019): the AUC of the positives of A over the negatives of B.
 //! - Brier score: mean of (s - y)^2 with Student's interval, cut to [0, 1]; gaps: Welch 1947.
 //! - Observed over expected: O / E, O = sum w y, E = sum w s; Wilson's interval of the share O / W
@@ -19,28 +19,33 @@
 //!   to a place, 0 included; `ecce_mad` is the largest |C|. `ecce_p` is the probability that
 //!   Brownian motion on [0, 1] has a larger range than ECCE / sigma, sigma = sqrt(sum w^2 s (1 -
 //!   s)) / W.
-//! - Weights or persons: the influence of a row on an AUC is w (V - A) / W of its class, V the share
-//!   of the other class that it is ordered right against; on a mean w (x - mean) / W; on a fitted
-//!   coefficient the inverse of the information times w (y - p). Variance P / (P - 1) sum over
-//!   persons of (sum of influences)^2, of a difference by the difference of both; Student's quantile
-//!   with one degree of freedom less than the persons on the side with the fewest. A sum of many
-//!   persons goes together with itself, so that `ecce_p` is undefined of persons.
+//! - Weights or persons: the influence of a row on an AUC is w (V - A) / W of its class, V the
+//!   share of the other class that it is ordered right against; on a mean w (x - mean) / W; on a
+//!   fitted coefficient the inverse of the information times w (y - p). Variance P / (P - 1) sum
+//!   over persons of (sum of influences)^2, of a difference by the difference of both; Student's
+//!   quantile with one degree of freedom less than the persons on the side with the fewest. A sum
+//!   of many persons goes together with itself, so that `ecce_p` is undefined of persons.
+//!
+//! Reliability: people in ten bins by the rank of their score, those with equal scores in one; the
+//! share of positive labels in each has Wilson's interval.
 //!
 //! From 200,000 rows on scores are counted in cells, 65,536 over the scale and finer ones near its
 //! ends ([`labelled_scores`](crate::metric::evidence::labelled_scores)), flag [`BINNED`]. Measured
-//! on 1,000,000 rows with scores spread wide, or squeezed into 0.01 to 0.06: an AUC moves by 3.5e-9,
-//! or 8e-7.
+//! on 1,000,000 rows with scores spread wide, or squeezed into 0.01 to 0.06: an AUC moves by
+//! 3.5e-9, or 8e-7.
 //!
 //! Coverage of 95 % intervals, simulated with 3,000 to 20,000 samples of 5 + 5, 10 + 30, 30 + 30,
 //! 15 + 285 and 150 + 150 positives and negatives: AUC 0.6: 99.4, 95.9, 95.5, 94.2, 94.9 %; 0.8:
-//! 98.7, 95.0, 95.3, 93.3, 95.3 %; 0.95: 96.4, 97.9, 94.8, 88.0, 94.7 %. Difference of two groups at
-//! 0.8: 96.3, 94.6, 95.1, 94.8, 94.9 %; of two models 98.7, 95.8, 95.9, 93.6, 95.7 %. Intercept and
-//! slope of 30 to 1,000 rows 94.6 to 96.7 %; Brier score of 10, 30, 300 rows 86.9, 92.1, 94.8 %.
+//! 98.7, 95.0, 95.3, 93.3, 95.3 %; 0.95: 96.4, 97.9, 94.8, 88.0, 94.7 %. Difference of two groups
+//! at 0.8: 96.3, 94.6, 95.1, 94.8, 94.9 %; of two models 98.7, 95.8, 95.9, 93.6, 95.7 %. Intercept
+//! and slope of 30 to 1,000 rows 94.6 to 96.7 %; Brier score of 10, 30, 300 rows 86.9, 92.1, 94.8
+//! %.
 //! `ecce_p` is below 0.05 in 3.6, 4.7, 4.8 % of calibrated samples of 50, 300, 3,000 rows.
 
 mod auc;
 mod calibration;
 mod influence;
+mod reliability;
 
 use std::collections::BTreeSet;
 
@@ -56,11 +61,13 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::num::student::{satterthwaite, student_quantile};
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
 use influence::{RowInfluence, n_units, variance};
+pub(crate) use reliability::ReliabilityBin;
 
 /// Flag: scores are counted in cells, because there are many.
 pub(crate) const BINNED: &str = "binned";
@@ -72,8 +79,8 @@ const GAP_WITHOUT_VARIANCE: &str = "boundary: the scores do not vary, or one of 
 const ONE_PERSON: &str = "boundary: the values of the people do not vary, or there is one person";
 const TESTED: &str = "none: `ecce_p` tests it";
 const NO_INTERVAL_OF_P: &str = "none: a p-value has no interval";
-const CELLS_ARE_UNPAIRED: &str = "none: 200,000 people or more are counted in cells of scores, which \
-    do not pair the scores of two models";
+const CELLS_ARE_UNPAIRED: &str = "none: 200,000 people or more are counted in cells of scores, \
+    which do not pair the scores of two models";
 
 /// The labelled scores of one group, of all others, or of all.
 struct ScoreSample {
@@ -302,10 +309,10 @@ impl ScoreSample {
         if expected > 0.0 { Ok(observed as f64 / expected) } else { Err(Undefined::ZeroExpected) }
     }
 
-    /// As many independent people as are as sure of the share of positive labels as these.
-    fn effective(&self) -> Option<f64> {
-        let weight = self.weight();
-        let squares: f64 = self.rows.iter().map(|row| row.squares).sum();
+    /// As many independent people as are as sure of the share of positive labels as some rows.
+    fn effective(&self, of: &[RankedScore]) -> Option<f64> {
+        let weight: f64 = of.iter().map(|row| row.weight as f64).sum();
+        let squares: f64 = of.iter().map(|row| row.squares).sum();
         let rows = weight * (weight / squares);
         if !self.basis.persons {
             return Some(rows);
@@ -315,12 +322,25 @@ impl ScoreSample {
             denominator: rows.iter().map(|row| row.weight).sum(),
             empty: Undefined::EmptyGroup,
         };
-        let mut by_person = self.rows.clone();
+        let mut by_person = of.to_vec();
         by_person.sort_by_key(|row| row.person);
         let each = by_person.chunk_by(|a, b| a.person == b.person);
         let each = each.map(|own| (own[0].person, rate(own)));
-        let is_single = self.n_persons() == self.n();
-        PersonRate::weighted(rate(&self.rows), (rows, is_single), each).effective()
+        let is_single = n_units(of.iter(), true) == of.len() as u64;
+        PersonRate::weighted(rate(of), (rows, is_single), each).effective()
+    }
+
+    /// Bins of scores with their labels.
+    fn reliability(&self, context: &MeasureContext<'_>) -> Vec<ReliabilityBin> {
+        let of_bin = |(bin, rows): (u64, &[RankedScore])| {
+            let found = ReliabilityBin::new(bin, rows);
+            let n = context.settings.level.and_then(|_| self.effective(rows));
+            let ends = n.map(|n| {
+                wilson_of_share(found.observed, n, context.z, IntervalProcedure::WilsonPersons)
+            });
+            ReliabilityBin { ends: ends.map(|ends| (ends.lo, ends.hi)), ..found }
+        };
+        reliability::bins(&self.rows).into_iter().map(of_bin).collect()
     }
 
     fn ratio_interval(&self, context: &MeasureContext<'_>) -> IntervalBasis {
@@ -331,7 +351,7 @@ impl ScoreSample {
             let ends = wilson_of_share(share, n, context.z, method);
             ValueInterval { lo: ends.lo * factor, hi: ends.hi * factor, ..ends }
         };
-        formed(self.effective().map(of), ONE_PERSON)
+        formed(self.effective(&self.rows).map(of), ONE_PERSON)
     }
 
     /// A coefficient of the calibration, where both labels are known.
@@ -635,4 +655,20 @@ impl FactualMeasurement<'_> {
             .map(|group| (MetricScope::Group(group), GroupSelection::One(group)));
         groups.chain([(MetricScope::Total, GroupSelection::All)]).map(of).collect()
     }
+}
+
+/// Scores in bins with their labels, of each group and of all. Nothing where no scores were
+/// gathered.
+pub(crate) fn measure_reliability(
+    counts: &FactualCounts,
+    settings: &MeasureSettings,
+) -> Vec<(GroupSelection, ReliabilityBin)> {
+    let Some(scores) = counts.scores() else { return Vec::new() };
+    let context = MeasureContext::new(settings);
+    let groups = (0..counts.groups.len()).map(GroupSelection::One);
+    let of = |who: GroupSelection| {
+        let sample = ScoreSample::of(counts, scores, who);
+        sample.reliability(&context).into_iter().map(move |bin| (who, bin)).collect::<Vec<_>>()
+    };
+    groups.chain([GroupSelection::All]).flat_map(of).collect()
 }

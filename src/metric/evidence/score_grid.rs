@@ -1,0 +1,332 @@
+//! People by the thresholds at which their score is a positive prediction: what the curves of every
+//! threshold are made of.
+//!
+//! Thresholds are the shares i / 1,024 of the scale, i from 0 to 1,024. By the rule `ge` a share s
+//! is positive at floor(1,024 s) + 1 of them, by `gt` at ceil(1,024 s), each exact in doubles; they
+//! are the first ones. So one cell for each number of thresholds counts everybody, and a person is
+//! negative at step i if the cell is not above i. Log-odds are finite, so that none is at an end of
+//! its scale, even where the share is rounded to 0 or 1.
+//!
+//! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
+//! Memory:
+//! 8 bytes a cell, with weights 40; three lists of cells for each group, five for each direction.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::evidence::block_bootstrap::WeightSums;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
+use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+
+/// Steps between the lowest and the highest threshold.
+pub(crate) const GRID_STEPS: usize = 1024;
+
+/// Numbers of thresholds at which a score may be positive: 0 to 1,025.
+const CELLS: usize = GRID_STEPS + 2;
+
+/// Bytes that the cells of a direction take at most.
+pub(crate) const BYTES_PER_DIRECTION: u64 = 5 * 40 * CELLS as u64;
+
+/// How scores are compared with the thresholds of the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScoreGrid {
+    /// The scale of the scores.
+    pub(crate) scale: ScoreScale,
+    /// Whether a score at a threshold is negative: the rule `gt`.
+    pub(crate) strict: bool,
+    /// Whether people have weights.
+    pub(crate) weighted: bool,
+    /// The threshold of the job in the numbers of the scale; none where rows have several.
+    pub(crate) threshold: Option<f64>,
+}
+
+impl ScoreGrid {
+    /// At how many thresholds a share of the scale is positive.
+    #[inline]
+    fn cell(&self, share: f64) -> usize {
+        let scaled = share * GRID_STEPS as f64;
+        let n = if self.strict { scaled.ceil() } else { scaled.floor() + 1.0 };
+        let n = (n.max(0.0) as usize).min(CELLS - 1);
+        match self.scale.numbers {
+            ScaleNumbers::LogOdds => n.clamp(1, GRID_STEPS),
+            _ => n,
+        }
+    }
+
+    /// The threshold of a step in the numbers of the scale; none at the ends of log-odds.
+    pub(crate) fn threshold_at(&self, step: usize) -> Option<f64> {
+        self.scale.number(step as f64 / GRID_STEPS as f64)
+    }
+}
+
+/// Rows by the number of thresholds at which they are positive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GridCells {
+    /// Empty where nobody is.
+    rows: Vec<u64>,
+    /// What they weigh; empty where nobody has a weight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<WeightSums>,
+}
+
+/// Rows, and what they weigh.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct RowsAndWeights {
+    /// Rows.
+    pub(crate) rows: u64,
+    /// Their weights; of nobody where people have none.
+    pub(crate) weights: WeightSums,
+}
+
+impl RowsAndWeights {
+    /// Both together.
+    pub(crate) fn plus(mut self, other: Self) -> Self {
+        self.rows += other.rows;
+        self.weights += other.weights;
+        self
+    }
+
+    /// What is left without some of them.
+    pub(crate) fn less(self, some: Self) -> Self {
+        RowsAndWeights {
+            rows: self.rows.saturating_sub(some.rows),
+            weights: self.weights.less(some.weights),
+        }
+    }
+}
+
+impl GridCells {
+    fn add(&mut self, cell: usize, weight: Option<u64>) {
+        if self.rows.is_empty() {
+            self.rows = vec![0; CELLS];
+        }
+        self.rows[cell] += 1;
+        let Some(weight) = weight else { return };
+        if self.weights.is_empty() {
+            self.weights = vec![WeightSums::default(); CELLS];
+        }
+        self.weights[cell] += WeightSums::one(weight);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        merge_cells(&mut self.rows, &other.rows);
+        merge_cells(&mut self.weights, &other.weights);
+    }
+
+    fn cell(&self, i: usize) -> RowsAndWeights {
+        RowsAndWeights {
+            rows: self.rows.get(i).copied().unwrap_or_default(),
+            weights: self.weights.get(i).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Everybody.
+    fn all(&self) -> RowsAndWeights {
+        (0..CELLS).fold(RowsAndWeights::default(), |sum, i| sum.plus(self.cell(i)))
+    }
+
+    /// Those who are negative at each step.
+    fn negative(&self) -> impl Iterator<Item = RowsAndWeights> {
+        let mut sum = RowsAndWeights::default();
+        (0..=GRID_STEPS).map(move |step| {
+            sum = sum.plus(self.cell(step));
+            sum
+        })
+    }
+}
+
+fn merge_cells<T: Copy + std::ops::AddAssign>(mine: &mut Vec<T>, theirs: &[T]) {
+    if mine.is_empty() {
+        *mine = theirs.to_vec();
+    } else {
+        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += *theirs);
+    }
+}
+
+/// The rows of each group by label, each by its cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RowGridCounts {
+    grid: ScoreGrid,
+    /// By group, then by label: unknown, no, yes.
+    cells: Vec<[GridCells; 3]>,
+}
+
+impl RowGridCounts {
+    /// No rows yet, of so many groups.
+    pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
+        RowGridCounts { grid, cells: vec![<[GridCells; 3]>::default(); groups] }
+    }
+
+    /// How scores are compared.
+    pub(crate) fn grid(&self) -> &ScoreGrid {
+        &self.grid
+    }
+
+    /// Adds a row of a group with a score, in the numbers of its scale, or without.
+    pub(crate) fn add(&mut self, group: usize, label: Option<bool>, score: f64, weight: u64) {
+        if !score.is_nan() {
+            let cell = self.grid.cell(self.grid.scale.share(score));
+            self.cells[group][answer_state(label)].add(cell, self.grid.weighted.then_some(weight));
+        }
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let theirs = other.cells.as_flattened();
+        let mine = self.cells.as_flattened_mut().iter_mut();
+        mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
+    /// first.
+    pub(crate) fn steps(
+        &self,
+        groups: impl Iterator<Item = usize>,
+    ) -> Vec<[[RowsAndWeights; 2]; 3]> {
+        let mut of_label = <[GridCells; 3]>::default();
+        for group in groups {
+            let both = of_label.iter_mut().zip(&self.cells[group]);
+            both.for_each(|(sum, cells)| sum.merge(cells));
+        }
+        let all = of_label.each_ref().map(GridCells::all);
+        let mut negative = of_label.each_ref().map(GridCells::negative);
+        let at_step = |_| {
+            std::array::from_fn(|label| {
+                let below = negative[label].next().unwrap_or_default();
+                [below, all[label].less(below)]
+            })
+        };
+        (0..=GRID_STEPS).map(at_step).collect()
+    }
+}
+
+/// Counterfactuals of one direction: the rows with one by their cells, and those that move.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct MovedCells {
+    /// All, by the cell of the row.
+    all: GridCells,
+    /// Those that move up, by the cell of the row and by that of the counterfactual.
+    up: [GridCells; 2],
+    /// The same of those that move down.
+    down: [GridCells; 2],
+}
+
+impl MovedCells {
+    fn merge(&mut self, other: &Self) {
+        self.all.merge(&other.all);
+        for (mine, theirs) in [(&mut self.up, &other.up), (&mut self.down, &other.down)] {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+        }
+    }
+}
+
+/// Counterfactuals at a threshold: by the prediction of the row, then by their own, no before yes.
+pub(crate) type SwitchesAtStep = [[RowsAndWeights; 2]; 2];
+
+/// The counterfactuals of each direction by the cells of both scores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SwitchGridCounts {
+    grid: ScoreGrid,
+    groups: usize,
+    /// By direction: from * groups + to.
+    moved: Vec<MovedCells>,
+}
+
+impl SwitchGridCounts {
+    /// Nobody yet, of so many groups.
+    pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
+        SwitchGridCounts { grid, groups, moved: vec![MovedCells::default(); groups * groups] }
+    }
+
+    /// How scores are compared.
+    pub(crate) fn grid(&self) -> &ScoreGrid {
+        &self.grid
+    }
+
+    /// Adds a person with all their counterfactuals that have a score; scores are shares.
+    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+        let Some(cell) = person.score.map(|share| self.grid.cell(share)) else { return };
+        let weight = self.grid.weighted.then_some(person.weight);
+        for counterfactual in counterfactuals {
+            let Some(share) = counterfactual.score else { continue };
+            let (to, moved) = (
+                self.grid.cell(share),
+                &mut self.moved[person.group * self.groups + counterfactual.to],
+            );
+            moved.all.add(cell, weight);
+            let way = match to.cmp(&cell) {
+                std::cmp::Ordering::Equal => continue,
+                std::cmp::Ordering::Greater => &mut moved.up,
+                std::cmp::Ordering::Less => &mut moved.down,
+            };
+            way[0].add(cell, weight);
+            way[1].add(to, weight);
+        }
+    }
+
+    /// Adds other people.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.moved.iter_mut().zip(&other.moved).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// The counterfactuals of some directions at each step.
+    pub(crate) fn steps(
+        &self,
+        directions: impl Iterator<Item = (usize, usize)>,
+    ) -> Vec<SwitchesAtStep> {
+        let mut sum = MovedCells::default();
+        directions.for_each(|(from, to)| sum.merge(&self.moved[from * self.groups + to]));
+        let all = sum.all.all();
+        let negative = sum.all.negative();
+        let [[up_from, up_to], [down_from, down_to]] =
+            [&sum.up, &sum.down].map(|way| way.each_ref().map(GridCells::negative));
+        let up = up_from.zip(up_to).map(|(from, to)| from.less(to));
+        let down = down_to.zip(down_from).map(|(to, from)| to.less(from));
+        let at_step = |((below, gained), lost): ((RowsAndWeights, _), _)| {
+            [[below.less(gained), gained], [lost, all.less(below).less(lost)]]
+        };
+        negative.zip(up).zip(down).map(at_step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GRID_STEPS, ScoreGrid};
+    use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+
+    fn grid(numbers: ScaleNumbers, turned: bool, strict: bool) -> ScoreGrid {
+        let scale = ScoreScale { numbers, turned };
+        ScoreGrid { scale, strict, weighted: false, threshold: Some(0.5) }
+    }
+
+    /// A score is positive at the thresholds that the comparison itself says, ties and neighbours
+    /// of ties too.
+    #[test]
+    fn cells_say_what_comparisons_say() {
+        let ends = ScaleNumbers::Range { from: 0.0, to: 1.0 };
+        let on_grid = (0..=GRID_STEPS).map(|i| i as f64 / GRID_STEPS as f64);
+        let around = |x: f64| [x.next_down().max(0.0), x, x.next_up().min(1.0)];
+        for score in on_grid.flat_map(around).chain([0.1, 0.35, 1.0 / 3.0]) {
+            for strict in [false, true] {
+                let cell = grid(ends, false, strict).cell(score);
+                for step in 0..=GRID_STEPS {
+                    let at = step as f64 / GRID_STEPS as f64;
+                    let positive = if strict { score > at } else { score >= at };
+                    assert_eq!(cell > step, positive, "{score} {at} {strict}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_are_numbers_of_the_scale() {
+        let points = ScaleNumbers::Range { from: 300.0, to: 850.0 };
+        let at = |grid: ScoreGrid| [0, 512, GRID_STEPS].map(|step| grid.threshold_at(step));
+        assert_eq!(at(grid(points, false, false)), [Some(300.0), Some(575.0), Some(850.0)]);
+        assert_eq!(at(grid(points, true, false)), [Some(850.0), Some(575.0), Some(300.0)]);
+        // Log-odds have no number at their ends, and no score is there.
+        let odds = grid(ScaleNumbers::LogOdds, false, false);
+        assert_eq!(at(odds), [None, Some(0.0), None]);
+        assert_eq!([0.0, 1.0].map(|share| odds.cell(share)), [1, GRID_STEPS]);
+        assert_eq!(grid(ScaleNumbers::LogOdds, false, true).cell(0.0), 1);
+    }
+}

@@ -1,0 +1,339 @@
+//! Rates at every threshold: what would be measured if scores became positive predictions at
+//! another threshold than that of the job.
+//!
+//! Counts at the thresholds of the grid come from
+//! [`score_grid`](crate::metric::evidence::score_grid), those at the threshold of the job from the
+//! decisions themselves; rates are the functions of the catalog, so that a curve and a metric never
+//! mean different things. Groups as they are: `pprev`, `tpr`, `fpr`, and `di` of each pair;
+//! counterfactuals: `sr`, `psr`, `nsr` and the two rates of harm, of each direction and in total.
+//!
+//! Intervals are pointwise: Wilson's, of ratios Katz's. Of people with weights they take the
+//! effective number of those below the rate (Kish). Where rows do not count independently they
+//! divide by the design effect at the job's threshold: that of persons, or how often a person
+//! counts on average where a person has several counterfactuals and no other row. There is none
+//! where this design effect is not known, because nobody is below the rate at the job's threshold.
+//!
+//! Of a set that depends on causal graphs there are no curves: its rates are means over graphs, and
+//! a curve of mean scores would not pass through them.
+
+use crate::metric::catalog::ccm::{HARM, switch_rate};
+use crate::metric::catalog::find;
+use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::outcome_patterns::ScopeCellProfiles;
+use crate::metric::evidence::person::{
+    CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
+};
+use crate::metric::evidence::score_grid::RowsAndWeights;
+use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
+use crate::metric::person_interval::PersonRate;
+use crate::metric::rate::{MetricValue, Rate};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::gaps::favourable_rate;
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{Metric, Reads, ratio};
+
+/// Fewest steps from the first to the last threshold that breaks a limit for the page to say so.
+pub(crate) const LEAST_BROKEN_STEPS: usize = 52;
+
+/// Rates of rows as they are.
+const OF_GROUPS: [&str; 3] = ["pprev", "tpr", "fpr"];
+
+/// Rates of counterfactuals.
+const OF_SWITCHES: [&str; 5] = ["sr", "psr", "nsr", HARM[0], HARM[1]];
+
+/// A rate at one threshold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CurvePoint {
+    /// The value, or why there is none.
+    pub(crate) value: MetricValue,
+    /// Cases on top, without weights; none of a ratio of two rates.
+    pub(crate) numerator: Option<u64>,
+    /// Cases below, without weights; of a ratio those of the group with fewer.
+    pub(crate) denominator: u64,
+    /// The pointwise interval; none where none is requested or can be formed.
+    pub(crate) ends: Option<(f64, f64)>,
+}
+
+/// A metric in a scope at every threshold.
+#[derive(Debug, Clone)]
+pub(crate) struct ThresholdCurve {
+    /// The metric.
+    pub(crate) metric: &'static Metric,
+    /// Where it holds.
+    pub(crate) scope: MetricScope,
+    /// By step; behind the steps of the grid the threshold of the job.
+    pub(crate) points: Vec<CurvePoint>,
+}
+
+/// People at a threshold by the cells that they fill.
+struct CellsAtThreshold<const N: usize> {
+    people: [u64; N],
+    /// What they weigh; none where nobody has a weight.
+    weights: Option<[WeightSums; N]>,
+}
+
+/// A rate of people at a threshold.
+struct RateAtThreshold {
+    people: Rate,
+    value: MetricValue,
+    /// As many people without weights would be as sure, were all rows independent.
+    effective: f64,
+}
+
+impl<const N: usize> CellsAtThreshold<N> {
+    fn new(cells: [RowsAndWeights; N], weighted: bool) -> Self {
+        CellsAtThreshold {
+            people: cells.map(|of| of.rows),
+            weights: weighted.then(|| cells.map(|of| of.weights)),
+        }
+    }
+
+    fn rate(&self, of: &dyn Fn([u64; N]) -> Rate) -> RateAtThreshold {
+        let people = of(self.people);
+        let Some(weights) = &self.weights else {
+            let effective = people.denominator as f64;
+            return RateAtThreshold { people, value: people.value(), effective };
+        };
+        let value = by_weight(of(weights.map(WeightSums::sum)).value(), || people.value());
+        let mut below = WeightSums::default();
+        for (i, sums) in weights.iter().enumerate() {
+            if of(std::array::from_fn(|at| u64::from(at == i))).denominator > 0 {
+                below += *sums;
+            }
+        }
+        RateAtThreshold { people, value, effective: below.effective() }
+    }
+}
+
+impl RateAtThreshold {
+    /// Rows over the design effect.
+    fn divided(self, design: Option<f64>) -> Self {
+        let effective = self.effective / design.unwrap_or(f64::NAN);
+        RateAtThreshold { effective, ..self }
+    }
+
+    fn point(&self, z: Option<f64>) -> CurvePoint {
+        let known = self.value.ok().filter(|_| self.effective > 0.0).zip(z);
+        let ends = known.map(|(p, z)| {
+            let ends = wilson_of_share(p, self.effective, z, IntervalProcedure::Wilson);
+            (ends.lo, ends.hi)
+        });
+        CurvePoint {
+            value: self.value,
+            numerator: Some(self.people.numerator),
+            denominator: self.people.denominator,
+            ends,
+        }
+    }
+
+    /// This rate over another one; `correlation` is that of the two.
+    fn over(&self, other: &Self, correlation: f64, z: Option<f64>) -> CurvePoint {
+        let shares = self.value.ok().zip(other.value.ok()).filter(|(p, q)| *p > 0.0 && *q > 0.0);
+        let is_known = self.effective > 0.0 && other.effective > 0.0;
+        let known = shares.filter(|_| is_known).zip(z);
+        let ends = known.map(|(shares, z)| {
+            let effective = (self.effective, other.effective);
+            let ends = katz_of(shares, effective, correlation, z, IntervalProcedure::Katz);
+            (ends.lo, ends.hi)
+        });
+        CurvePoint {
+            value: ratio(self.value, other.value),
+            numerator: None,
+            denominator: self.people.denominator.min(other.people.denominator),
+            ends,
+        }
+    }
+}
+
+/// How many rows say as much as one that is independent, by the persons who have them; none of no
+/// rows.
+fn design_of_persons(persons: &PersonRate, rate: Rate) -> Option<f64> {
+    Some(rate.denominator as f64 / persons.effective()?).filter(|design| design.is_finite())
+}
+
+/// Two-sided normal quantile of the intervals; none where none are requested.
+fn quantile(settings: &MeasureSettings) -> Option<f64> {
+    settings.level.map(|level| z_of_level(level.get()))
+}
+
+/// The rows of some groups at every threshold.
+struct RowsByThreshold {
+    /// At the threshold of the job.
+    now: Confusion,
+    cells: Vec<CellsAtThreshold<CONFUSION_CELLS>>,
+    /// Persons by their rows at the threshold of the job; none where each row is a person.
+    persons: Option<Vec<(u64, Confusion)>>,
+}
+
+impl RowsByThreshold {
+    /// None where no curves are asked for.
+    fn new(counts: &FactualCounts, who: GroupSelection) -> Option<Self> {
+        let grid = counts.grid()?;
+        let weighted = grid.grid().weighted;
+        let at_step = |labels: [[RowsAndWeights; 2]; 3]| {
+            let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
+            CellsAtThreshold::new([tp, fp, fn_, tn, no_label_yes, no_label_no], weighted)
+        };
+        let steps = grid.steps(who.groups(counts.groups.len()));
+        let now = counts.confusion(who);
+        let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
+        let weights = counts.weight_sums(who).map(|all| {
+            let mut sums = [WeightSums::default(); CONFUSION_CELLS];
+            for (cell, weight) in all {
+                let at = cell.iter().position(|&n| n > 0).and_then(|at| sums.get_mut(at));
+                at.into_iter().for_each(|sum| *sum += weight);
+            }
+            sums
+        });
+        cells.push(CellsAtThreshold { people: now.to_cells(), weights });
+        Some(RowsByThreshold { now, cells, persons: counts.persons(who) })
+    }
+
+    fn by_person(&self, of: &dyn Fn(&Confusion) -> Rate) -> Option<PersonRate> {
+        let each = self.persons.as_ref()?.iter().map(|(key, own)| (*key, of(own)));
+        Some(PersonRate::new(of(&self.now), each))
+    }
+
+    /// A rate at every threshold.
+    fn rates(&self, of: &dyn Fn(&Confusion) -> Rate) -> Vec<RateAtThreshold> {
+        let design = match self.by_person(of) {
+            Some(persons) => design_of_persons(&persons, of(&self.now)),
+            None => Some(1.0),
+        };
+        let of_cells = |cells: ConfusionCells| of(&Confusion::from_cells(cells));
+        self.cells.iter().map(|cells| cells.rate(&of_cells).divided(design)).collect()
+    }
+}
+
+/// The curves of groups as they are; none where none are asked for.
+pub(crate) fn factual_curves(
+    counts: &FactualCounts,
+    settings: &MeasureSettings,
+) -> Vec<ThresholdCurve> {
+    let (n, z) = (counts.groups.len(), quantile(settings));
+    let groups: Vec<RowsByThreshold> =
+        (0..n).filter_map(|g| RowsByThreshold::new(counts, GroupSelection::One(g))).collect();
+    let Some(total) = RowsByThreshold::new(counts, GroupSelection::All) else { return Vec::new() };
+    let mut curves = Vec::new();
+    for metric in OF_GROUPS.iter().filter_map(|id| find(id)) {
+        let Reads::Rate(of) = metric.reads else { continue };
+        let scopes = (0..n).map(MetricScope::Group).zip(&groups);
+        for (scope, rows) in scopes.chain([(MetricScope::Total, &total)]) {
+            let points = rows.rates(&of).iter().map(|rate| rate.point(z)).collect();
+            curves.push(ThresholdCurve { metric, scope, points });
+        }
+    }
+    let favourable = settings.favourable;
+    let of = |c: &Confusion| favourable_rate(c, favourable);
+    let Some(metric) = find("di") else { return curves };
+    for (a, of_a) in groups.iter().enumerate() {
+        for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
+            let persons = of_b.by_person(&of).zip(of_a.by_person(&of));
+            let correlation = persons.map_or(0.0, |(x, y)| x.correlation(&y));
+            let (x, y) = (of_b.rates(&of), of_a.rates(&of));
+            let both = x.iter().zip(&y);
+            let points = both.map(|(x, y)| x.over(y, correlation, z)).collect();
+            curves.push(ThresholdCurve { metric, scope: MetricScope::Pair(a, b), points });
+        }
+    }
+    curves
+}
+
+/// The counterfactuals of a scope at every threshold.
+struct SwitchesByThreshold {
+    /// At the threshold of the job.
+    now: Eccm,
+    cells: Vec<CellsAtThreshold<ECCM_CELLS>>,
+    /// Persons by their counterfactuals at the threshold of the job; none where each row is a
+    /// person.
+    persons: Option<Vec<(u64, SwitchCells)>>,
+}
+
+impl SwitchesByThreshold {
+    /// None where no curves are asked for.
+    fn new(
+        counts: &CounterfactualCounts,
+        profiles: &ScopeCellProfiles,
+        place: usize,
+    ) -> Option<Self> {
+        let grid = counts.grid()?;
+        let weighted = grid.grid().weighted;
+        let at_step = |switches: [[RowsAndWeights; 2]; 2]| {
+            let mut cells = [RowsAndWeights::default(); ECCM_CELLS];
+            cells[ECCM_CELLS - 4..].copy_from_slice(switches.as_flattened());
+            CellsAtThreshold::new(cells, weighted)
+        };
+        let steps = grid.steps(counts.scope_index().directions_of(place));
+        let now = profiles.at(place).eccm();
+        let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
+        let weights = counts.weight_profiles().map(|of| {
+            let mut sums = [WeightSums::default(); ECCM_CELLS];
+            for (kind, weight) in &of[place].0 {
+                for (sum, times) in sums.iter_mut().zip(kind) {
+                    (0..*times).for_each(|_| *sum += *weight);
+                }
+            }
+            sums
+        });
+        cells.push(CellsAtThreshold { people: now.0, weights });
+        Some(SwitchesByThreshold { now, cells, persons: counts.persons(place) })
+    }
+
+    fn design(&self, of: fn(&Eccm) -> Rate, people: u64) -> Option<f64> {
+        let rate = of(&self.now);
+        match &self.persons {
+            Some(persons) => {
+                let each = persons.iter().map(|(key, own)| (*key, of(&Eccm(*own))));
+                design_of_persons(&PersonRate::new(rate, each), rate)
+            }
+            None => (people > 0).then(|| rate.denominator as f64 / people as f64),
+        }
+    }
+}
+
+/// The curves of counterfactuals; none where none are asked for.
+pub(crate) fn switch_curves(
+    counts: &CounterfactualCounts,
+    settings: &MeasureSettings,
+) -> Vec<ThresholdCurve> {
+    if counts.grid().is_none() {
+        return Vec::new();
+    }
+    let (places, profiles, z) = (counts.scope_index(), counts.cell_profiles(), quantile(settings));
+    let drawn =
+        |scope: &MetricScope| matches!(scope, MetricScope::Direction(..) | MetricScope::Total);
+    let mut curves = Vec::new();
+    for (place, scope) in places.scopes().filter(|(_, scope)| drawn(scope)) {
+        let Some(switches) = SwitchesByThreshold::new(counts, &profiles, place) else { continue };
+        let own = profiles.at(place);
+        for metric in OF_SWITCHES.iter().filter_map(|id| find(id)) {
+            let Some(of) = switch_rate(metric, settings) else { continue };
+            let design = match own.has_repeats() || switches.persons.is_some() {
+                true => switches.design(of, own.denominator(|kind| of(&Eccm(*kind)))),
+                false => Some(1.0),
+            };
+            let rate = |cells: SwitchCells| of(&Eccm(cells));
+            let points = switches.cells.iter().map(|cells| cells.rate(&rate).divided(design));
+            let points = points.map(|rate| rate.point(z)).collect();
+            curves.push(ThresholdCurve { metric, scope, points });
+        }
+    }
+    curves
+}
+
+/// The first and the last step of the unbroken run around a step at which not even the value keeps
+/// a limit; none where the step itself keeps it or is not judged. `points` are the values by step
+/// with the cases below them; fewer than `enough` do not judge.
+pub(crate) fn broken_run(
+    points: &[(Option<f64>, u64)],
+    at: usize,
+    enough: u64,
+    breaks: impl Fn(f64) -> bool,
+) -> Option<(usize, usize)> {
+    let is_broken = |point: &(Option<f64>, u64)| point.1 >= enough && point.0.is_some_and(&breaks);
+    points.get(at).filter(|point| is_broken(point))?;
+    let before = points[..at].iter().rev().take_while(|point| is_broken(point)).count();
+    let behind = points[at + 1..].iter().take_while(|point| is_broken(point)).count();
+    Some((at - before, at + behind))
+}

@@ -1,0 +1,70 @@
+//! How much memory the scores of people may take, and that a run has it.
+
+use crate::data::Attribute;
+use crate::error::{Fault, Result};
+use crate::metric::evidence::labelled_scores::{
+    BYTES_KEPT, BYTES_MEASURED, CELLS_PER_GROUP, EXACT_ROWS,
+};
+use crate::metric::evidence::score_grid::BYTES_PER_DIRECTION;
+use crate::stage::memory;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
+use crate::stage::train::trainer::memory_in_words;
+
+/// Bytes that the rows of a curve take on their way to a table.
+const BYTES_PER_CURVE: u64 = 1026 * 600;
+
+impl StagePlan<'_> {
+    /// Fails where the scores of people with a label could take more memory than the run may have.
+    pub(super) fn check_score_memory(
+        &self,
+        row_context: RowContext<'_>,
+        attribute: usize,
+    ) -> Result<()> {
+        if !self.wants_scores() {
+            return Ok(());
+        }
+        let rows = row_context.roles.n_audited();
+        let has_persons = row_context.rows.layout().person.is_some();
+        let groups = row_context.rows.layout().attributes[attribute].groups.len() as u64;
+        let cells = (groups * CELLS_PER_GROUP).max(EXACT_ROWS as u64);
+        let whole = if has_persons { rows } else { rows.min(cells) };
+        // Each group, all of them, and of more than two groups all others of each.
+        let copies = 2 + if groups > 2 { groups } else { 0 };
+        let columns = self.job.metrics.by.len() as u64;
+        let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);
+        let states = self.n_classes().map_or(1, |n| n as u64);
+        let kept = (whole + sliced).saturating_mul(states * BYTES_KEPT);
+        let needed = kept.saturating_add(whole.saturating_mul(copies * BYTES_MEASURED));
+        let needed = needed.saturating_add(self.curve_memory(row_context));
+        let allowed = memory::allowed(self.settings);
+        if needed <= allowed {
+            return Ok(());
+        }
+        let what = format!(
+            "the scores of {rows} rows may take {}; the run may use {}",
+            memory_in_words(needed),
+            memory_in_words(allowed)
+        );
+        let hint = "remove `scores` from `metrics.families`, ask for fewer columns of \
+                    `metrics.by`, or allow more with `--memory`";
+        Err(Fault::new("too-many-scores", what).hint(hint).into())
+    }
+
+    /// Bytes that the curves of every threshold take while they are counted and written.
+    fn curve_memory(&self, row_context: RowContext<'_>) -> u64 {
+        let [sets, models] =
+            [self.job.counterfactuals.len(), self.job.models.len()].map(|n| n as u64);
+        let threads = self.settings.threads.max(1) as u64;
+        let of_attribute = |attribute: &Attribute| {
+            let groups = attribute.groups.len() as u64;
+            let directions = groups * groups;
+            let gathered = directions.saturating_mul((threads + 1) * BYTES_PER_DIRECTION);
+            // Three rates of each group and a ratio of each pair; five of each direction.
+            let curves = 3 * (groups + 1) + directions + sets * 5 * (directions + 1);
+            gathered.saturating_add(curves.saturating_mul(models * BYTES_PER_CURVE))
+        };
+        let each = row_context.rows.layout().attributes.iter().map(of_attribute);
+        each.fold(0, u64::saturating_add)
+    }
+}

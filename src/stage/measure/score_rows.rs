@@ -1,0 +1,102 @@
+//! What is said of scores themselves: rows of `reliability` and of `curves`.
+
+use crate::exec::pieces::WorkerPool;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::score_grid::{GRID_STEPS, ScoreGrid};
+use crate::metric::rate::Undefined;
+use crate::metric::scope::GroupSelection;
+use crate::metric::value::curves::{ThresholdCurve, factual_curves, switch_curves};
+use crate::metric::value::scores::{ReliabilityBin, measure_reliability};
+use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
+use crate::table::{CurveRow, ReliabilityRow, SharedText, finite, whole};
+
+impl RowBuilder<'_> {
+    /// Rows of the scores of people as they are; none of a model that gives decisions only.
+    pub(crate) fn scores_measured(
+        &self,
+        workers: &WorkerPool,
+        counts: &FactualCounts,
+        tables: &mut ResultTables,
+    ) {
+        if self.audit.scoreless {
+            return;
+        }
+        if !self.audit.points {
+            let bins = workers.within(|| measure_reliability(counts, &self.settings));
+            let rows = bins.iter().map(|(who, bin)| self.reliability_row(*who, bin));
+            tables.reliability.extend(rows);
+        }
+        if let Some(grid) = counts.grid() {
+            let curves = workers.within(|| factual_curves(counts, &self.settings));
+            tables.curves.extend(curves.iter().flat_map(|of| self.curve_rows(grid.grid(), of)));
+        }
+    }
+
+    /// Rows of the scores of people and their counterfactuals.
+    pub(crate) fn moved_scores_measured(
+        &self,
+        workers: &WorkerPool,
+        counts: &CounterfactualCounts,
+        tables: &mut ResultTables,
+    ) {
+        if let Some(grid) = counts.grid() {
+            let curves = workers.within(|| switch_curves(counts, &self.settings));
+            tables.curves.extend(curves.iter().flat_map(|of| self.curve_rows(grid.grid(), of)));
+        }
+    }
+
+    fn reliability_row(&self, who: GroupSelection, bin: &ReliabilityBin) -> ReliabilityRow {
+        let key = self.key("", who.group(), None);
+        ReliabilityRow {
+            arm: key.arm,
+            model: key.model,
+            sensitive: key.sensitive,
+            group: key.from_group,
+            slice: key.slice,
+            class: self.class.into(),
+            bin: whole(bin.bin),
+            n: whole(bin.n),
+            score_lo: bin.scores.0,
+            score_hi: bin.scores.1,
+            mean_score: bin.mean_score,
+            positives: whole(bin.positives),
+            observed: bin.observed,
+            lo: bin.ends.map(|ends| ends.0),
+            hi: bin.ends.map(|ends| ends.1),
+        }
+    }
+
+    fn curve_rows(&self, grid: &ScoreGrid, curve: &ThresholdCurve) -> Vec<CurveRow> {
+        let (scope, untaught) = (curve.scope, self.is_untaught(curve.scope));
+        let key = self.key(scope.as_str(), scope.first_group(), scope.second_group());
+        let [class, metric] = [self.class, curve.metric.id].map(SharedText::from);
+        let taught = |n: u64| (!untaught).then(|| whole(n));
+        let each = curve.points.iter().enumerate().map(|(step, point)| {
+            let value = if untaught { Err(Undefined::NoTrainingRows) } else { point.value };
+            let ends = point.ends.filter(|_| value.is_ok());
+            let threshold =
+                if step > GRID_STEPS { grid.threshold } else { grid.threshold_at(step) };
+            CurveRow {
+                arm: key.arm.clone(),
+                model: key.model.clone(),
+                counterfactual: key.counterfactual.clone(),
+                sensitive: key.sensitive.clone(),
+                scope: key.scope.clone(),
+                from_group: key.from_group.clone(),
+                to_group: key.to_group.clone(),
+                slice: key.slice.clone(),
+                class: class.clone(),
+                metric: metric.clone(),
+                step: whole(step as u64),
+                threshold,
+                value: value.ok().and_then(finite),
+                undefined: value.err().map_or("", Undefined::code).into(),
+                numerator: point.numerator.and_then(taught),
+                denominator: taught(point.denominator),
+                lo: ends.and_then(|ends| finite(ends.0)),
+                hi: ends.and_then(|ends| finite(ends.1)),
+            }
+        });
+        each.collect()
+    }
+}
