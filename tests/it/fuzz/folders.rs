@@ -119,7 +119,7 @@ impl Target for Finished {
         if !is_forged && is_listed && (content != sound) != (found == 5) {
             return Err(format!("`verify` ends with {found} after an alteration of {name}"));
         }
-        if found == 5 && input.len() % NEXT.len() == 0 && next != 5 {
+        if found == 5 && input.len().is_multiple_of(NEXT.len()) && next != 5 {
             return Err(format!("`pack` ends with {next} and `verify` with {found}"));
         }
         Ok(verdict(found))
