@@ -8,8 +8,8 @@ import sys
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Union
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Union
 
     PathLike = Union[str, "os.PathLike[str]"]
 
@@ -49,6 +49,11 @@ _ERRORS: dict[int, type[CfauditError]] = {
 }
 
 
+def error_of(status: int, text: str) -> CfauditError:
+    """The error of an exit status."""
+    return _ERRORS.get(status, CfauditError)(status, text)
+
+
 def program() -> str:
     """The path of the program: next to this interpreter, where pip puts it, else on the PATH.
 
@@ -73,6 +78,16 @@ def program() -> str:
             "install the wheel with pip, or build the program with make"
         )
     return found
+
+
+def set_flags(settings: Mapping[str, Any] | None) -> list[str]:
+    """Values by their full path as flags of the command line."""
+    import json
+
+    flags: list[str] = []
+    for path, value in (settings or {}).items():
+        flags += ["--set", f"{path}={json.dumps(value)}"]
+    return flags
 
 
 def _errors(log: str) -> str:
@@ -115,5 +130,5 @@ def call(
     )
     if done.returncode not in results:
         text = _errors(done.stderr) or done.stdout.strip() or f"exit status {done.returncode}"
-        raise _ERRORS.get(done.returncode, CfauditError)(done.returncode, text)
+        raise error_of(done.returncode, text)
     return done.returncode, done.stdout, done.stderr

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from cfaudit._audit import Audit
-from cfaudit._program import DataError, WaitingError, call
+from cfaudit._program import DataError, WaitingError, call, set_flags
 
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
@@ -245,9 +245,7 @@ def run(
                 "column": "score",
             },
         }
-    for key, value in sets.items():
-        command += ["--set", f"{key}={json.dumps(value)}"]
-    command += list(arguments)
+    command += [*set_flags(sets), *arguments]
     kind = _kind(rows) if scorers else ""
     # A set that follows the decisions of a model is asked for after these.
     for _ in range(20):

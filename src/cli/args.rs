@@ -10,8 +10,9 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::cli::flags::{LogFlags, parse_memory, parse_size};
+use crate::cli::shard_args::{MOST_SHARDS, MergeArgs, WorkerArgs};
 use crate::job::{ExportFormat, FavourableClass, PrometheusBlock};
-use crate::stage::sharding::share::ShardPass;
 
 /// Audits classifiers for counterfactual fairness: would this person have received a different
 /// decision as a member of another group?
@@ -239,81 +240,27 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
     /// End with status 1 if a stage would run.
-    #[arg(long, conflicts_with_all = ["shards", "shard_rows"])]
+    #[arg(long, conflicts_with_all = ["shards", "shard_rows", "stream"])]
     pub(crate) exit_code: bool,
     /// Cut the rows into so many shards and write the plan for their workers.
     #[arg(long, value_name = "N", requires = "to", conflicts_with = "shard_rows",
-        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
     pub(crate) shards: Option<u32>,
     /// Cut the rows into shards of about so many rows.
     #[arg(long, value_name = "ROWS", requires = "to",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) shard_rows: Option<u64>,
+    /// Plan for rows that an engine passes to the workers: a file with the number of rows of each
+    /// part, one a line. Standard input is an Arrow stream of their columns, without rows.
+    #[arg(long, value_name = "PARTS", requires = "to",
+        conflicts_with_all = ["shards", "shard_rows"])]
+    pub(crate) stream: Option<PathBuf>,
     /// The folder of the plan, which all machines can read and write.
     #[arg(long, value_name = "PLAN", conflicts_with = "baseline")]
     pub(crate) to: Option<PathBuf>,
     /// Flags shared by the verbs that read a job.
     #[command(flatten)]
     pub(crate) job_flags: JobFlags,
-}
-
-/// `cfaudit worker`. It prints one line of JSON.
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    /// The folder of the plan.
-    pub(crate) plan: PathBuf,
-    /// The pass.
-    #[arg(long, value_enum)]
-    pub(crate) pass: PassWord,
-    /// The number of the shard, from 0.
-    #[arg(long, value_name = "I")]
-    pub(crate) shard: usize,
-    /// Number of threads; all cores where left out.
-    #[arg(long, env = "CFAUDIT_THREADS", value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// Memory to stay within, such as `2GiB` or `500MB`.
-    #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) memory: Option<u64>,
-    /// Folder of cached stage results that later passes find again; where left out, a temporary
-    /// one.
-    #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
-    pub(crate) cache: Option<PathBuf>,
-    /// How to log.
-    #[command(flatten)]
-    pub(crate) log: LogFlags,
-}
-
-/// `cfaudit merge`. It prints one line of JSON, and ends with 4 while parts are missing.
-#[derive(Debug, Args)]
-pub(crate) struct MergeArgs {
-    /// The folder of the plan.
-    pub(crate) plan: PathBuf,
-    /// The pass.
-    #[arg(long, value_enum)]
-    pub(crate) pass: PassWord,
-    /// How to log.
-    #[command(flatten)]
-    pub(crate) log: LogFlags,
-}
-
-/// A pass over the rows of all shards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PassWord(pub(crate) ShardPass);
-
-impl ValueEnum for PassWord {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            PassWord(ShardPass::Survey),
-            PassWord(ShardPass::Learn),
-            PassWord(ShardPass::Count),
-            PassWord(ShardPass::Shift),
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.word()).help(self.0.about()))
-    }
 }
 
 /// `cfaudit data`.
@@ -566,47 +513,6 @@ pub(crate) struct JobFlags {
     pub(crate) log: LogFlags,
 }
 
-/// How to log.
-#[derive(Debug, Args)]
-pub(crate) struct LogFlags {
-    /// Print only problems and warnings; the output of `--json` or `--resolved` is still
-    /// printed.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Also log stages that were found in the cache.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    /// Form of the log on stderr.
-    #[arg(long, env = "CFAUDIT_LOG", value_enum, default_value_t = LogForm::Text)]
-    pub(crate) log: LogForm,
-    /// Write the log to this file as well, as JSON lines.
-    #[arg(long, value_name = "F")]
-    pub(crate) log_file: Option<PathBuf>,
-    /// Colours on stderr.
-    #[arg(long, value_enum, default_value_t = ColorWhen::Auto)]
-    pub(crate) color: ColorWhen,
-}
-
-/// Form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogForm {
-    /// Lines for people.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
-/// Colours on stderr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorWhen {
-    /// On a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// Whether gates decide the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GatePolicy {
@@ -614,14 +520,6 @@ pub(crate) enum GatePolicy {
     Enforce,
     /// They are judged and shown, but the exit status stays 0.
     Report,
-}
-
-fn parse_memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text)?;
-    if bytes < 64 << 20 {
-        return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
-    }
-    Ok(bytes)
 }
 
 /// A time as a whole number and a unit: `30d`, `12h`, `90m`, `2w`.
@@ -639,24 +537,6 @@ fn parse_age(text: &str) -> Result<Duration, String> {
     };
     let number: u32 = text[..text.len() - 1].parse().map_err(|_| bad())?;
     Ok(Duration::from_secs(u64::from(number) * seconds))
-}
-
-fn parse_size(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "kib" | "k" => 1 << 10,
-        "mib" | "m" => 1 << 20,
-        "gib" | "g" => 1 << 30,
-        _ => return Err(format!("`{unit}` is no unit of size; write MiB, GiB, MB or GB")),
-    };
-    let number: f64 =
-        number.parse().map_err(|_| format!("`{text}` is not a size; write for example 2GiB"))?;
-    Ok((number * factor as f64) as u64)
 }
 
 fn parse_fingerprint(text: &str) -> Result<String, String> {

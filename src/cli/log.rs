@@ -24,7 +24,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::args::{LogFlags, LogForm};
+use crate::cli::flags::{LogFlags, LogForm};
 use crate::cli::owned_files::{self, OwnedFile};
 
 /// What all lines of a run share, known once the job is read.

@@ -3,12 +3,14 @@
 
 mod after;
 mod args;
+mod flags;
 mod log;
 mod manual;
 mod owned_files;
 mod preview;
 mod progress;
 mod proof;
+mod shard_args;
 mod shards;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -36,9 +38,9 @@ use clap::Parser;
 use serde_json::json;
 
 use crate::cli::args::{
-    CheckArgs, ColorWhen, CommandLine, CommandVerb, GatePolicy, JobFlags, LogFlags, RunArgs,
-    SchemaOf,
+    CheckArgs, CommandLine, CommandVerb, GatePolicy, JobFlags, RunArgs, SchemaOf,
 };
+use crate::cli::flags::{ColorWhen, LogFlags, LogForm};
 use crate::cli::log::LogJournal;
 use crate::cli::owned_files::OwnedFile;
 use crate::cli::progress::RunConsole;
@@ -84,10 +86,8 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Pack(args) => proof::pack(&args),
         CommandVerb::AskHttp(args) => after::ask_http(&args),
         CommandVerb::Clean(args) => after::clean(&args),
-        CommandVerb::Plan(args) => match shards::count(&args) {
-            Some(count) => shards::plan(&args, count),
-            None => preview::plan(&args),
-        },
+        CommandVerb::Plan(args) if shards::is_asked(&args) => shards::plan(&args),
+        CommandVerb::Plan(args) => preview::plan(&args),
         CommandVerb::Worker(args) => shards::worker(&args),
         CommandVerb::Merge(args) => shards::merge(&args),
         CommandVerb::Data(args) => preview::data(&args),
@@ -116,8 +116,12 @@ fn print_to_stderr(text: &str) {
 
 /// Prints a result; a reader that went away is not a failure.
 fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().lock().flush())
-    {
+    print_bytes(text.as_bytes())
+}
+
+/// The same of bytes that are no text.
+fn print_bytes(bytes: &[u8]) -> Result<()> {
+    match io::stdout().lock().write_all(bytes).and_then(|()| io::stdout().lock().flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::io("write", Path::new("standard output"), &e))
         }
@@ -163,7 +167,7 @@ impl RunRecord for JournalRecord {
 /// A listener on the terminal, the log of the process, and the flag that signals raise.
 fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, JournalRecord, CancelFlag)> {
     let on_terminal = io::stderr().is_terminal();
-    let bars = on_terminal && !flags.quiet && flags.log == args::LogForm::Text;
+    let bars = on_terminal && !flags.quiet && flags.log == LogForm::Text;
     let colors = match flags.color {
         ColorWhen::Auto => on_terminal,
         ColorWhen::Always => true,

@@ -1,5 +1,8 @@
 //! The verbs of a job in shards: `plan --shards`, `worker` and `merge`. `worker` and `merge` print
-//! one line of JSON for the scheduler that started them.
+//! one line of JSON for the scheduler that started them; `worker --stream` prints a state.
+
+use std::io;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -9,29 +12,41 @@ use crate::job::check;
 use crate::stage::measure::catalog;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::merge::{self, MergeOutcome};
-use crate::stage::sharding::plan::{self, OpenPlan, ShardCount};
-use crate::stage::sharding::work;
+use crate::stage::sharding::plan::{self, OpenPlan, ShardCount, StreamedParts};
+use crate::stage::sharding::stream::{StreamCopy, part_rows};
+use crate::stage::sharding::work::{self, PassOfShard};
 
-use crate::cli::args::{MergeArgs, PlanArgs, WorkerArgs};
+use crate::cli::args::PlanArgs;
 use crate::cli::progress::grouped;
-use crate::cli::{print, read_job, set_up_run, settings};
+use crate::cli::shard_args::{MOST_SHARDS, MergeArgs, WorkerArgs};
+use crate::cli::{print, print_bytes, read_job, set_up_run, settings};
 use crate::stage::RunRecord;
 
 /// Numbers of missing shards that a line shows.
 const SHOWN: usize = 20;
 
-/// How many shards a plan is to have; none where it is no plan in shards.
-pub(crate) fn count(args: &PlanArgs) -> Option<ShardCount> {
-    let shards = args.shards.and_then(|n| usize::try_from(n).ok()).map(ShardCount::Shards);
-    shards.or(args.shard_rows.map(ShardCount::Rows))
+/// Whether a plan in shards is asked for.
+pub(crate) fn is_asked(args: &PlanArgs) -> bool {
+    args.shards.is_some() || args.shard_rows.is_some() || args.stream.is_some()
 }
 
-/// `cfaudit plan --shards`.
-pub(crate) fn plan(args: &PlanArgs, count: ShardCount) -> Result<Exit> {
+/// `cfaudit plan --shards`, `--shard-rows` and `--stream`.
+pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
     let (_, record, cancel) = set_up_run(&args.job_flags.log)?;
+    let settings = settings(&args.job, &args.job_flags);
+    let columns;
+    let count = match (args.shards, args.shard_rows, &args.stream) {
+        (Some(n), ..) => ShardCount::Shards(usize::try_from(n).unwrap_or(usize::MAX)),
+        (_, Some(rows), _) => ShardCount::Rows(rows),
+        (.., parts) => {
+            let parts = parts.as_deref().unwrap_or(Path::new(""));
+            let rows = part_rows(parts, usize::try_from(MOST_SHARDS).unwrap_or(usize::MAX))?;
+            columns = StreamCopy::take(&mut io::stdin().lock(), "the columns", &settings, &cancel)?;
+            ShardCount::Parts(StreamedParts { columns: columns.without_rows()?, rows })
+        }
+    };
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let settings = settings(&args.job, &args.job_flags);
     let folder = args.to.clone().unwrap_or_default();
     let plan = plan::make(&checked, &settings, count, &folder, &cancel)?;
     if args.json {
@@ -52,8 +67,9 @@ fn plan_text(plan: &OpenPlan, args: &PlanArgs) -> String {
     }
     let passes = plan.plan.passes.join(", ");
     text += &format!("\nfor each pass ({passes}), one after the other:\n");
+    let stream = plan.columns().map_or("", |_| " --stream < ROWS > STATE");
     text += &format!(
-        "  cfaudit worker {folder} --pass PASS --shard I   for I from 0 to {}\n",
+        "  cfaudit worker {folder} --pass PASS --shard I{stream}   for I from 0 to {}\n",
         shards - 1
     );
     text += &format!("  cfaudit merge {folder} --pass PASS\nthen:\n");
@@ -68,7 +84,8 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let plan = OpenPlan::open(&args.plan)?;
     let checked = check::read(&plan.job_file(), &[], &catalog::catalog())?;
     record.identify(checked.job.name.as_str(), "");
-    let cache = args.cache.clone().filter(|path| path.as_os_str() != "off");
+    // An engine may pass other rows on under the same number.
+    let cache = args.cache.clone().filter(|path| path.as_os_str() != "off" && !args.stream);
     let plain = RunSettings::plain(plan.job_file().to_string_lossy().into_owned());
     let settings = RunSettings {
         cache,
@@ -77,7 +94,19 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
         ..plain
     };
     let (pass, shard) = (args.pass.0, args.shard);
-    let done = work::work(&plan, &checked, &settings, (pass, shard), &cancel)?;
+    let task = PassOfShard {
+        plan: &plan,
+        checked: &checked,
+        settings: &settings,
+        pass,
+        shard,
+        cancel: &cancel,
+    };
+    if args.stream {
+        return print_bytes(&work::work_on_stream(task, &mut io::stdin().lock())?)
+            .map(|()| Exit::Done);
+    }
+    let done = work::work(task)?;
     let path = plan.part_file(pass, shard);
     let line = json!({
         "pass": pass.word(), "shard": shard, "done": done.word(),

@@ -616,9 +616,9 @@ pub(crate) struct InputFile {
     pub what: String,
     /// Its path as the job names it.
     pub path: String,
-    /// SHA-256.
+    /// SHA-256; of rows that an engine passed on that of the hashes of their parts.
     pub sha256: String,
-    /// Bytes.
+    /// Bytes; 0 for rows that an engine passed on, whose size it alone knows.
     pub bytes: u64,
 }
 

@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::exchange::row_stream::RowFile;
 use crate::data::exchange::to_score::{
     PartsWriter, RequestRow, RowsBatch, changes, kept_batch, kept_schema,
 };
@@ -19,7 +20,7 @@ use crate::exec::StageContext;
 use crate::exec::files::write_json;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::{GenerateStage, KeptRowsStage};
-use crate::stage::parts::{link_parts, write_parts};
+use crate::stage::parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
@@ -80,6 +81,7 @@ impl Stage for KeptRowsStage {
         let made = applied_sets
             .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
         let made: Vec<(usize, StageInput<GenerateStage>)> = made.collect::<Result<_>>()?;
+        let passes = b.passes();
         work(move |ctx| {
             rows.with(ctx, 1, |row_context| {
                 let opened = made.iter().map(|(attribute, made)| {
@@ -87,9 +89,14 @@ impl Stage for KeptRowsStage {
                 });
                 let opened: Vec<_> = opened.collect::<Result<_>>()?;
                 let schema = kept_schema(row_context.rows.layout());
-                let writer = PartsWriter::new(ctx.out(), schema, row_context.workers);
-                let parts =
-                    write_parts(row_context, writer, |g| kept_part(row_context, &opened, g))?;
+                let part = |g| kept_part(row_context, &opened, g);
+                let lists = passes.row_lists(ctx, 1, |_, folder| {
+                    let file = RowFile::create(&shard_file(folder), &schema)?;
+                    write_shard(row_context, file, part)
+                })?;
+                let Some(lists) = lists else { return Ok(()) };
+                let writer = PartsWriter::new(ctx.out(), schema.clone(), row_context.workers);
+                let parts = write_parts(row_context, writer, lists.files(0), part)?;
                 write_json(&ctx.out().join(PARTS), &KeptParts { parts })
             })
         })

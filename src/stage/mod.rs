@@ -171,8 +171,9 @@ fn run_stages(
         None => InputDigests::load(&store.view(), settings.rehash),
         Some(shards) => shards.digests(&share)?,
     };
-    let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?;
-    let absent = (AbsentDataSet::Download, copy.as_deref());
+    let columns = shards.as_ref().and_then(OpenPlan::columns);
+    let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?.or(columns);
+    let absent = (AbsentDataSet::Download, copy.as_ref());
     let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     input.digests.save(&store);
     let run_id = report::run_id(checked, &input);

@@ -101,7 +101,7 @@ pub(crate) fn forecast(
         let workers = open_workers(settings)?;
         let found = (InputDigests::load(&entries, settings.rehash), &workers);
         let copy = asked_rows::last_copy(checked, settings, &entries);
-        let absent = (AbsentDataSet::AssumeAvailable, copy.as_deref());
+        let absent = (AbsentDataSet::AssumeAvailable, copy.as_ref());
         let input = input::locate(checked, settings, absent, found, cancel)?;
         let run_id = report::run_id(checked, &input);
         let all = &RowShare::All;
@@ -296,7 +296,7 @@ fn with_prepared<T>(
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
         let found = (InputDigests::load(&store.view(), settings.rehash), &workers);
         let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?;
-        let absent = (AbsentDataSet::Download, copy.as_deref());
+        let absent = (AbsentDataSet::Download, copy.as_ref());
         let input = input::locate(checked, settings, absent, found, cancel)?;
         input.digests.save(&store);
         input.file_events().iter().for_each(|event| observer.on(event));

@@ -11,10 +11,9 @@
 //! that are there allow is measured and judged; the page, the summary and the status say that the
 //! rest is awaited, and every gate that needs it is inconclusive.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
+use crate::data::exchange::row_stream::RowFile;
 use crate::data::exchange::to_score::{
     COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RequestRow, RowsBatch,
     counterfactual_batch, counterfactual_schema, factual_batch, factual_schema,
@@ -29,7 +28,7 @@ use crate::stage::input::request::{
     RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
 };
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
-use crate::stage::parts::{link_parts, write_parts};
+use crate::stage::parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::plan::StagePlan;
 use crate::stage::report;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
@@ -76,21 +75,37 @@ impl Stage for ToScoreStage {
             let sources = set.map(|set| RequestSources::need(b, set)).transpose()?;
             asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
         }
+        let passes = b.passes();
         work(move |ctx| {
             rows.with(ctx, asked.len() as u64, |row_context| {
+                let opened = asked.iter().map(|(.., sources)| {
+                    let open = |of: &RequestSources<'_>| of.open(ctx, row_context);
+                    sources.as_ref().map(open).transpose()
+                });
+                let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
+                let part = |list: usize, g: usize| match &opened[list] {
+                    None => factual_part(row_context, g),
+                    Some(sources) => counterfactual_part(row_context, sources, g),
+                };
+                let layout = row_context.rows.layout();
+                let schema = |list: usize| match &opened[list] {
+                    None => (factual_schema(layout), FACTUAL_KEYS),
+                    Some(_) => (counterfactual_schema(layout), COUNTERFACTUAL_KEYS),
+                };
+                let lists = passes.row_lists(ctx, asked.len(), |list, folder| {
+                    let file = RowFile::create(&shard_file(folder), &schema(list).0)?;
+                    write_shard(row_context, file, |g| part(list, g))
+                })?;
+                let Some(lists) = lists else { return Ok(()) };
                 let mut written = Vec::new();
-                for (folder, request, sources) in &asked {
+                for (list, (folder, request, _)) in asked.iter().enumerate() {
                     let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
                     make_folder(&to)?;
-                    let parts = match sources {
-                        None => write_factual(row_context, &id, &to)?,
-                        Some(sources) => write_counterfactuals(
-                            row_context,
-                            &sources.open(ctx, row_context)?,
-                            &id,
-                            &to,
-                        )?,
-                    };
+                    let (schema, n_keys) = schema(list);
+                    let writer =
+                        PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers);
+                    let files = lists.files(list);
+                    let parts = write_parts(row_context, writer, files, |g| part(list, g))?;
                     written.push(WrittenRequest { folder: folder.clone(), parts });
                 }
                 write_json(&ctx.out().join(REQUESTS), &written)
@@ -210,26 +225,4 @@ fn counterfactual_part(
     asked.sort_unstable();
     let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&generated).collect();
     counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)
-}
-
-/// Writes the audited rows as they are; the number of parts.
-fn write_factual(row_context: RowContext<'_>, id: &str, to: &Path) -> Result<usize> {
-    let schema = factual_schema(row_context.rows.layout());
-    write_parts(
-        row_context,
-        PartsWriter::to_score(to, (&schema, FACTUAL_KEYS), id, row_context.workers),
-        |g| factual_part(row_context, g),
-    )
-}
-
-/// Writes the counterfactuals of one set over its attributes; the number of parts.
-fn write_counterfactuals(
-    row_context: RowContext<'_>,
-    sources: &[RequestSource],
-    id: &str,
-    to: &Path,
-) -> Result<usize> {
-    let schema = counterfactual_schema(row_context.rows.layout());
-    let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, row_context.workers);
-    write_parts(row_context, parts, |g| counterfactual_part(row_context, sources, g))
 }

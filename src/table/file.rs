@@ -574,7 +574,7 @@ fn batch_of<'a, R: TableRow + 'a>(
 
 /// Writes a table too long for memory, such as `outcomes`, rows of one type at a time.
 pub(crate) struct RowWriter<R> {
-    writer: LongWriter,
+    pub(crate) writer: LongWriter,
     rows: PhantomData<fn(R)>,
 }
 

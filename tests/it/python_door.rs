@@ -33,7 +33,7 @@ gates:
 
 /// An interpreter in the working folder that imports the package of this tree and finds the program
 /// on its path.
-fn door(work: &Work, python: &str) -> Command {
+pub(crate) fn door(work: &Work, python: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_cfaudit")).parent().unwrap();
     let mut path = OsString::from(program);
     path.push(":");

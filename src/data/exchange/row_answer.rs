@@ -28,7 +28,7 @@ use crate::data::exchange::ipc_message::{
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
-use crate::table::file::decoded;
+use crate::table::file::{FileOwner, ParquetFile, decoded};
 
 /// Copies the rows of a stream, after which nothing may follow, into a new Parquet file; the number
 /// of rows.
@@ -236,6 +236,33 @@ impl StreamedRows {
             cause => damaged(cause).into(),
         })
     }
+}
+
+/// How the columns of a copy differ from those of another one.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn other_columns(planned: &Path, found: &Path) -> Result<Option<String>> {
+    let open = |path: &Path| ParquetFile::open(path, FileOwner::Program);
+    let (planned, found) = (open(planned)?, open(found)?);
+    let same = |(a, b): &(&Field, &Field)| (a.name(), a.data_type()) == (b.name(), b.data_type());
+    let [planned, found] = [&planned, &found].map(|file| {
+        file.schema().fields().iter().map(std::convert::AsRef::as_ref).collect::<Vec<&Field>>()
+    });
+    let words =
+        |field: &Field| format!("`{}` ({})", field.name(), type_in_words(field.data_type()));
+    let differ = planned.iter().copied().zip(found.iter().copied()).find(|pair| !same(pair));
+    Ok(match differ {
+        Some((planned, found)) => Some(format!(
+            "its column {} stands where the plan has {}",
+            words(found),
+            words(planned)
+        )),
+        None if planned.len() != found.len() => {
+            Some(format!("it has {} columns, and the plan has {}", found.len(), planned.len()))
+        }
+        None => None,
+    })
 }
 
 #[cfg(test)]

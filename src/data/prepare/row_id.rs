@@ -94,8 +94,8 @@ impl IdRun {
 pub(crate) fn unsorted_fault(column: &str) -> Fault {
     let what = "row ids do not rise from row to row and from shard to shard, so nothing tells \
                 that none occurs twice";
-    let hint = "sort the rows by the id where the files are written, or leave `row_id` out to use \
-                row numbers";
+    let hint = "sort the rows by the id where the files or streams are written; rows in files can \
+                also be identified by their numbers, without `row_id`";
     Fault::new("unsorted-row-ids", what).in_column(column).hint(hint)
 }
 

@@ -229,6 +229,14 @@ impl ParquetSource {
         self
     }
 
+    /// The same with another number for its first row.
+    #[must_use]
+    pub(crate) fn starting_at(mut self, first_row: u64) -> Self {
+        self.parts.iter_mut().for_each(|part| part.first_row += first_row);
+        self.pieces.iter_mut().for_each(|piece| piece.first_row += first_row);
+        self
+    }
+
     /// Number of the first row; 0 where there is none.
     pub(crate) fn first_row(&self) -> u64 {
         self.pieces.first().map_or(0, |piece| piece.first_row)

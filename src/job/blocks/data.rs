@@ -159,6 +159,9 @@ pub enum RowSource {
     /// A program that writes the rows, such as a query of a database. It runs once in each `check`,
     /// `data` and run; its rows are copied into the cache and known by their hash.
     Command(RowProgramBlock),
+    /// Rows that an engine such as Spark passes to the workers of a plan, part by part; the text
+    /// names them, such as table and version, and is in the manifest.
+    Stream(String),
 }
 
 /// Files of Parquet.

@@ -45,6 +45,13 @@ impl JobChecker<'_> {
                 self.empty_path("data.rows.parquet.files")
             }
             RowSource::Parquet(_) => {}
+            RowSource::Stream(name) if name.trim().is_empty() => self.push_problem(
+                "empty-value",
+                "data.rows.stream",
+                "`data.rows.stream` is empty",
+                "name what the engine passes on, such as table and version",
+            ),
+            RowSource::Stream(_) => {}
             RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
                 let at = if self.places.0.contains_key("data.rows.catalog.name") {

@@ -82,7 +82,10 @@ fn inputs(audit: &AuditFolder) -> Option<PageBlock> {
         .map(|input| {
             let cells = [
                 RichText::from(input.what.as_str()),
-                number::count(i64::try_from(input.bytes).unwrap_or(i64::MAX)).into(),
+                match input.bytes {
+                    0 => "not known".into(),
+                    bytes => number::count(i64::try_from(bytes).unwrap_or(i64::MAX)).into(),
+                },
                 RichText::new().code(&input.sha256),
             ];
             ReportRow {

@@ -39,9 +39,12 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::memory_in_words;
+use crate::table::OutcomeRow;
+use crate::table::file::RowWriter;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
@@ -523,22 +526,30 @@ impl Stage for OutcomesStage {
             }
         }
         let named = keep == Some(true);
+        let passes = b.passes();
         work(move |ctx| {
             rows.with(ctx, parts.len() as u64, |row_context| {
                 if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
                     return Ok(());
                 }
-                let mut writer = evidence::create_outcomes(ctx.out())?;
-                for (name, set, sources) in &parts {
+                let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
+                    let (name, set, sources) = &parts[part];
                     sources.with_scores(ctx, row_context, |scored| {
-                        evidence::write_outcomes(
-                            row_context,
-                            scored,
-                            (name, set),
-                            named,
-                            &mut writer,
-                        )
-                    })?;
+                        evidence::write_outcomes(row_context, scored, (name, set), named, writer)
+                    })
+                };
+                let lists = passes.row_lists(ctx, parts.len(), |part, folder| {
+                    let mut writer = evidence::create_outcomes(folder)?;
+                    fill(part, &mut writer)?;
+                    writer.finish()
+                })?;
+                let Some(lists) = lists else { return Ok(()) };
+                let mut writer = evidence::create_outcomes(ctx.out())?;
+                for part in 0..parts.len() {
+                    match lists.files(part) {
+                        None => fill(part, &mut writer)?,
+                        Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
+                    }
                 }
                 writer.finish()
             })

@@ -1,4 +1,5 @@
-//! Rows that a program writes (`data.rows: {command}`), copied into the cache.
+//! Rows of a stream: those that a program writes (`data.rows: {command}`) are copied into the cache,
+//! those that an engine passes on (`data.rows: {stream}`) into a file of the worker that gets them.
 //!
 //! Only the program knows whether its rows changed, so it is asked once in each `check`, `data` and
 //! run; the hash of the copy decides which results are stale. `plan` starts nothing and looks at
@@ -7,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::Result;
+use crate::error::{Error, JobProblem, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::hash::hash_parts;
@@ -18,6 +19,15 @@ use crate::job::check::CheckedJob;
 use crate::stage::memory;
 use crate::stage::program::RowProgram;
 use crate::stage::settings::RunSettings;
+
+/// Rows of a stream, copied into a file.
+#[derive(Debug, Clone)]
+pub(crate) struct CopiedRows {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Number of its first row among the rows of the job.
+    pub(crate) first_row: u64,
+}
 
 /// How messages and the manifest call the rows.
 pub(crate) const ASKED_ROWS: &str = "data.rows.command";
@@ -53,9 +63,10 @@ pub(crate) fn last_copy(
     checked: &CheckedJob,
     settings: &RunSettings,
     cache: &StoreView,
-) -> Option<PathBuf> {
+) -> Option<CopiedRows> {
     let program = row_program(checked, settings)?;
-    cache.file(&format!("{}/{COPY}", folder(&program)))
+    let path = cache.file(&format!("{}/{COPY}", folder(&program)))?;
+    Some(CopiedRows { path, first_row: 0 })
 }
 
 /// Asks the program for the rows and copies them; none where the rows come from elsewhere.
@@ -68,7 +79,7 @@ pub(crate) fn copy_rows(
     cache: &ResultStore,
     observer: &dyn Observer,
     cancel: &CancelFlag,
-) -> Result<Option<PathBuf>> {
+) -> Result<Option<CopiedRows>> {
     let Some(program) = row_program(checked, settings) else { return Ok(None) };
     let new = cache.scratch();
     let ctx = StageContext::outside("source", observer, cancel);
@@ -80,8 +91,26 @@ pub(crate) fn copy_rows(
         && files::hash_file(&copy)? == files::hash_file(&new)?
     {
         files::remove_file(&new)?;
-        return Ok(Some(copy));
+    } else {
+        files::rename(&new, &copy)?;
     }
-    files::rename(&new, &copy)?;
-    Ok(Some(copy))
+    Ok(Some(CopiedRows { path: copy, first_row: 0 }))
+}
+
+/// The problem of a job whose rows nobody passes on.
+pub(super) fn no_stream(checked: &CheckedJob) -> Error {
+    let path = "data.rows.stream".to_owned();
+    Error::Job(vec![JobProblem {
+        code: "not-offered",
+        place: checked.places.at(&path).cloned(),
+        path,
+        what: "the rows are a stream that an engine passes to the workers of a plan, and there is \
+               none here"
+            .to_owned(),
+        hint: Some(
+            "plan the job by `cfaudit plan JOB --stream PARTS --to PLAN`, and run it by `cfaudit \
+             run JOB --from PLAN`; `cfaudit check JOB --no-data` looks at the job alone"
+                .to_owned(),
+        ),
+    }])
 }

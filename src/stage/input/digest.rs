@@ -20,7 +20,7 @@ use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
-use crate::exec::hash::sha256;
+use crate::exec::hash::{hash_parts, sha256};
 use crate::exec::store::{ResultStore, StoreView};
 use crate::stage::input::stamp::{FileStamp, FileState};
 
@@ -62,6 +62,11 @@ pub(crate) enum PlannedHash {
     Sha256(String),
     /// The worker of this shard finds it in the first pass: a plan reads no large file.
     ByShard(usize),
+}
+
+/// What takes the place of a path for the rows that a part of a stream has.
+pub(crate) fn part_of_stream(name: &str, part: usize) -> String {
+    format!("{name}: part {part:05}")
 }
 
 /// The SHA-256 of files by path, which the shards of a plan have found.
@@ -199,6 +204,13 @@ impl InputDigests {
             return Ok(FileDigest { sha256: stand_in(&stamp), stamp, new: None });
         }
         self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
+    }
+
+    /// The hash of the rows of a stream: of the hashes of its parts in their order, as far as these
+    /// are known.
+    pub(crate) fn stream_hash(&self, name: &str) -> String {
+        let parts = (0..).map_while(|part| self.found.0.get(&part_of_stream(name, part)));
+        hash_parts(parts.map(String::as_str))
     }
 
     /// Fails where a file of a plan in shards is not among those that are there: the pieces of the

@@ -10,6 +10,7 @@
 pub(crate) mod answer;
 pub(crate) mod asked_rows;
 pub(crate) mod digest;
+mod model_files;
 pub(crate) mod request;
 pub(crate) mod stamp;
 
@@ -38,11 +39,11 @@ use crate::job::{self, CatalogRows, CommandBlock, Job, ParquetRows, RowSource};
 use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
-use crate::model::onnx::weight_files;
 use crate::param::{ColumnName, CommandArgument};
 use crate::stage::applied_set::canonical_text;
-use crate::stage::input::asked_rows::ASKED_ROWS;
+use crate::stage::input::asked_rows::{ASKED_ROWS, CopiedRows, no_stream};
 use crate::stage::input::digest::InputDigests;
+use crate::stage::input::model_files::{module_file, weight_files_of};
 use crate::stage::input::stamp::FileStamp;
 use crate::stage::settings::RunSettings;
 use crate::table::file::{FileOwner, ParquetFile};
@@ -81,8 +82,8 @@ pub(crate) fn hash_of_scores(parts: &[&InputFile]) -> String {
 pub(crate) struct JobInputs {
     /// The user's files of Parquet. Empty where rows are imported.
     pub row_files: Vec<PathBuf>,
-    /// Whether these are a copy of what a program wrote.
-    copied: bool,
+    /// Where these are a copy of a stream, what messages call it, and the number of its first row.
+    copied: Option<(String, u64)>,
     /// How rows that are not Parquet become Parquet.
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
@@ -252,9 +253,12 @@ impl JobInputs {
     /// # Errors
     /// A file is damaged, or lacks one of the columns.
     pub(crate) fn open_rows(&self, columns: &[&str]) -> Result<ParquetSource> {
-        match self.row_files.as_slice() {
-            [copy] if self.copied => ParquetSource::imported(copy, Path::new(ASKED_ROWS), columns),
-            files => ParquetSource::files_of(files, columns),
+        match (&self.copied, self.row_files.as_slice()) {
+            (Some((name, first_row)), [copy]) => {
+                let source = ParquetSource::imported(copy, Path::new(name), columns)?;
+                Ok(source.starting_at(*first_row))
+            }
+            (_, files) => ParquetSource::files_of(files, columns),
         }
     }
 
@@ -447,8 +451,8 @@ impl InputSearch<'_> {
 }
 
 /// Finds and hashes everything that a job depends on; gets a public data set that is not there, if
-/// it is to. Hashes that `digests` remembers are not computed. `copy` holds the rows that a program
-/// wrote, where the job names one that was asked.
+/// it is to. Hashes that `digests` remembers are not computed. `copy` holds the rows of a
+/// stream, where a program was asked for them or an engine passed them on.
 ///
 /// # Errors
 /// A file that is absent or unreadable (score files may be absent), a data set that cannot be had,
@@ -456,13 +460,13 @@ impl InputSearch<'_> {
 pub(crate) fn locate(
     checked: &CheckedJob,
     settings: &RunSettings,
-    (absent, copy): (AbsentDataSet, Option<&Path>),
+    (absent, copy): (AbsentDataSet, Option<&CopiedRows>),
     (digests, workers): (InputDigests, &WorkerPool),
     cancel: &CancelFlag,
 ) -> Result<JobInputs> {
     let input = JobInputs {
         row_files: Vec::new(),
-        copied: false,
+        copied: None,
         import: None,
         files: Vec::new(),
         stamps: Vec::new(),
@@ -498,9 +502,14 @@ pub(crate) fn locate(
                 Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
         }
         RowSource::Command(_) => {
-            search.input.copied = true;
-            search.input.row_files.extend(copy.map(Path::to_path_buf));
-            copy.map_or(Ok(()), |copy| search.add(DATA, copy, None))?;
+            search.input.copied = Some((ASKED_ROWS.to_owned(), 0));
+            search.input.row_files.extend(copy.map(|copy| copy.path.clone()));
+            copy.map_or(Ok(()), |copy| search.add(DATA, &copy.path, None))?;
+        }
+        RowSource::Stream(name) => {
+            let CopiedRows { path, first_row } = copy.ok_or_else(|| no_stream(checked))?;
+            search.input.row_files.push(path.clone());
+            search.input.copied = Some((name.clone(), *first_row));
         }
     }
     for (name, join) in &checked.job.data.join {
@@ -572,8 +581,10 @@ pub(crate) fn locate(
         if let Some(onnx) = &model.onnx {
             let at = job::check::path(&["models", name.as_str(), "onnx", "model"]);
             let place = checked.places.at(&at);
-            locate_onnx(&mut search, name.as_str(), Path::new(&onnx.model), place)
-                .map_err(|error| error.asked_at(place))?;
+            let (what, model) = (model_what("onnx", name.as_str()), Path::new(&onnx.model));
+            search.add(&what, model, place)?;
+            let weights = weight_files_of(model).map_err(|error| error.asked_at(place))?;
+            weights.iter().try_for_each(|file| search.add(&what, file, place))?;
         }
         if let Some(lightgbm) = &model.lightgbm {
             let at = job::check::path(&["models", name.as_str(), "lightgbm", "file"]);
@@ -593,10 +604,20 @@ pub(crate) fn locate(
         }
     }
     let mut input = search.hash(workers)?;
-    if input.copied {
-        // The copy has the name of its cache.
-        let rows = input.files.iter_mut().filter(|file| file.what == DATA);
-        rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
+    match &checked.job.data.rows {
+        RowSource::Command(_) => {
+            // The copy has the name of its cache.
+            let rows = input.files.iter_mut().filter(|file| file.what == DATA);
+            rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
+        }
+        RowSource::Stream(name) => input.files.push(InputFile {
+            what: DATA.to_owned(),
+            path: name.clone(),
+            sha256: input.digests.stream_hash(name),
+            // Nobody but the engine knows how it stores them.
+            bytes: 0,
+        }),
+        _ => {}
     }
     if let RowSource::Csv(csv) = &checked.job.data.rows {
         let rows = input.files.iter().filter(|file| file.what == DATA);
@@ -702,36 +723,6 @@ fn score_files(job: &Job) -> Vec<AwaitedFile> {
     files
 }
 
-/// The file of an ONNX model, and those next to it that hold its weights.
-fn locate_onnx(
-    search: &mut InputSearch<'_>,
-    name: &str,
-    model: &Path,
-    place: Option<&FilePlace>,
-) -> Result<()> {
-    search.add(&model_what("onnx", name), model, place)?;
-    let fault = |what: String| Fault::new("bad-model", what).in_file(model);
-    let found = weight_files::locations(model).map_err(|cause| {
-        let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
-        fault(what).hint("the file must be an ONNX model; export it again")
-    })?;
-    let mut files = BTreeSet::new();
-    for location in found {
-        let parts = || Path::new(&location).components().filter(|part| *part != Component::CurDir);
-        if parts().next().is_none() || !parts().all(|part| matches!(part, Component::Normal(_))) {
-            let what = format!(
-                "the model stores weights in `{}`, outside its folder",
-                location.escape_debug()
-            );
-            return Err(fault(what)
-                .hint("save the model with its weights inside, or in a file next to it")
-                .into());
-        }
-        files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
-    }
-    files.iter().try_for_each(|file| search.add(&model_what("onnx", name), file, place))
-}
-
 /// The files of a command: those under `watch`, and its model.
 fn locate_command(
     search: &mut InputSearch<'_>,
@@ -753,19 +744,6 @@ fn locate_command(
         }
     }
     Ok(())
-}
-
-/// The file of a Python module: it must lie below the working directory, so that a change of it
-/// scores again.
-fn module_file(module: &str) -> Result<PathBuf> {
-    let path = PathBuf::from(module.replace('.', "/"));
-    let files = [path.with_extension("py"), path.join("__init__.py")];
-    files.iter().find(|file| file.is_file()).cloned().ok_or_else(|| {
-        let what = format!("there is no file `{}`, the module that is called", files[0].display());
-        let hint = "the module must lie below the working directory of cfaudit, so that a change \
-                    of it scores again; let it import what is installed";
-        Fault::new("missing-file", what).hint(hint).into()
-    })
 }
 
 /// Whether two relative paths are the same but for `.` in them.

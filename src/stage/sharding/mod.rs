@@ -4,7 +4,9 @@
 //! | verb | what it reads | what it writes |
 //! | --- | --- | --- |
 //! | `plan --shards` | the job and the footers of its rows | `plan.json`, `job.resolved.yaml` |
-//! | `worker` | the rows of one shard, merged states of earlier passes | `PASS/part-*.state` |
+//! | `plan --stream` | the job, the columns and numbers of rows of an engine's parts | the same, `columns.parquet` |
+//! | `worker` | the rows of one shard, merged states of earlier passes | `PASS/part-*.state`, [rows to keep](shard_rows) |
+//! | `worker --stream` | the rows of one part on standard input, merged states | a state on standard output |
 //! | `merge` | the parts of one pass | `PASS/merged.state` |
 //! | `run --from` | merged states of all passes | the output folder |
 //!
@@ -15,6 +17,8 @@
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod refused;
+pub(crate) mod shard_rows;
 pub(crate) mod share;
 pub(crate) mod state;
+pub(crate) mod stream;
 pub(crate) mod work;

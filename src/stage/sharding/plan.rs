@@ -1,5 +1,5 @@
-//! The plan of a job in shards: which pieces of the source each shard has, the hashes of all input
-//! files, and the tasks. It follows from job, files and number of shards alone; its SHA-256 is its
+//! The plan of a job in shards: which pieces of the source each shard has, or how many rows of an
+//! engine, the hashes of all input files, and the tasks. It follows from job, files and number of shards alone; its SHA-256 is its
 //! id, which every state carries.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::store::StoreView;
 use crate::job::check::{CheckedJob, to_yaml};
+use crate::stage::input::asked_rows::CopiedRows;
 use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
 use crate::stage::input::{self, AbsentDataSet, JobInputs, grows_with_rows};
 use crate::stage::open::{open_workers, with_place};
@@ -33,16 +34,30 @@ const PLAN: &str = "plan.json";
 /// File of the job, resolved: what workers read.
 const JOB: &str = "job.resolved.yaml";
 
+/// File of the columns of rows that come as streams: without rows.
+const COLUMNS: &str = "columns.parquet";
+
 /// How many shards are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ShardCount {
     /// So many.
     Shards(usize),
     /// As many as it takes for shards of about so many rows.
     Rows(u64),
+    /// One for each part of an engine's rows, in the order of the row ids.
+    Parts(StreamedParts),
 }
 
-/// One shard: a range of the pieces of the source.
+/// The parts in which an engine passes its rows on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StreamedParts {
+    /// A file with the columns of the rows.
+    pub(crate) columns: PathBuf,
+    /// Rows of each part.
+    pub(crate) rows: Vec<u64>,
+}
+
+/// One shard: a range of the pieces of the source, or a part of an engine's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedShard {
@@ -50,9 +65,9 @@ pub(crate) struct PlannedShard {
     pub(crate) first_row: u64,
     /// Rows of the source.
     pub(crate) rows: u64,
-    /// The first piece.
+    /// The first piece; 0 of an engine's rows.
     pub(crate) first_piece: usize,
-    /// Number of pieces.
+    /// Number of pieces; 0 of an engine's rows.
     pub(crate) pieces: usize,
 }
 
@@ -72,6 +87,9 @@ pub(crate) struct ShardPlan {
     pub(crate) rows: u64,
     /// The passes, in order.
     pub(crate) passes: Vec<String>,
+    /// Of rows that come as streams the SHA-256 of the file of their columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<String>,
     /// The shards, in the order of the rows.
     pub(crate) shards: Vec<PlannedShard>,
     /// The input files.
@@ -133,12 +151,39 @@ impl OpenPlan {
             let cause = "it is not the job that was planned";
             return Err(Error::operator("use", &job, cause, "plan again"));
         }
+        let columns = folder.join(COLUMNS);
+        if plan.columns.is_some()
+            && files::read_if_there(&columns)?.map(|bytes| sha256(&bytes)) != plan.columns
+        {
+            let cause = "it does not hold the columns that were planned";
+            return Err(Error::operator("use", &columns, cause, "plan again"));
+        }
         Ok(OpenPlan { folder: folder.to_path_buf(), id: sha256(text.as_bytes()), plan })
     }
 
     /// The job that workers read.
     pub(crate) fn job_file(&self) -> PathBuf {
         self.folder.join(JOB)
+    }
+
+    /// Of rows that come as streams the file of their columns, which has no rows.
+    pub(crate) fn columns(&self) -> Option<CopiedRows> {
+        let path = || self.folder.join(COLUMNS);
+        self.plan.columns.as_ref().map(|_| CopiedRows { path: path(), first_row: 0 })
+    }
+
+    /// A shard.
+    ///
+    /// # Errors
+    /// The plan has no shard of that number.
+    pub(crate) fn shard(&self, shard: usize) -> Result<&PlannedShard> {
+        self.plan.shards.get(shard).ok_or_else(|| {
+            let cause = format!(
+                "it has {} shards, numbered from 0, and none has the number {shard}",
+                self.plan.shards.len()
+            );
+            Error::operator("use", &self.folder, cause, "correct `--shard`")
+        })
     }
 
     /// The file of the states of a shard.
@@ -220,6 +265,8 @@ impl OpenPlan {
             let mut words = vec!["cfaudit".to_owned(), verb.to_owned(), folder.clone()];
             words.extend(["--pass".to_owned(), pass.word().to_owned()]);
             words.extend(shard.iter().flat_map(|n| ["--shard".to_owned(), n.to_string()]));
+            let streams = shard.is_some() && self.plan.columns.is_some();
+            words.extend(streams.then(|| "--stream".to_owned()));
             words
         };
         let text = |path: PathBuf| path.display().to_string();
@@ -257,13 +304,20 @@ fn part_name(shard: usize) -> String {
 
 /// Cuts the pieces of a source into shards of about the same number of rows: a piece belongs to the
 /// shard in whose share of the rows it begins, so some shards may be empty.
-fn cut(pieces: &[u64], count: ShardCount) -> Vec<PlannedShard> {
+fn cut(pieces: &[u64], count: &ShardCount) -> Vec<PlannedShard> {
     let rows: u64 = pieces.iter().sum();
-    let n = match count {
-        ShardCount::Shards(n) => n.max(1) as u64,
-        ShardCount::Rows(each) => rows.div_ceil(each.max(1)).max(1),
-    };
     let (mut shards, mut piece, mut first_row) = (Vec::new(), 0, 0);
+    let n = match count {
+        ShardCount::Shards(n) => (*n).max(1) as u64,
+        ShardCount::Rows(each) => rows.div_ceil((*each).max(1)).max(1),
+        ShardCount::Parts(parts) => {
+            for &rows in &parts.rows {
+                shards.push(PlannedShard { first_row, rows, first_piece: 0, pieces: 0 });
+                first_row += rows;
+            }
+            return shards;
+        }
+    };
     for shard in 1..=n {
         // Rows times shards fit easily: 2^64 is 10^19.
         let end = u64::try_from(u128::from(rows) * u128::from(shard) / u128::from(n));
@@ -292,11 +346,17 @@ pub(crate) fn make(
     folder: &Path,
     cancel: &CancelFlag,
 ) -> Result<OpenPlan> {
-    let refused = refusals(checked);
+    let parts = match &count {
+        ShardCount::Parts(parts) => Some(parts),
+        ShardCount::Shards(_) | ShardCount::Rows(_) => None,
+    };
+    let refused = refusals(checked, parts.is_some());
     if !refused.is_empty() {
         return Err(Error::Job(refused));
     }
-    let plan = planned(checked, settings, count, cancel).map_err(|e| with_place(e, checked))?;
+    let columns = parts.map(|parts| files::read(&parts.columns)).transpose()?;
+    let plan = planned(checked, settings, &count, cancel).map_err(|e| with_place(e, checked))?;
+    let plan = ShardPlan { columns: columns.as_ref().map(|bytes| sha256(bytes)), ..plan };
     let text = plan.text();
     let path = folder.join(PLAN);
     files::make_folder(folder)?;
@@ -305,6 +365,7 @@ pub(crate) fn make(
         return Err(Error::operator("write", &path, "another plan is there", hint));
     }
     files::replace_synced(&folder.join(JOB), to_yaml(&checked.job).as_bytes())?;
+    columns.map_or(Ok(()), |bytes| files::replace_synced(&folder.join(COLUMNS), &bytes))?;
     files::replace_synced(&path, text.as_bytes())?;
     for pass in ShardPass::ALL {
         files::make_folder(&folder.join(pass.word()))?;
@@ -315,7 +376,7 @@ pub(crate) fn make(
 fn planned(
     checked: &CheckedJob,
     settings: &RunSettings,
-    count: ShardCount,
+    count: &ShardCount,
     cancel: &CancelFlag,
 ) -> Result<ShardPlan> {
     let entries = match &settings.cache {
@@ -325,10 +386,18 @@ fn planned(
     let workers = open_workers(settings)?;
     let digests = InputDigests::load(&entries, settings.rehash).only_small();
     let absent = AbsentDataSet::AssumeAvailable;
-    let input = input::locate(checked, settings, (absent, None), (digests, &workers), cancel)?;
+    let columns = match count {
+        ShardCount::Parts(parts) => Some(CopiedRows { path: parts.columns.clone(), first_row: 0 }),
+        ShardCount::Shards(_) | ShardCount::Rows(_) => None,
+    };
+    let absent = (absent, columns.as_ref());
+    let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
-    check_units(&stages)?;
-    let source = input.open_rows(&[])?;
+    check_units(&stages, columns.is_some())?;
+    // The columns of a stream are known now, and no worker needs to find out what they lack.
+    let needed = stages.prepare_params();
+    let needed = if columns.is_some() { needed.columns() } else { Vec::new() };
+    let source = input.open_rows(&needed)?;
     let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
     let shards = cut(&pieces, count);
     Ok(ShardPlan {
@@ -336,7 +405,8 @@ fn planned(
         code: CODE.to_owned(),
         name: checked.job.name.to_string(),
         job: checked.hash.clone(),
-        rows: source.n_rows(),
+        rows: shards.iter().map(|shard| shard.rows).sum(),
+        columns: None,
         passes: ShardPass::ALL.iter().map(|pass| pass.word().to_owned()).collect(),
         files: planned_files(&input, &source, &shards),
         shards,
@@ -379,33 +449,37 @@ fn planned_files(
 
 /// Fails where the job has a stage that is not known to run in shards, for a reason that no block
 /// of the job told.
-fn check_units(plan: &StagePlan<'_>) -> Result<()> {
+fn check_units(plan: &StagePlan<'_>, streams: bool) -> Result<()> {
     let stages = plan.stages()?.stages;
     let unit = |id: &str| StageUnit::parse(id);
     let other = stages.iter().find(|stage| {
         unit(&stage.id)
-            .is_none_or(|u| !runs_in_shards(u.kind()) || !u.fields().experiment.is_empty())
+            .is_none_or(|u| !runs_in_shards(u.kind(), streams) || !u.fields().experiment.is_empty())
     });
     let Some(stage) = other else { return Ok(()) };
     let (checked, path) = (plan.checked, "models".to_owned());
+    let (why, hint) = match streams {
+        false => ("takes all rows", "without `--shards` the job runs as it is"),
+        true => ("hands rows out", "let the engine add the scores to its rows, or call a model"),
+    };
     Err(Error::Job(vec![crate::error::JobProblem {
         code: NOT_IN_SHARDS,
         place: checked.places.at(&path).cloned(),
         path,
-        what: format!("the job cannot be run in shards: its stage `{}` takes all rows", stage.id),
-        hint: Some("without `--shards` the job runs as it is".to_owned()),
+        what: format!("the job cannot be run in shards: its stage `{}` {why}", stage.id),
+        hint: Some(hint.to_owned()),
     }]))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ShardCount, cut};
+    use super::{ShardCount, StreamedParts, cut};
 
     #[test]
     fn pieces_are_cut_into_shards_without_loss() {
         for pieces in [vec![], vec![5], vec![1, 1, 1, 300, 2, 40], vec![10; 20]] {
             for count in [1, 2, 3, 7, 30].map(ShardCount::Shards) {
-                let shards = cut(&pieces, count);
+                let shards = cut(&pieces, &count);
                 let (mut row, mut piece) = (0, 0);
                 for shard in &shards {
                     assert_eq!((shard.first_row, shard.first_piece), (row, piece));
@@ -415,7 +489,11 @@ mod tests {
                 assert_eq!((row, piece), (pieces.iter().sum(), pieces.len()), "{count:?}");
             }
         }
-        let rows: Vec<u64> = cut(&[10; 6], ShardCount::Rows(20)).iter().map(|s| s.rows).collect();
+        let rows: Vec<u64> = cut(&[10; 6], &ShardCount::Rows(20)).iter().map(|s| s.rows).collect();
         assert_eq!(rows, [20, 20, 20]);
+        let parts = StreamedParts { columns: "".into(), rows: vec![7, 0, 5] };
+        let shards = cut(&[], &ShardCount::Parts(parts));
+        let ranges: Vec<(u64, u64)> = shards.iter().map(|s| (s.first_row, s.rows)).collect();
+        assert_eq!(ranges, [(0, 7), (7, 0), (7, 5)]);
     }
 }

@@ -20,25 +20,31 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Split,
     UnitKind::Fit,
     UnitKind::Generate,
+    UnitKind::Kept,
     UnitKind::Request,
+    UnitKind::ToScore,
     UnitKind::Score,
     UnitKind::Recheck,
     UnitKind::Count,
     UnitKind::Flips,
+    UnitKind::Outcomes,
     UnitKind::Measure,
     UnitKind::Baseline,
     UnitKind::Gate,
     UnitKind::Report,
 ];
 
-/// Whether units of a kind are known to give the same results by shards.
-pub(crate) fn runs_in_shards(kind: UnitKind) -> bool {
-    KINDS_IN_SHARDS.contains(&kind)
+/// Whether units of a kind are known to give the same results by shards; of `streams` no row may
+/// leave the engine.
+pub(crate) fn runs_in_shards(kind: UnitKind, streams: bool) -> bool {
+    KINDS_IN_SHARDS.contains(&kind) && !(streams && kind == UnitKind::ToScore)
 }
 
 /// The reasons that are found.
 struct Refusals<'a> {
     checked: &'a CheckedJob,
+    /// Whether an engine is to pass the rows on.
+    streams: bool,
     found: Vec<JobProblem>,
 }
 
@@ -57,12 +63,32 @@ impl Refusals<'_> {
 
     fn rows(&mut self, job: &Job) {
         let data = &job.data;
-        if !matches!(data.rows, RowSource::Parquet(_)) {
-            self.push(
+        match (&data.rows, self.streams) {
+            (RowSource::Parquet(_), false) => {}
+            (RowSource::Stream(_), true) => {
+                if data.row_id.is_none() {
+                    self.push(
+                        &["data", "rows"],
+                        "rows that come as streams have no row numbers that could be their ids",
+                        "name a column of unique ids by `data.row_id`",
+                    );
+                }
+            }
+            (RowSource::Stream(_), false) => self.push(
+                &["data", "rows"],
+                "the rows are a stream, which has no row groups to cut",
+                "plan with `--stream PARTS` in place of `--shards` and `--shard-rows`",
+            ),
+            (_, true) => self.push(
+                &["data", "rows"],
+                "`data.rows` is not a stream",
+                "write `data.rows: {stream: NAME}`, or plan with `--shards`",
+            ),
+            (_, false) => self.push(
                 &["data", "rows"],
                 "`data.rows` is not Parquet",
                 "write the rows as Parquet first",
-            );
+            ),
         }
         if data.duplicates == DuplicateRule::DropExact {
             self.push(
@@ -220,19 +246,21 @@ impl Refusals<'_> {
                 );
             }
         }
-        if job.run.keeps_outcomes() != Some(false) || job.run.keeps_counterfactuals() {
+        let keeps = job.run.keeps_outcomes() != Some(false) || job.run.keeps_counterfactuals();
+        if self.streams && keeps {
             self.push(
                 &["run", "keep_rows"],
-                "rows that are kept stand in the order of all rows",
+                "rows that are kept would leave the engine",
                 "write `run: {keep_rows: none}`",
             );
         }
     }
 }
 
-/// Every reason why a job cannot be run in shards, in the order of the blocks.
-pub(crate) fn refusals(checked: &CheckedJob) -> Vec<JobProblem> {
-    let mut refusals = Refusals { checked, found: Vec::new() };
+/// Every reason why a job cannot be run in shards, in the order of the blocks; `streams` says
+/// whether an engine is to pass the rows on.
+pub(crate) fn refusals(checked: &CheckedJob, streams: bool) -> Vec<JobProblem> {
+    let mut refusals = Refusals { checked, streams, found: Vec::new() };
     let job = &checked.job;
     refusals.rows(job);
     refusals.sets(job);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,8 @@ pub(crate) struct ShardTask {
 pub(crate) struct MergedRun {
     /// Id of the plan.
     pub(crate) plan: String,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
     /// The states.
     pub(crate) merged: MergedStates,
     /// The pass of which it is only asked whether any stage needs it; none: a run to its end.
@@ -260,6 +262,11 @@ impl<'a> StagePasses<'a> {
     /// Those of a stage that goes over these rows.
     pub(crate) fn new(share: &'a RowShare) -> Self {
         StagePasses(share)
+    }
+
+    /// The rows that the stage goes over.
+    pub(crate) fn share(self) -> &'a RowShare {
+        self.0
     }
 
     /// Whether any rows are read.

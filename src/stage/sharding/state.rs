@@ -70,17 +70,26 @@ impl StateHeader {
     }
 }
 
+/// The bytes of a file of states, and its header.
+///
+/// # Errors
+/// The states cannot be compressed.
+pub(crate) fn encoded(header: StateHeader, states: &[u8]) -> Result<(Vec<u8>, StateHeader)> {
+    let header = StateHeader { bytes: states.len() as u64, sha256: sha256(states), ..header };
+    let fail = |cause: String| Error::operator("write", "states", cause, None);
+    let line = serde_json::to_string(&header).map_err(|bug| fail(bug.to_string()))?;
+    let body = zstd::bulk::compress(states, LEVEL).map_err(|cause| fail(cause.to_string()))?;
+    let mut bytes = format!("{FORMAT}\n{line}\n").into_bytes();
+    bytes.extend(body);
+    Ok((bytes, header))
+}
+
 /// Writes a file of states in one step: nobody sees half of it.
 ///
 /// # Errors
 /// The disk refuses.
 pub(crate) fn write(path: &Path, header: StateHeader, states: &[u8]) -> Result<StateHeader> {
-    let header = StateHeader { bytes: states.len() as u64, sha256: sha256(states), ..header };
-    let fail = |cause: String| Error::operator("write", path, cause, None);
-    let line = serde_json::to_string(&header).map_err(|bug| fail(bug.to_string()))?;
-    let body = zstd::bulk::compress(states, LEVEL).map_err(|cause| fail(cause.to_string()))?;
-    let mut bytes = format!("{FORMAT}\n{line}\n").into_bytes();
-    bytes.extend(body);
+    let (bytes, header) = encoded(header, states)?;
     files::replace_synced(path, &bytes)?;
     Ok(header)
 }

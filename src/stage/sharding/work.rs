@@ -1,4 +1,7 @@
-//! `cfaudit worker`: the stages of a run over the rows of one shard, up to the states of one pass.
+//! `cfaudit worker`: the stages of a run over the rows of one shard, of files or of a stream, up to
+//! the states of one pass.
+
+use std::io::Read;
 
 use crate::error::{Error, Result};
 use crate::exec::accumulator::Accumulator;
@@ -6,17 +9,21 @@ use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
 use crate::exec::{ExecSettings, StageRecord, files};
+use crate::job::RowSource;
 use crate::job::check::CheckedJob;
-use crate::stage::input::digest::{FileHashes, PlannedFile};
+use crate::stage::input::asked_rows::CopiedRows;
+use crate::stage::input::digest::{FileHashes, part_of_stream};
 use crate::stage::input::{self, AbsentDataSet};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::plan::OpenPlan;
+use crate::stage::sharding::shard_rows;
 use crate::stage::sharding::share::{
-    INPUTS, MergedRun, PassQuestion, RowShare, ShardPass, ShardTask, states_text,
+    INPUTS, MergedRun, MergedStates, PassQuestion, RowShare, ShardPass, ShardTask, states_text,
 };
 use crate::stage::sharding::state::{self, StateHeader};
+use crate::stage::sharding::stream::StreamCopy;
 
 /// What a worker did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,118 +54,177 @@ impl Observer for SilentObserver {
     fn on(&self, _: &Event) {}
 }
 
-/// Gathers the states of a shard in a pass.
+/// One run of a worker: a pass over a shard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PassOfShard<'a> {
+    /// The plan.
+    pub(crate) plan: &'a OpenPlan,
+    /// Its job.
+    pub(crate) checked: &'a CheckedJob,
+    /// How the worker runs.
+    pub(crate) settings: &'a RunSettings,
+    /// The pass.
+    pub(crate) pass: ShardPass,
+    /// The number of the shard.
+    pub(crate) shard: usize,
+    /// Tells the worker to stop.
+    pub(crate) cancel: &'a CancelFlag,
+}
+
+/// Gathers the states of a shard in a pass, and writes them into the plan.
 ///
 /// # Errors
-/// As those of a run; an earlier pass is not merged; the plan has no such shard.
-pub(crate) fn work(
-    plan: &OpenPlan,
-    checked: &CheckedJob,
-    settings: &RunSettings,
-    (pass, shard): (ShardPass, usize),
-    cancel: &CancelFlag,
-) -> Result<WorkOutcome> {
-    let Some(of) = plan.plan.shards.get(shard) else {
-        let cause = format!(
-            "it has {} shards, numbered from 0, and none has the number {shard}",
-            plan.plan.shards.len()
-        );
-        return Err(Error::operator("use", &plan.folder, cause, "correct `--shard`"));
-    };
+/// As those of a run; an earlier pass is not merged; the plan has no such shard, or is one of
+/// streams.
+pub(crate) fn work(task: PassOfShard<'_>) -> Result<WorkOutcome> {
+    let PassOfShard { plan, pass, shard, .. } = task;
+    plan.shard(shard)?;
+    if plan.columns().is_some() {
+        let cause = "its rows come as streams";
+        let hint = "pass the rows of the shard to standard input, with `--stream`";
+        return Err(Error::operator("use", &plan.folder, cause, hint));
+    }
     let path = plan.part_file(pass, shard);
     if let Ok(Some((header, _))) = state::read(&path)
         && plan.check_header(&path, &header, (pass, Some(shard))).is_ok()
     {
         return Ok(WorkOutcome::AlreadyThere);
     }
-    let run = |share: RowShare| run_pass(plan, checked, settings, &share, pass, cancel);
-    let mut header = StateHeader::new(&plan.id, pass.word(), (Some(shard), plan.plan.shards.len()));
-    (header.first_row, header.rows) = plan.rows_of(Some(shard));
     files::make_folder(path.parent().unwrap_or(&plan.folder))?;
-    if !pass.is_always_asked() && !is_asked(plan, pass, &run)? {
-        state::write(&path, header, &[])?;
-        return Ok(WorkOutcome::NothingToDo);
-    }
-    let task = ShardTask {
-        plan: plan.id.clone(),
-        shard,
-        pieces: of.first_piece..of.first_piece + of.pieces,
-        pass,
-        merged: plan.merged_before(Some(pass))?,
-    };
-    let mut states = String::new();
-    if pass == ShardPass::Survey {
-        let hashes = hash_files(&plan.plan.files, shard, settings, cancel)?;
-        states = states_text(INPUTS, vec![(0, hashes)])?;
-    }
-    states.push_str(&run(RowShare::Shard(task))?.0);
-    state::write(&path, header, states.as_bytes())?;
-    Ok(WorkOutcome::Written)
+    let found = task.states(None)?;
+    state::write(&path, task.header(), found.as_deref().unwrap_or_default().as_bytes())?;
+    Ok(if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo })
 }
 
-/// The hashes of the files that are a shard's to find.
-fn hash_files(
-    files: &[PlannedFile],
-    shard: usize,
-    settings: &RunSettings,
-    cancel: &CancelFlag,
-) -> Result<FileHashes> {
-    let mut found = FileHashes::default();
-    let hash = |i: usize| files[i].hash_in(shard, cancel);
-    open_workers(settings)?.map(files.len(), hash, |_, hashes| {
-        found.merge(hashes);
-        Ok::<_, Error>(())
-    })?;
-    Ok(found)
+/// The same of rows that an engine passes on: the bytes of the file of states, which the engine
+/// carries to the plan. Where no stage asks for the pass, no row is read.
+///
+/// # Errors
+/// As [`work`]; the stream is not what the plan says.
+pub(crate) fn work_on_stream(task: PassOfShard<'_>, source: &mut dyn Read) -> Result<Vec<u8>> {
+    let plan = task.plan;
+    plan.shard(task.shard)?;
+    if plan.columns().is_none() {
+        let cause = "its rows are in files";
+        return Err(Error::operator("use", &plan.folder, cause, "leave out `--stream`"));
+    }
+    let states = task.states(Some(source))?.unwrap_or_default();
+    Ok(state::encoded(task.header(), states.as_bytes())?.0)
+}
+
+impl PassOfShard<'_> {
+    fn header(&self) -> StateHeader {
+        let of = (Some(self.shard), self.plan.plan.shards.len());
+        let mut header = StateHeader::new(&self.plan.id, self.pass.word(), of);
+        (header.first_row, header.rows) = self.plan.rows_of(Some(self.shard));
+        header
+    }
+
+    /// The states; none where no stage asks for the pass.
+    fn states(&self, stream: Option<&mut dyn Read>) -> Result<Option<String>> {
+        let PassOfShard { plan, pass, shard, .. } = *self;
+        if !pass.is_always_asked() && !self.is_asked()? {
+            return Ok(None);
+        }
+        let (of, merged) = (plan.shard(shard)?, plan.merged_before(Some(pass))?);
+        let copy = stream.map(|source| self.copied(source, &merged)).transpose()?;
+        let mut states = String::new();
+        if pass == ShardPass::Survey {
+            let mut hashes = self.hash_files()?;
+            if let Some(copy) = &copy {
+                let part = part_of_stream(self.stream_name(), shard);
+                hashes.0.insert(part, copy.sha256.clone());
+            }
+            states = states_text(INPUTS, vec![(0, hashes)])?;
+        }
+        let pieces = match &copy {
+            Some(_) => 0..usize::MAX,
+            None => of.first_piece..of.first_piece + of.pieces,
+        };
+        let task = ShardTask { plan: plan.id.clone(), shard, pieces, pass, merged };
+        let rows = copy.as_ref().map(|copy| copy.rows_from(of.first_row));
+        states.push_str(&self.run(&RowShare::Shard(task), rows.as_ref())?.0);
+        Ok(Some(states))
+    }
+
+    /// What the manifest calls rows that come as streams.
+    fn stream_name(&self) -> &str {
+        match &self.checked.job.data.rows {
+            RowSource::Stream(name) => name,
+            _ => "",
+        }
+    }
+
+    /// The rows of a stream, which are those of the plan and of earlier passes.
+    fn copied(&self, source: &mut dyn Read, merged: &MergedStates) -> Result<StreamCopy> {
+        let name = format!("part {} of `{}`", self.shard, self.stream_name());
+        let copy = StreamCopy::take(source, &name, self.settings, self.cancel)?;
+        let columns = self.plan.columns().map(|columns| columns.path).unwrap_or_default();
+        let surveyed = match self.pass {
+            ShardPass::Survey => None,
+            _ => merged.file_hashes()?.0.remove(&part_of_stream(self.stream_name(), self.shard)),
+        };
+        let planned = (columns.as_path(), self.plan.shard(self.shard)?.rows);
+        copy.check(&name, planned, surveyed.as_ref())?;
+        Ok(copy)
+    }
+
+    /// The hashes of the files that are the shard's to find.
+    fn hash_files(&self) -> Result<FileHashes> {
+        let (files, mut found) = (&self.plan.plan.files, FileHashes::default());
+        let hash = |i: usize| files[i].hash_in(self.shard, self.cancel);
+        open_workers(self.settings)?.map(files.len(), hash, |_, hashes| {
+            found.merge(hashes);
+            Ok::<_, Error>(())
+        })?;
+        Ok(found)
+    }
+
+    /// Whether any stage asks for the pass, as far as the states of earlier passes tell.
+    fn is_asked(&self) -> Result<bool> {
+        let share = RowShare::Merged(MergedRun {
+            plan: self.plan.id.clone(),
+            folder: self.plan.folder.clone(),
+            merged: self.plan.merged_before(Some(self.pass))?,
+            question: Some(PassQuestion::new(self.pass)),
+        });
+        self.run(&share, self.plan.columns().as_ref()).map(|(_, asked)| asked)
+    }
+
+    /// Runs the stages of the pass over a share of the rows.
+    fn run(&self, share: &RowShare, rows: Option<&CopiedRows>) -> Result<PassRun> {
+        let PassOfShard { plan, checked, settings, pass, cancel, .. } = *self;
+        let look = || {
+            let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
+            let (store, workers) =
+                (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
+            let found = (plan.digests(share)?, &workers);
+            let absent = (AbsentDataSet::Download, rows);
+            let input = input::locate(checked, settings, absent, found, cancel)?;
+            let stages =
+                StagePlan::new(checked, settings, &input, &workers, "", &store.view(), share)?;
+            stages.check_sum_memory(None)?;
+            let options =
+                ExecSettings { until: Some(pass.until().word()), ..stages.exec_settings() };
+            let planned = stages.stages()?;
+            let records =
+                crate::exec::run(&planned.stages, &store, &options, &SilentObserver, cancel)?;
+            if let RowShare::Shard(task) = share {
+                shard_rows::keep(&records, task.shard, &plan.folder)?;
+            }
+            let asked = match share {
+                RowShare::Merged(run) => run.question.as_ref().is_some_and(PassQuestion::is_asked),
+                RowShare::All | RowShare::Shard(_) => true,
+            };
+            Ok((states_of(&records, pass)?, asked))
+        };
+        look().map_err(|error| with_place(error, checked))
+    }
 }
 
 /// What a run over a share of the rows gave: the states of the pass, and whether a stage asked for
 /// it where that was the question.
 type PassRun = (String, bool);
-
-/// Whether any stage asks for a pass, as far as the states of earlier passes tell.
-fn is_asked(
-    plan: &OpenPlan,
-    pass: ShardPass,
-    run: &dyn Fn(RowShare) -> Result<PassRun>,
-) -> Result<bool> {
-    let share = RowShare::Merged(MergedRun {
-        plan: plan.id.clone(),
-        merged: plan.merged_before(Some(pass))?,
-        question: Some(PassQuestion::new(pass)),
-    });
-    run(share).map(|(_, asked)| asked)
-}
-
-/// Runs the stages of a pass over a share of the rows.
-fn run_pass(
-    plan: &OpenPlan,
-    checked: &CheckedJob,
-    settings: &RunSettings,
-    share: &RowShare,
-    pass: ShardPass,
-    cancel: &CancelFlag,
-) -> Result<PassRun> {
-    let look = || {
-        let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
-        let (store, workers) =
-            (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
-        let found = (plan.digests(share)?, &workers);
-        let absent = (AbsentDataSet::Download, None);
-        let input = input::locate(checked, settings, absent, found, cancel)?;
-        let stages = StagePlan::new(checked, settings, &input, &workers, "", &store.view(), share)?;
-        stages.check_sum_memory(None)?;
-        let options = ExecSettings { until: Some(pass.until().word()), ..stages.exec_settings() };
-        let planned = stages.stages()?;
-        let records = crate::exec::run(&planned.stages, &store, &options, &SilentObserver, cancel)?;
-        let asked = match share {
-            RowShare::Merged(run) => run.question.as_ref().is_some_and(PassQuestion::is_asked),
-            RowShare::All | RowShare::Shard(_) => true,
-        };
-        Ok((states_of(&records, pass)?, asked))
-    };
-    look().map_err(|error| with_place(error, checked))
-}
 
 /// The states that stages left for a pass.
 fn states_of(records: &[StageRecord], pass: ShardPass) -> Result<String> {
@@ -194,6 +260,6 @@ pub(crate) fn merged_run(plan: &OpenPlan, checked: &CheckedJob) -> Result<RowSha
         }
     }
     let merged = plan.merged_before(None)?;
-    let (plan, question) = (plan.id.clone(), None);
-    Ok(RowShare::Merged(MergedRun { plan, merged, question }))
+    let (folder, plan, question) = (plan.folder.clone(), plan.id.clone(), None);
+    Ok(RowShare::Merged(MergedRun { plan, folder, merged, question }))
 }

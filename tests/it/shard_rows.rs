@@ -1,0 +1,100 @@
+//! Rows that an output folder holds, of a job in shards: outcomes, counterfactuals that are kept,
+//! and rows to score are those of a run, and those of a shard that are lost or altered are found.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::shards::write_scores;
+use crate::shards::{assert_in_shards, from_plan, is_without_lightgbm, pass_over, with_job};
+use crate::work::{assert_same, files, results};
+
+#[test]
+fn outcomes_of_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    // Seven shards: some have no rows, one has a single row.
+    let args = "--set run.keep_rows=outcomes";
+    work.run(0, "job.yaml", args);
+    let plan = pass_over(&work, 7, &["survey", "count"], args);
+    let (run, shards) = (work.results(), from_plan(&work, &plan, args));
+    assert!(run.contains_key("rows/outcomes.parquet"));
+    assert_same(&run, &shards, "outcomes");
+    // Rows of single people are for their owner alone.
+    let kept: Vec<String> = files(&work.path(&format!("{plan}/count")))
+        .into_keys()
+        .filter(|name| name.ends_with(".parquet"))
+        .collect();
+    assert_eq!(kept.len(), 7, "{kept:?}");
+    for name in &kept {
+        let mode = fs::metadata(work.path(&format!("{plan}/count/{name}"))).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
+    }
+    // The file of a shard is altered, then lost, then made again.
+    let last = work.path(&format!("{plan}/count/{}", kept.last().unwrap()));
+    let whole = fs::read(&last).unwrap();
+    let run = |status: i32| {
+        let args = format!("run job.yaml --from {plan} --out again --cache off {args}");
+        work.cfaudit(status, &args)
+    };
+    fs::write(&last, &whole[1..]).unwrap();
+    let lost = ["part-00006.", "is lost, or not as", "part-00006.state", "run that worker again"];
+    run(5).says(&lost);
+    fs::remove_file(&last).unwrap();
+    run(5).says(&lost);
+    fs::remove_file(work.path(&format!("{plan}/count/part-00006.state"))).unwrap();
+    work.cfaudit(0, &format!("worker {plan} --pass count --shard 6"));
+    assert_eq!(fs::read(&last).unwrap(), whole);
+    run(0);
+    assert_same(&shards, &results(&work.path("again")), "made again");
+}
+
+/// Two attributes, two models, a fitted set: outcomes with ids, and counterfactuals in parts.
+#[test]
+fn all_rows_of_shards() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("plausible");
+    let passes = ["survey", "learn", "count", "shift"];
+    assert_in_shards(&work, &passes, "--set run.keep_rows=all");
+    for name in ["outcomes.parquet", "counterfactuals/world/part-00000.parquet"] {
+        assert!(work.path(&format!("out/rows/{name}")).exists(), "{name}");
+    }
+    // Without a word few outcomes are kept.
+    let work = with_job("decisions");
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    assert!(text.contains(", keep_rows: none"));
+    work.write("job.yaml", &text.replace(", keep_rows: none", ""));
+    write_scores(&work, 0);
+    assert_in_shards(&work, &["survey", "count"], "");
+    assert!(work.path("out/rows/outcomes.parquet").exists());
+}
+
+/// A job in shards that waits for scores hands out the rows to score of a run, with the same
+/// request; when the scores have arrived it is planned again.
+#[test]
+fn rows_to_score_of_shards() {
+    let work = with_job("scores");
+    let waiting = work.run(4, "job.yaml", "");
+    waiting.says(&["factual.parquet"]);
+    let expected = work.results();
+    assert!(expected.contains_key("to-score/factual/part-00000.parquet"));
+    assert!(expected.contains_key("to-score/flip/part-00000.parquet"));
+    for shards in [3, 7] {
+        let plan = pass_over(&work, shards, &["survey", "learn", "count", "shift"], "");
+        let ran =
+            work.cfaudit(4, &format!("run job.yaml --from {plan} --out out-{plan} --cache off"));
+        assert_eq!(ran.summary()["verdict"], "waiting");
+        assert_same(&expected, &results(&work.path(&format!("out-{plan}"))), &plan);
+    }
+    write_scores(&work, 0);
+    work.cfaudit(3, "run job.yaml --from plan3 --out late --cache off").says(&[
+        "error[input-changed]",
+        "was not there when the plan was made",
+        "plan again",
+    ]);
+    fs::remove_dir_all(work.path("plan3")).unwrap();
+    assert_in_shards(&work, &["survey", "count"], "");
+}
