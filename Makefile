@@ -7,8 +7,9 @@ JOB_FILE = $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB))
 ARGS ?=
 KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas
-# `make test` leaves the program of `make` where it is.
-TEST = tests/apart.sh $(BIN) $(CARGO) test --locked $(FEATURES)
+# Unit tests are compiled with all checks; integration tests ask the program that `make run` builds.
+UNIT = $(CARGO) test --locked $(FEATURES) --lib
+WHOLE = $(CARGO) test --locked $(FEATURES) --profile dev --test it
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
 MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
@@ -33,29 +34,29 @@ diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, an
 
 test: .tools/env   ## unit and integration tests that take seconds; the last line gives the number of skipped tests and the reasons
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(TEST); status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
+	$(ENV) $(UNIT) && $(WHOLE); status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
 test-slow: $(TARGET)/airflow/ready $(TARGET)/dvc/ready bare kills  ## tests that take minutes: long runs, 200 kills, real Airflow and dvc (fetched)
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(AIRFLOW) $(DVC) $(TEST) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
+	$(ENV) $(UNIT) -- --ignored && $(AIRFLOW) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
 bare: .tools/env  ## without LightGBM and ONNX it must build too
 	$(ENV) $(CARGO) check --locked --no-default-features --bins
 
 airflow: $(TARGET)/airflow/ready .tools/env  ## the recipe of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
-	$(ENV) $(AIRFLOW) $(TEST) --test it -- --include-ignored --nocapture schedule::
+	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule::
 
 dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
-	$(ENV) $(DVC) $(TEST) --test it -- --include-ignored --nocapture dvc
+	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc
 
 python: $(TARGET)/python/ready .tools/env  ## models of Python under real scikit-learn and LightGBM, fetched into target/python
-	$(ENV) $(MODELS) $(TEST) --test it -- --nocapture python
+	$(ENV) $(MODELS) $(WHOLE) -- --nocapture python
 
 kills: .tools/env  ## kills runs, shards and other verbs of every shape at 200 random moments: the same bytes in the end
-	$(ENV) CFAUDIT_KILLS=$(KILLS) $(TEST) --test it -- --nocapture killed_at_any_moment
+	$(ENV) CFAUDIT_KILLS=$(KILLS) $(WHOLE) -- --nocapture killed_at_any_moment
 
 fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, expressions, rows, streams, answers, states and folders, so long each; `make test` runs a fixed few thousand
-	$(ENV) CFAUDIT_FUZZ_MINUTES=$(or $(MINUTES),10) $(TEST) --test it -- --nocapture --test-threads 1 fuzz::
+	$(ENV) CFAUDIT_FUZZ_MINUTES=$(or $(MINUTES),10) $(WHOLE) -- --nocapture --test-threads 1 fuzz::
 
 $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
 	@mkdir -p $(@D)
@@ -83,7 +84,7 @@ schema: build     ## regenerates schemas/ from the types
 	@$(BIN) schema summary > schemas/summary.schema.json
 
 golden: .tools/env  ## rewrites the expected texts of the tests; review the diff before you commit it
-	$(ENV) CFAUDIT_BLESS=1 $(TEST)
+	$(ENV) export CFAUDIT_BLESS=1; $(UNIT) && $(WHOLE)
 
 FORWARD = +@$(MAKE) --no-print-directory -f
 bench:; $(FORWARD) bench/Makefile $@

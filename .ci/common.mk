@@ -14,7 +14,6 @@ FEATURES = $$CFAUDIT_FEATURES
 .PHONY: build
 build: .tools/env  ## the one program that the other targets run
 	@test -d $(TARGET)/debug/deps || echo "first build: about twelve minutes on two cores, some 290 crates"
-	@rm -f $(BIN).kept
 	@$(ENV) $(CARGO) build --locked --bins $(FEATURES) $(if $(wildcard $(BIN)),--quiet)
 
 # target/NAME/venv with what tests/requirements/NAME.txt lists.

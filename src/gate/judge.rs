@@ -488,19 +488,21 @@ fn in_question_order(
 /// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a
 /// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
 /// Where it does, that a small group lies further still is not an excuse, unless Holm's method has
-/// more than these pairs to judge. That the gap keeps the limit is safe to say.
+/// more than these pairs to judge. It keeps the limit only where every pair does, in both orders.
 fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[MetricRow]) {
     let too_few = ruling.verdict == GateStatus::Inconclusive
         && ruling.observation.refused.is_empty()
         && small_flags(&ruling.observation).is_some()
         && !question.holm;
     let Some(metric) =
-        find(&question.metric).filter(|_| ruling.verdict == GateStatus::Fail || too_few)
+        find(&question.metric).filter(|_| ruling.verdict != GateStatus::Inconclusive || too_few)
     else {
         return;
     };
     if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
-        judge_distance_to_all(ruling, metrics);
+        if ruling.verdict != GateStatus::Pass {
+            judge_distance_to_all(ruling, metrics);
+        }
         return;
     }
     let asked = |a: &str, b: &str| GateQuestion {
@@ -514,6 +516,28 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
             && matches(&asked(a, b), *row)
             && metric.family.as_str() == row.family.as_str()
     };
+    if ruling.verdict == GateStatus::Pass {
+        // No replicate of a rate of 0 or 1 differs, so the gap may look narrower than a pair.
+        let kept = |one: &GateObservation| {
+            let ends = one.lo.zip(one.hi);
+            ends.map_or(one.value.is_none(), |(lo, hi)| {
+                question.limit.kept_by(lo) && question.limit.kept_by(hi)
+            })
+        };
+        let both_ways = |row: &MetricRow| {
+            let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+            [oriented(&asked(a, b), row), oriented(&asked(b, a), row)]
+        };
+        let open = metrics.iter().filter(is_pair).flat_map(both_ways).find(|one| !kept(one));
+        if let Some(pair) = open {
+            ruling.verdict = GateStatus::Inconclusive;
+            ruling.reason = format!(
+                "{}, but the interval of {} and {} does not",
+                ruling.reason, pair.from, pair.to
+            );
+        }
+        return;
+    }
     // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
         let (a, b) = (row.from_group.as_str(), row.to_group.as_str());

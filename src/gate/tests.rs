@@ -353,7 +353,18 @@ fn facets_rests_and_worst_cases() {
     gaps.iter_mut().for_each(|row| row.level = 0.95.into());
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     q.holm = false;
-    assert_eq!(judge(&[q], &gaps, None).verdict, Some(GateStatus::Fail));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Fail));
+    // The gap keeps a limit only where every pair does.
+    q.limit = GateLimit::AtMost(0.5);
+    gaps[worst].flags = "".into();
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Pass));
+    gaps[1 - worst].hi = Some(0.6);
+    let found = judge(&[q], &gaps, None);
+    let reason = found.table.first().map(|row| row.reason.to_string()).unwrap_or_default();
+    assert!(
+        found.verdict == Some(GateStatus::Inconclusive) && reason.contains("Other and Female"),
+        "{reason}"
+    );
 }
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.

@@ -89,6 +89,9 @@ pub(crate) enum IntervalProcedure {
     Newcombe,
     /// The same of rates of rows of which a person may have several.
     NewcombePersons,
+    /// Hybrid of the intervals of both parts (MOVER), where the replicates of one cannot differ
+    /// because its rate is 0 or 1.
+    Mover,
     /// Log interval of a ratio of rates.
     Katz,
     /// The same of rates of rows of which a person may have several.
@@ -146,6 +149,7 @@ impl IntervalProcedure {
             IntervalProcedure::WilsonKish => "wilson-kish",
             IntervalProcedure::Newcombe => "newcombe",
             IntervalProcedure::NewcombePersons => "newcombe-deff",
+            IntervalProcedure::Mover => "mover",
             IntervalProcedure::Katz => "katz",
             IntervalProcedure::KatzPersons => "katz-deff",
             IntervalProcedure::Bootstrap => "bootstrap",

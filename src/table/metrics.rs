@@ -99,7 +99,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, katz, bootstrap,
+        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz, bootstrap,
         /// poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff, newcombe-deff and
         /// katz-deff, whose unit is the person; empty = none
         interval: SharedText,

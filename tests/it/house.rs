@@ -44,30 +44,6 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
     );
 }
 
-/// `make test` leaves the program of `make` where it is: a person who calls it later gets no other one.
-#[test]
-fn tests_put_the_program_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("cfaudit");
-    let run = |script: &str| {
-        let mut tests = Command::new(root().join("tests/apart.sh"));
-        tests.current_dir(folder.path()).args(["cfaudit", "sh", "-c", script]).status().unwrap()
-    };
-    let theirs = "rm -f cfaudit; echo of tests > cfaudit; exit 7";
-    // Where none was there none stays.
-    assert_eq!(run(theirs).code(), Some(7));
-    assert!(!program.exists());
-    fs::write(&program, "of make").unwrap();
-    assert_eq!(run(theirs).code(), Some(7));
-    assert_eq!(fs::read_to_string(&program).unwrap(), "of make");
-    // Tests that were killed could not put it back; the next ones do.
-    assert!(!run("rm -f cfaudit; echo of tests > cfaudit; kill -KILL $PPID").success());
-    assert_eq!(fs::read_to_string(&program).unwrap(), "of tests\n");
-    assert!(run("true").success());
-    assert_eq!(fs::read_to_string(&program).unwrap(), "of make");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
-}
-
 /// Every folder and file of expected values is described, with the promise that is above them.
 #[test]
 fn expected_values_say_where_they_come_from() {
@@ -105,6 +81,8 @@ fn make_help_names_every_target() {
     }
     // The top hands them on.
     for (target, does) in [
+        // Tests ask the program that a person calls, and leave it where it is.
+        ("test", "--profile dev --test it"),
         ("bench-boss", "bench/boss.py"),
         ("bench", "bench/run.py"),
         ("dist-test", "tests/packages/try.sh"),

@@ -19,8 +19,7 @@ pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::SetsAttribute,
     example: "`naive: {}` to change only the attribute",
     sentence: "Changes the sensitive attribute and nothing else. This test shows direct use of the \
-               attribute, not effects through columns that depend on it. A switch rate of \
-               a naive set has no sampling noise.",
+               attribute, not effects through columns that depend on it.",
     sentence_if_derived: Some(
         "Sets only the columns from which the attribute is derived. A group of several values \
          is written as the value that is most frequent among reference rows of that group \

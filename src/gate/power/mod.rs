@@ -203,7 +203,8 @@ impl GateEvidence {
                     GateLimit::AtMost(_) => value - lo,
                     GateLimit::AtLeast(_) => hi - value,
                 };
-                Some(side * (1.0 + z_80 / z))
+                // The interval of a rate of 0 or 1 ends at the value.
+                (side > 0.0).then(|| side * (1.0 + z_80 / z))
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
+use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
@@ -258,6 +259,14 @@ fn intervals_are_those_of_blocks() {
                 assert!([Ok(0.0), Ok(1.0)].contains(&w.value), "{what}");
                 continue;
             }
+            // So are the people of a gap to such a rate.
+            if let Some(interval) =
+                w.interval.filter(|interval| interval.method == IntervalProcedure::Mover)
+            {
+                let value = w.value.unwrap();
+                assert!((interval.lo..=interval.hi).contains(&value), "{what}");
+                continue;
+            }
             let expected = if matches!(w.metric.reads, Reads::Shift(_)) {
                 "poisson-bootstrap"
             } else {
@@ -304,7 +313,7 @@ fn blocks_and_formulas_agree() {
         ("demp_ratio", MetricScope::Pair(0, 1)),
         ("mcc", MetricScope::Group(1)),
         ("sr", MetricScope::Direction(0, 1)),
-        ("nsr", MetricScope::Difference(0, 1)),
+        ("psr", MetricScope::Difference(0, 1)),
         ("cmcc", MetricScope::Total),
     ] {
         let [a, b] = [&blocks, &formulas].map(|all| one(all, id, scope).interval.unwrap());
@@ -368,6 +377,49 @@ fn those_who_weigh_nothing_leave_no_value() {
         );
     }
     assert_eq!(one(&none, "acc", MetricScope::Total).n_rows, 3);
+}
+
+/// People who all weigh the same are not surer than people without weights, even where a rate of
+/// one side is 0, so that its replicates are all equal.
+#[test]
+fn a_gap_to_a_rate_of_zero_is_not_known_for_certain() {
+    let someone = |group: usize, i: u64, share: u64| {
+        let predicted = i < share;
+        let person = ScoredPerson {
+            group,
+            label: Some(i % 2 == 0),
+            predicted: Some(predicted),
+            score: Some(0.25),
+            weight: 1,
+        };
+        // As many of the others switch.
+        let switches = (share..2 * share).contains(&i);
+        let cf = ScoredCounterfactual {
+            to: 1 - group,
+            predicted: Some(predicted || switches),
+            score: Some(0.25),
+        };
+        (person, vec![cf])
+    };
+    let people: TestPeople =
+        (0..1000).map(|i| someone(0, i, 40)).chain((0..40).map(|i| someone(1, i, 0))).collect();
+    let people = keyed(people, |_| 1);
+    let settings = settings();
+    let (weighed, plain) =
+        (gather(&people, 2, 1, &settings).measured, unweighed(&people, 2, &settings));
+    for (id, scope) in [
+        ("demp_difference", MetricScope::Pair(0, 1)),
+        ("eodds", MetricScope::Pair(0, 1)),
+        ("psr", MetricScope::Difference(0, 1)),
+    ] {
+        let [a, b] = [&weighed, &plain].map(|all| one(all, id, scope));
+        assert_eq!(a.value, b.value, "{id}");
+        let [x, y] = [a, b].map(|m| m.interval.unwrap_or_else(|| panic!("{id}: {}", m.ci_method)));
+        assert_eq!(x.method, IntervalProcedure::Mover, "{id}");
+        assert!((x.lo - y.lo).abs() < 0.02 && (x.hi - y.hi).abs() < 0.02, "{id}: {x:?} {y:?}");
+        assert!(x.lo <= 0.0 && y.lo <= 0.0, "{id}: {x:?} {y:?}");
+        assert_eq!((a.impaired, b.impaired), (None, None), "{id}");
+    }
 }
 
 /// Values of people without weights do not know of any of this.

@@ -364,6 +364,12 @@ fn compare_metric<const N: usize>(
     let count_once = sides
         .iter()
         .all(|side| side.weights.is_none() && side.n[0] == side.people.iter().sum::<u64>());
+    let is_at_end = |side: &ComparedSide<N>| {
+        matches!(
+            of(side.weights.unwrap_or(side.people)),
+            RateOrScore::Rate(rate) if rate.is_boundary()
+        )
+    };
     let basis = || match (of(x.people), of(y.people)) {
         (RateOrScore::Rate(a), RateOrScore::Rate(b))
             if count_once && (a.is_boundary() || b.is_boundary()) =>
@@ -381,6 +387,7 @@ fn compare_metric<const N: usize>(
                 None => newcombe(a, b, ask.z),
             })
         }
+        _ if is_at_end(x) || is_at_end(y) => IntervalBasis::Hybrid(None),
         _ => x.bootstrap.joint_percentile(&y.bootstrap, ask, |a, b| difference(value(a), value(b))),
     };
     compared(ask, metric, scope, values, x.n(metric).min(y.n(metric)), basis)

@@ -5,7 +5,9 @@
 
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::interval::{katz, newcombe, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz, newcombe, newcombe_of, z_of_level,
+};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -120,6 +122,19 @@ impl FactualMeasurement<'_> {
             _ => None,
         };
         let is_difference = matches!(metric.reads, Reads::RateDifference(_));
+        // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
+        let at_end = |rate: &fn(&Confusion) -> Rate| {
+            [of_a, of_b].iter().any(|of| rate(&seen(of.cells())).is_boundary())
+        };
+        let level = self.context.settings.level.map_or(0.0, |level| level.get());
+        let apart = |rate: fn(&Confusion) -> Rate| {
+            self.rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b, level)
+        };
+        let hybrid = || match metric.reads {
+            Reads::RateDifference(rate) if at_end(&rate) => Some(apart(rate)),
+            Reads::WidestGap(rates) if rates.iter().any(at_end) => Some(widest(rates.map(apart))),
+            _ => None,
+        };
         let z = self.context.z;
         let (interval, method) = self.context.interval(value, || match (&of_persons, people) {
             (Some((x, y)), _) if !weighed => {
@@ -129,9 +144,12 @@ impl FactualMeasurement<'_> {
             (None, Some((x, y))) if !weighed => {
                 IntervalBasis::Formula(if is_difference { newcombe } else { katz }(x, y, z))
             }
-            _ => of_a.bootstrap.joint_percentile(&of_b.bootstrap, &self.context, |x, y| {
-                of(&Confusion::from_cells(x), &Confusion::from_cells(y))
-            }),
+            _ => match hybrid() {
+                Some(interval) => IntervalBasis::Hybrid(interval),
+                None => of_a.bootstrap.joint_percentile(&of_b.bootstrap, &self.context, |x, y| {
+                    of(&Confusion::from_cells(x), &Confusion::from_cells(y))
+                }),
+            },
         });
         let clear = match metric.reads {
             // It is below 1 by chance too.
@@ -173,27 +191,68 @@ impl FactualMeasurement<'_> {
     ) -> bool {
         let Some(level) = self.context.settings.level else { return false };
         let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
-        let z = z_of_level(level);
-        let interval = if of_a.weight.is_none() {
-            match of_a.person_rate(rate).zip(of_b.person_rate(rate)) {
-                Some((a, b)) => newcombe_of_persons(&a, &b, a.correlation(&b), z),
-                None => newcombe(rate(&of_a.people), rate(&of_b.people), z),
-            }
-        } else {
-            let worlds = of_a
-                .bootstrap
-                .replicates(&self.context)
-                .iter()
-                .zip(of_b.bootstrap.replicates(&self.context));
-            let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
-            self.context.percentile_at(
-                level,
-                worlds.map(|(a, b)| difference(value(a), value(b))),
-                of_a.bootstrap.method(),
-            )
-        };
+        let interval = self.rate_gap(rate, of_a, of_b, level);
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
+
+    /// The interval of the difference of a rate of two subjects at a level.
+    fn rate_gap(
+        &self,
+        rate: impl Fn(&Confusion) -> Rate + Copy,
+        of_a: &FactualSubject,
+        of_b: &FactualSubject,
+        level: f64,
+    ) -> Option<ValueInterval> {
+        let z = z_of_level(level);
+        if of_a.weight.is_none() {
+            return match of_a.person_rate(rate).zip(of_b.person_rate(rate)) {
+                Some((a, b)) => newcombe_of_persons(&a, &b, a.correlation(&b), z),
+                None => newcombe(rate(&of_a.people), rate(&of_b.people), z),
+            };
+        }
+        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
+        let (a, b) = (rate(of_a.cells()), rate(of_b.cells()));
+        if a.is_boundary() || b.is_boundary() {
+            let own = |of: &FactualSubject| {
+                of.boundary_interval(rate, z).or_else(|| {
+                    let worlds = of.bootstrap.replicates(&self.context).iter();
+                    self.context.percentile_at(level, worlds.map(value), of.bootstrap.method())
+                })
+            };
+            let (p, q) = (a.value().ok()?, b.value().ok()?);
+            // Replicates may have their own bias.
+            let around =
+                |value: f64, own: ValueInterval| (own.lo..=own.hi).contains(&value).then_some(own);
+            let ends = (around(p, own(of_a)?)?, around(q, own(of_b)?)?);
+            return Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Mover));
+        }
+        let worlds = of_a
+            .bootstrap
+            .replicates(&self.context)
+            .iter()
+            .zip(of_b.bootstrap.replicates(&self.context));
+        self.context.percentile_at(
+            level,
+            worlds.map(|(a, b)| difference(value(a), value(b))),
+            of_a.bootstrap.method(),
+        )
+    }
+}
+
+/// The interval of the largest of two distances from 0, from the intervals of both differences: its
+/// ends cover each of them.
+fn widest(parts: [Option<ValueInterval>; 2]) -> Option<ValueInterval> {
+    let [x, y] = parts;
+    let (x, y) = (x?, y?);
+    let least = |i: &ValueInterval| {
+        if i.lo <= 0.0 && i.hi >= 0.0 { 0.0 } else { i.lo.abs().min(i.hi.abs()) }
+    };
+    let most = |i: &ValueInterval| i.lo.abs().max(i.hi.abs());
+    Some(ValueInterval {
+        lo: least(&x).max(least(&y)),
+        hi: most(&x).max(most(&y)),
+        method: IntervalProcedure::Mover,
+    })
 }
 
 /// Whether the sign of a value says that the first of two facets is at a disadvantage.

@@ -89,6 +89,9 @@ impl<const N: usize> CellBootstrap<N> {
     }
 }
 
+/// Why there is no interval where a part of a value has none of its own.
+const RATE_AT_END: &str = "boundary: a rate behind it is 0 or 1, and the other one has no interval";
+
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
     /// This one, or none because a numerator is 0.
@@ -97,6 +100,8 @@ pub(crate) enum IntervalBasis {
     Replicates(BootstrapInterval, u64),
     /// None, for this reason.
     NotFormed(&'static str),
+    /// The hybrid of the intervals of its parts, or none because one has none.
+    Hybrid(Option<ValueInterval>),
     /// None: the evidence came without.
     NotDrawn,
     /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
@@ -175,6 +180,7 @@ impl<'a> MeasureContext<'a> {
     fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
         match basis {
             IntervalBasis::NotFormed(why) => (None, why.to_owned()),
+            IntervalBasis::Hybrid(None) => (None, RATE_AT_END.to_owned()),
             IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
             IntervalBasis::SumsOfGraphs => (
                 None,
@@ -185,7 +191,9 @@ impl<'a> MeasureContext<'a> {
             IntervalBasis::Formula(None) => {
                 (None, "boundary: a count above the ratio or below it is 0".to_owned())
             }
-            IntervalBasis::Formula(Some(interval)) => (Some(interval), interval_text(interval)),
+            IntervalBasis::Formula(Some(interval)) | IntervalBasis::Hybrid(Some(interval)) => {
+                (Some(interval), interval_text(interval))
+            }
             IntervalBasis::Replicates(Ok((interval, 0)), n) => {
                 (Some(interval), format!("{}, {n} replicates", interval_text(interval)))
             }
@@ -301,6 +309,9 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::NewcombePersons => {
             format!("Newcombe hybrid score, method 10{OF_PERSONS}")
         }
+        IntervalProcedure::Mover => "hybrid of the intervals of its rates (MOVER), because one of \
+            them is 0 or 1 and no replicate of it differs"
+            .to_owned(),
         IntervalProcedure::Katz => "Katz log".to_owned(),
         IntervalProcedure::KatzPersons => format!("Katz log{OF_PERSONS}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),

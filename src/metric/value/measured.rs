@@ -369,8 +369,15 @@ impl FactualSubject {
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights
     /// and for every other rate.
-    fn boundary_interval(&self, of: impl Fn(&Confusion) -> Rate, z: f64) -> Option<ValueInterval> {
+    pub(crate) fn boundary_interval(
+        &self,
+        of: impl Fn(&Confusion) -> Rate,
+        z: f64,
+    ) -> Option<ValueInterval> {
         let rate = Some(of(&self.weight?)).filter(|rate| rate.is_boundary())?;
+        if let Some(by_person) = self.person_rate(&of) {
+            return by_person.wilson(z);
+        }
         wilson_of_people(
             rate.numerator > 0,
             self.below(of).effective(),

@@ -19,7 +19,7 @@ use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::interval::{newcombe, wilson};
+use crate::metric::interval::{IntervalProcedure, newcombe, newcombe_of, wilson};
 use crate::metric::person_interval::newcombe_of_persons;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -375,6 +375,7 @@ impl SwitchMeasurement<'_> {
         let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
         let value = difference(forth.value, back.value);
         let settings = self.context.settings;
+        let is_end = |value: MetricValue| value.is_ok_and(|value| value == 0.0 || value == 1.0);
         let (interval, method) = self.context.interval(value, || {
             match (switch_rate(metric, settings), value_of_cells(metric, settings)) {
                 (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
@@ -393,6 +394,14 @@ impl SwitchMeasurement<'_> {
                         rate(&self.evidence[from_b].eccm),
                         self.context.z,
                     ))
+                }
+                // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
+                (Some(_), _) if [forth, back].iter().any(|of| is_end(of.value)) => {
+                    let values = forth.value.ok().zip(back.value.ok());
+                    let ends = forth.interval.zip(back.interval);
+                    IntervalBasis::Hybrid(values.zip(ends).map(|(values, ends)| {
+                        newcombe_of(values, ends, 0.0, IntervalProcedure::Mover)
+                    }))
                 }
                 (_, Some(replicate)) => of_forth.bootstrap.joint_percentile(
                     &of_back.bootstrap,

@@ -1,11 +1,12 @@
 //! What this audit does not show, and the sign-off.
 
 use crate::report::brief::harm::HarmResult;
-use crate::report::brief::voice::AuditVoice;
+use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::page::PageBlock;
 use crate::report::page::plots::{BriefBlock, SignOffRow, SignOffTerm};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
 
@@ -20,8 +21,18 @@ pub(crate) fn not_shown(
     let mut say = |text: String| said.push(text.into());
     let has = |strategy: &str| m.counterfactuals.iter().any(|set| set.strategy == strategy);
     if has("naive") {
-        let attribute = match m.attributes.as_slice() {
-            [only] => voice.attribute(&only.name),
+        // Only attributes that such a test changes.
+        let mut changed: Vec<String> = Vec::new();
+        for result in results.iter().filter(|result| voice.is_of_the_entry(&result.key.set)) {
+            let name = voice.attribute(&result.key.attribute);
+            if !changed.contains(&name) {
+                changed.push(name);
+            }
+        }
+        let attribute = match (changed.as_slice(), m.attributes.as_slice()) {
+            ([only], _) => only.clone(),
+            ([first, last], _) => format!("{first} or {last}"),
+            (_, [only]) => voice.attribute(&only.name),
             _ => "the attribute".to_owned(),
         };
         say(format!(
@@ -32,6 +43,33 @@ pub(crate) fn not_shown(
         say("No test changes only the entry for the attribute: the audit does not show whether \
              the model uses it directly."
             .to_owned());
+    }
+    if !results.is_empty() {
+        let is_tested = |name: &str| {
+            let of = |key: &ResultKey| key.attribute == name && !key.set.is_empty();
+            audit.measures.keys().any(of)
+        };
+        for attribute in m.attributes.iter().filter(|attribute| !is_tested(&attribute.name)) {
+            let called = voice.attribute(&attribute.name);
+            say(format!(
+                "No test changes {called}: of its groups the audit compares only the decisions as \
+                 they are."
+            ));
+        }
+    }
+    for model in &m.models {
+        let of = audit.groups.iter().find(|row| {
+            row.model.as_str() == model.name && row.group.is_empty() && row.slice.is_empty()
+        });
+        if let Some(row) = of.filter(|row| row.n_missing_score > 0 && row.n_missing_score < row.n) {
+            let what = if model.kind == "decision" { "decision" } else { "score" };
+            say(format!(
+                "{} has no {what} for {} of {}: its results are about the others.",
+                capital(&voice.model(&model.name)),
+                crate::report::page::number::count(row.n_missing_score),
+                people(audit, row.n)
+            ));
+        }
     }
     if m.level.is_some() {
         let is_trained_again = audit

@@ -13,6 +13,7 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::quality::QualityKey;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
@@ -77,6 +78,11 @@ fn row(
     let kind = NumberFormat::Share;
     let value = value_text(kind, result.point.value, result.point.interval);
     let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
+    // A range that is drawn below the interval is printed, too: it may be far wider.
+    let printed = result.point.second.map_or_else(
+        || ends.clone(),
+        |second| format!("{ends}; {} {}", result.second, ends_text(kind, second)),
+    );
     let second = result
         .point
         .second
@@ -96,7 +102,7 @@ fn row(
         two: result.point.second.is_some(),
         value,
         href: href(&result.anchor()),
-        ends,
+        ends: printed,
         ..PlotRow::default()
     }))
 }
@@ -125,12 +131,25 @@ fn notes(
         } else {
             voice.set_note(set, attribute)
         };
+        let of = QualityKey {
+            set: (*set).to_owned(),
+            attribute: (*attribute).to_owned(),
+            ..QualityKey::default()
+        };
+        let unchanged = audit.quality.values(&of).and_then(|of| *of.get("unchanged_share")?);
+        let note = if unchanged.is_some_and(|share| share >= 1.0) {
+            format!(
+                "{note}, but no feature of anybody changed, so it repeats the test of the entry"
+            )
+        } else {
+            note
+        };
         words = words
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
             .quote(format!(": {note}."));
     }
-    words = words.text(" Sorted by the number of people harmed.");
+    words = words.text(" Sorted by the number of people whose decision would change.");
     let level = audit.manifest.level.map_or_else(String::new, |level| {
         format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
     });
@@ -202,7 +221,7 @@ pub(crate) fn blocks(
     let mut last = Vec::new();
     if some.len() > rows {
         let n = some.len() - rows;
-        last.push(format!("{n} more are in the tables; each harms fewer people.").into());
+        last.push(format!("{n} more are in the tables; each concerns fewer people.").into());
     }
     if !nobody.is_empty() {
         let name = |result: &&HarmResult| {
@@ -221,8 +240,12 @@ pub(crate) fn blocks(
         last.push(if names.len() <= NOBODY_AT_MOST {
             RichText::new().quote(format!("Nobody switches: {}.", names.join("; ")))
         } else {
-            format!("In {} further rows nobody switches; they are in the tables.", names.len())
-                .into()
+            let n = names.len();
+            if some.is_empty() {
+                format!("Nobody switches in any of {n} rows; they are in the tables.").into()
+            } else {
+                format!("In {n} further rows nobody switches; they are in the tables.").into()
+            }
         });
     }
     if !last.is_empty() {
@@ -230,7 +253,8 @@ pub(crate) fn blocks(
         bodies.push(PlotBody { block: false, lines });
     }
     if !bodies.is_empty() {
-        let label = "All results, sorted by the number of people harmed".to_owned();
+        let label =
+            "All results, sorted by the number of people whose decision would change".to_owned();
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
     }
     blocks

@@ -8,6 +8,7 @@
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked, switches};
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::limit_notes::in_plain_words;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
@@ -19,11 +20,15 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
+use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
 use crate::report::section::recourse;
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
+
+/// Below so many people of a group the page says how few they are.
+const FEW_PEOPLE: i64 = 50;
 
 /// What the page says first.
 #[derive(Debug, Clone, Copy)]
@@ -217,10 +222,20 @@ impl<'a> BriefInputs<'a> {
             HeroFinding::Switch(result, limit) => {
                 let open = limit.filter(|limit| limit.verdict == "inconclusive");
                 let words = if let Some(limit) = open {
-                    undecided(limit, result).and(self.switch_words(result, false))
+                    // Who is worse off is said here, too; only whether the limit is kept is open.
+                    let opens = result.worse.is_some();
+                    let why = undecided(limit, result);
+                    let start = format!("{why}{}", if opens { ". " } else { ": " });
+                    RichText::from(start).and(self.switch_words(result, opens))
                 } else if !broken && !self.limits.is_empty() && !judged(*limit, "fail") {
-                    RichText::from("No limit is broken. The result that affects the most people: ")
-                        .and(self.switch_words(result, false))
+                    // Who is worse off is said here, too: those who switch are often not they.
+                    let opens = result.worse.is_some();
+                    let start = if opens {
+                        "No limit is broken. "
+                    } else {
+                        "No limit is broken. The result that affects the most people: "
+                    };
+                    RichText::from(start).and(self.switch_words(result, opens))
                 } else {
                     self.switch_words(result, true)
                 };
@@ -294,7 +309,9 @@ impl<'a> BriefInputs<'a> {
                     .quote(format!(" would be {} {clause}.", self.different(attribute)))
                     .text(limit_words(Some(*limit)))
             }
-            HeroFinding::Limit(limit) => limit_sentence(limit, self.voice, glossary),
+            HeroFinding::Limit(limit) => {
+                limit_sentence(limit, self.voice, glossary).and(self.furthest(limit))
+            }
             HeroFinding::Nobody => self.nobody(),
             HeroFinding::NothingClear => {
                 let words =
@@ -389,6 +406,74 @@ impl<'a> BriefInputs<'a> {
         words.text(format!(" {}", self.voice.get_it()))
     }
 
+    /// Of a limit on the groups that are furthest apart, which they are; empty of others.
+    fn furthest(&self, limit: &AuditLimit) -> RichText {
+        let part = limit.parts.first().filter(|part| part.key.scope == "worst_case");
+        let measure = part.and_then(|part| self.audit.measure(&part.key, &part.metric));
+        match (part, measure) {
+            (Some(part), Some(measure))
+                if !measure.highest.is_empty() && !measure.lowest.is_empty() =>
+            {
+                let group = |name: &str| self.voice.people(&part.key.attribute, name);
+                RichText::from(" ").quote(format!(
+                    "Highest: {}; lowest: {}.",
+                    group(&measure.highest),
+                    group(&measure.lowest)
+                ))
+            }
+            _ => RichText::new(),
+        }
+    }
+
+    /// How many people keep all their features in a set that moves features: for them the test is
+    /// the one that changes the entry. None where nearly all change.
+    fn unmoved(&self, key: &ResultKey) -> Option<RichText> {
+        let of = QualityKey {
+            set: key.set.clone(),
+            attribute: key.attribute.clone(),
+            from: key.from.clone(),
+            to: key.to.clone(),
+        };
+        let values = self.audit.quality.values(&of)?;
+        let value = |measure: &str| values.get(measure).copied().flatten();
+        let (n, share) = (value("n_pairs_valid")?, value("unchanged_share")?);
+        // Counts of rows are far below the end of exact whole numbers.
+        let (all, same) = (n.round() as i64, (n * share).round() as i64);
+        let words = if same >= all {
+            "But it found no feature to change for anybody here: the result is that of the test \
+             that changes only the entry."
+                .to_owned()
+        } else {
+            format!(
+                "For {} of {} it changes no feature: their result is that of the test that \
+                 changes only the entry.",
+                count(same),
+                people(self.audit, all)
+            )
+        };
+        (all > 0 && share >= 0.1).then(|| words.into())
+    }
+
+    /// That a group of a comparison has few people; none where both have enough.
+    fn few_people(&self, key: &ResultKey) -> Option<RichText> {
+        let n = |group: &String| {
+            let row = self.audit.groups.iter().find(|row| {
+                row.sensitive.as_str() == key.attribute
+                    && row.group.as_str() == group
+                    && row.slice.is_empty()
+            });
+            row.map(|row| row.n).filter(|n| *n < FEW_PEOPLE)
+        };
+        let (few, group) =
+            [&key.from, &key.to].into_iter().find_map(|group| Some((n(group)?, group)))?;
+        Some(RichText::new().quote(format!(
+            "Group {}: only {} in this audit. The intervals do not show how little can be learned \
+             from so few.",
+            self.voice.group(&key.attribute, group),
+            people(self.audit, few)
+        )))
+    }
+
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
     pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
@@ -397,6 +482,8 @@ impl<'a> BriefInputs<'a> {
             HeroFinding::Switch(result, _) => {
                 let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
                 parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
+                parts.extend(self.unmoved(&result.key));
+                parts.extend(self.few_people(&result.key));
                 Some(*result)
             }
             HeroFinding::Nobody => {
@@ -422,8 +509,8 @@ impl<'a> BriefInputs<'a> {
         });
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
             parts.push(
-                RichText::from("No limit is set for the result that harms the most people: ")
-                    .and(self.switch_words(more, false))
+                RichText::from("A result about more people has no limit. ")
+                    .and(self.switch_words(more, true))
                     .text("."),
             );
         }
@@ -531,7 +618,7 @@ impl<'a> BriefInputs<'a> {
         href: &dyn Fn(&str) -> String,
     ) -> Option<Vec<PageBlock>> {
         let voice = self.voice;
-        let groups = self.audit.groups_of(&key.attribute);
+        let mut groups = self.audit.groups_of(&key.attribute);
         let direction = |from: &str, to: &str| {
             let key = ResultKey { from: from.to_owned(), to: to.to_owned(), ..key.clone() };
             switches(self.audit, &key).filter(|counts| counts.all() > 0)
@@ -561,6 +648,13 @@ impl<'a> BriefInputs<'a> {
             let shown: Vec<ShareGroup> = both.iter().map(group).collect();
             return (!shown.is_empty())
                 .then(|| vec![BriefBlock::Shares(self.caption(key), shown).into()]);
+        }
+        // Where the finding is about two groups without the reference, all are shown as its other.
+        if groups.first().is_some_and(|first| key.from != *first)
+            && let Some(at) = groups.iter().position(|group| *group == key.to)
+        {
+            let to = groups.remove(at);
+            groups.insert(0, to);
         }
         self.many_groups(key, &groups, &direction, href)
     }
@@ -606,7 +700,11 @@ impl<'a> BriefInputs<'a> {
             let name = voice.group(&key.attribute, reference);
             let mut title = format!("{name}: {} as they are", percent(line));
             let mut label = RichText::new().quote(name);
-            let mut tail = RichText::new().small("reference");
+            let is_reference = self.audit.groups_of(&key.attribute).first() == Some(reference);
+            let mut tail = RichText::new();
+            if is_reference {
+                tail = tail.small("reference");
+            }
             if let (Some(turned), Some(to)) = (turned, other) {
                 let other = voice.as_group(&key.attribute, to);
                 title += &format!(", {} {other}", percent(turned));
@@ -674,6 +772,15 @@ impl<'a> BriefInputs<'a> {
     ) -> Vec<PageBlock> {
         let shares = match finding {
             HeroFinding::Gap(shares, ..) => Some(*shares),
+            // The attribute and the model that the sentence is about.
+            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
+                let own = limit.parts.first().and_then(|part| {
+                    self.shares.iter().find(|shares| {
+                        shares.attribute == part.key.attribute && shares.model == part.key.model
+                    })
+                });
+                own.or_else(|| self.shares.first())
+            }
             _ => self.shares.first(),
         };
         let Some(shares) = shares else { return Vec::new() };
@@ -688,7 +795,7 @@ impl<'a> BriefInputs<'a> {
             .key(KeyShape::Interval, "share and its interval");
         let labelled = shares.groups.iter().any(|group| group.labelled.is_some());
         let caption = if labelled {
-            caption.key(KeyShape::GreyRing, "share whose recorded outcome is favourable")
+            caption.key(KeyShape::GreyRing, "share whose label is the favourable one")
         } else {
             caption
         };
@@ -716,24 +823,24 @@ fn harmed(finding: &HeroFinding<'_>) -> f64 {
     }
 }
 
-/// Why a limit is undecided, as the beginning of a sentence.
-fn undecided(limit: &AuditLimit, result: &HarmResult) -> RichText {
+/// Why a limit is undecided, as a sentence without its end.
+fn undecided(limit: &AuditLimit, result: &HarmResult) -> &'static str {
     let straddles = |(lo, hi): (f64, f64)| lo <= limit.limit && limit.limit < hi;
     let people = result.point.interval.is_some_and(straddles);
     let second = result.point.second.is_some_and(straddles);
     match limit.decides.as_str() {
         "worlds" | "all" if second && result.second == OTHER_GRAPHS => {
-            "Possible causal graphs disagree: ".into()
+            "Possible causal graphs disagree on whether the limit is kept"
         }
         "fit" | "all" if second && result.second == OTHER_FITS => {
-            "The answer depends on the rows that the set learns from: ".into()
+            "Whether the limit is kept depends on the rows that the set learns from"
         }
         "training" | "all" if second && result.second == OTHER_TRAININGS => {
-            "The answer depends on the training of the model: ".into()
+            "Whether the limit is kept depends on the training of the model"
         }
-        "worlds" | "fit" | "training" => "The question cannot be decided: ".into(),
-        _ if people => "Too few people to decide: ".into(),
-        _ => "The question cannot be decided: ".into(),
+        "worlds" | "fit" | "training" => "Whether the limit is kept cannot be decided",
+        _ if people => "Too few people to decide whether the limit is kept",
+        _ => "Whether the limit is kept cannot be decided",
     }
 }
 
@@ -759,10 +866,10 @@ fn limit_sentence(
     match value {
         Some((value, ends)) => words
             .text("It is ")
-            .strong(value)
+            .strong(if limit.is_count() { value.trim_end_matches(".00").to_owned() } else { value })
             .text(" ")
             .soft(format!("(limit {}{ends})", limit.limit_text()))
             .text("."),
-        None => words.quote(capital(limit.reason.trim_end_matches('.'))).text("."),
+        None => words.quote(capital(&in_plain_words(&limit.reason))).text("."),
     }
 }

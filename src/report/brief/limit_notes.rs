@@ -1,5 +1,5 @@
-//! What is said next to a limit: how many people would decide it, and that no other threshold
-//! would keep it.
+//! What is said next to a limit: how many people would decide it, why it is undecided, and that no
+//! other threshold would keep it.
 
 use crate::metric::value::curves::{LEAST_BROKEN_STEPS, broken_run};
 use crate::report::brief::limit_part::{LimitBound, LimitPart};
@@ -9,33 +9,60 @@ use crate::report::page::number::{count, unit};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
+use crate::table::GateRow;
 
 /// How many people would decide a limit in 4 of 5 cases.
 #[derive(Debug, Clone)]
 pub(crate) struct LimitNeed {
     /// The row that says it.
-    pub(super) part: LimitPart,
-    /// People below its value.
-    pub(super) n: i64,
+    part: LimitPart,
+    /// People below its value; persons, where one may have several rows.
+    n: i64,
+    /// Audited people who bring them.
+    audited: Option<i64>,
+    /// Whether a person may have several rows, so that rows do not compare with `n`.
+    of_persons: bool,
 }
 
 impl LimitNeed {
+    /// From the row of a gate; none where it says no number.
+    pub(super) fn of(row: &GateRow, of_persons: bool) -> Option<LimitNeed> {
+        let (n, audited) = (row.n_needed_80?, row.people_needed_80);
+        Some(LimitNeed { part: LimitPart::of(row), n, audited, of_persons })
+    }
+
     /// `With about 1,900 more refused women the question would be decided in 4 of 5 cases.`
     pub(super) fn sentence(&self, voice: &AuditVoice<'_>) -> String {
         let (key, attribute) = (&self.part.key, self.part.key.attribute.as_str());
         let decided = "the question would be decided in 4 of 5 cases";
+        if self.of_persons {
+            let n = count(rounded_up(self.n));
+            return format!("With about {n} persons who count here {decided}.");
+        }
         let Some(today) = self.part.whole else {
             let n = count(rounded_up(self.n));
             let whom = match key.scope.as_str() {
                 "pair" | "difference" | "one_vs_rest" => " in both groups together",
                 _ => "",
             };
-            return format!("With about {n} people{whom} {decided}.");
+            // Not everybody counts in a rate by label: the people to audit are more.
+            return match self.audited.filter(|audited| *audited > self.n) {
+                Some(audited) => format!(
+                    "With about {} people audited, of whom about {n} count in this value, {decided}.",
+                    count(rounded_up(audited))
+                ),
+                None => format!("With about {n} people{whom} {decided}."),
+            };
         };
         let more = self.n - today;
         if more <= 0 {
             return "With as many people again, but others, the question would be decided in 4 of \
                     5 cases."
+                .to_owned();
+        }
+        if more > 1_000_000 {
+            return "The value is so close to the limit that no realistic number of people would \
+                    decide the question."
                 .to_owned();
         }
         let both = !key.from.is_empty() && !key.to.is_empty();
@@ -47,6 +74,32 @@ impl LimitNeed {
         };
         format!("With about {} more {who} {decided}.", count(rounded_up(more)))
     }
+}
+
+/// The reason of a verdict without the words of the tables: `the value is undefined: CODE: ...`,
+/// `too few for a conclusion: small_group`, `selective_labels: ...`.
+pub(crate) fn in_plain_words(reason: &str) -> String {
+    let reason = reason.trim_end_matches('.');
+    if let Some(rest) = reason.strip_prefix("the value is undefined: ") {
+        let meaning = rest.split_once(": ").map_or(rest, |(_, meaning)| meaning);
+        return format!("there is no value: {}", lower(meaning));
+    }
+    if let Some(flags) = reason.strip_prefix("too few for a conclusion: ") {
+        let words = flags.split(',').map(|flag| match flag {
+            "small_group" => "a group has too few people",
+            "small_denominator" => "too few people count in a rate",
+            other => other,
+        });
+        return format!("too few for a conclusion: {}", words.collect::<Vec<_>>().join(", "));
+    }
+    reason.strip_prefix("selective_labels: ").unwrap_or(reason).to_owned()
+}
+
+/// The first letter in lower case.
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(letters.as_str().chars()).collect()
 }
 
 /// A number with two digits, rounded up.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
-use crate::report::brief::limit_notes::{LimitNeed, no_threshold};
+use crate::report::brief::limit_notes::{LimitNeed, in_plain_words, no_threshold};
 pub(crate) use crate::report::brief::limit_part::{LimitBound, LimitPart};
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
@@ -13,7 +13,7 @@ use crate::report::draw::plot::{axis, bullet};
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, VerdictBadge};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
+use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::deciding_range::DecidingRange;
 use crate::table::needed::deciding_need;
@@ -92,7 +92,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             parts,
             of_harm,
             needed: deciding_need(own())
-                .and_then(|row| Some(LimitNeed { part: LimitPart::of(row), n: row.n_needed_80? })),
+                .and_then(|row| LimitNeed::of(row, audit.manifest.person.is_some())),
             no_threshold: None,
         };
         let is_broken = limit.verdict == "fail" && limit.arm.is_empty() && limit.class.is_empty();
@@ -259,10 +259,15 @@ impl AuditLimit {
                 self.limit_text(),
                 voice.people(attribute, &key.to)
             ),
-            "h_ga" => "Do the possible causal graphs agree?".to_owned(),
+            "h_ga" => match key.set.split_once('/') {
+                Some((_, scenario)) => {
+                    format!("Do the possible causal graphs agree (knowledge: {})?", short(scenario))
+                }
+                None => "Do the possible causal graphs agree?".to_owned(),
+            },
             CONFIRMED_PATTERNS => "How many traits go with more switches?".to_owned(),
-            UNFAIR_SUBGROUPS => "For how many subgroups is it harder to get the favourable \
-                decision?"
+            UNFAIR_SUBGROUPS => "In how many subgroups is it harder for one of the two groups to \
+                get the favourable decision?"
                 .to_owned(),
             metric => {
                 let name = capital(&glossary.show(metric).name);
@@ -296,7 +301,7 @@ impl AuditLimit {
         }
         match self.verdict.as_str() {
             "inconclusive" | "skipped" => {
-                words = words.quote(capital(self.reason.trim_end_matches('.'))).text(".");
+                words = words.quote(capital(&in_plain_words(&self.reason))).text(".");
                 if let Some(needed) = &self.needed {
                     words = words.text(" ").quote(needed.sentence(voice));
                 }
@@ -352,6 +357,11 @@ impl AuditLimit {
             UNFAIR_SUBGROUPS => "subgroups".to_owned(),
             CONFIRMED_PATTERNS => "confirmed patterns".to_owned(),
             _ if self.is_of_change() => "change from the earlier run".to_owned(),
+            _ if both && key.scope == "pair" => format!(
+                "{} compared with {}",
+                voice.group(attribute, &key.from),
+                voice.group(attribute, &key.to)
+            ),
             _ => "value".to_owned(),
         }
     }

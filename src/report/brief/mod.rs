@@ -119,7 +119,7 @@ fn first_of_all(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
         let words = RichText::new()
             .strong("Outcomes are known for some people only.")
             .text(" ")
-            .quote(voice::capital(issue.text.as_str().trim_end_matches('.')))
+            .quote(voice::capital(&issue.text.as_str().trim_end_matches('.').replace('`', "")))
             .text(".");
         BriefBlock::Boxed(words).into()
     })
@@ -195,6 +195,8 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
         if how != RichText::new() {
             verdict.push(BriefBlock::How(how).into());
         }
+        let retrained = evidence::retraining::answer(inputs);
+        verdict.extend(retrained.map(|words| BriefBlock::How(words).into()));
         verdict.extend(words::persons(audit).map(|words| BriefBlock::How(words).into()));
         verdict.extend(doubts(audit));
     }
@@ -203,15 +205,23 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
     if !limits.is_empty() {
         let words = RichText::from(
             "Hatched: the side on which a limit is broken. A limit is kept or broken only if the \
-             whole interval lies on one side. ",
+             whole interval lies on one side, unless the job lets the value alone decide. ",
         );
-        let mut blocks = vec![PageBlock::Note(
-            words.strong("Cannot tell").text(": the interval lies on both sides."),
-        )];
+        let mut blocks = vec![PageBlock::Note(words.strong("Cannot tell").text(
+            ": the interval lies on both sides, or the reason stands next to the question.",
+        ))];
         let arms = limits.iter().any(|limit| !limit.arm.is_empty());
         if arms {
+            let in_folds = audit.manifest.experiments.iter().any(|of| of.folds.is_some());
+            let whose = if in_folds {
+                " Retrained models are measured on the people of all folds, so they count other \
+                 people than the audit."
+            } else {
+                ""
+            };
             blocks.push(PageBlock::Note(
-                "A limit on a retrained model does not apply to the audited model.".into(),
+                format!("A limit on a retrained model does not apply to the audited model.{whose}")
+                    .into(),
             ));
         }
         let table = limits::table(audit, limits, voice, glossary, &href);

@@ -252,7 +252,9 @@ pub(crate) fn ladder(
         let _ = write!(svg, r#"<line class="{class}" x1="{x}" x2="{x}" y1="18" y2="{bottom}"/>"#);
     };
     let labelled = limit.map(|(v, label)| (place(v), label));
-    let ticks = scale.ticks();
+    // Behind 100 % there is room for values, but no share.
+    let most = if unit == AxisUnit::Percent { 1.0 } else { f64::INFINITY };
+    let ticks: Vec<f64> = scale.ticks().into_iter().filter(|tick| *tick <= most).collect();
     for (i, tick) in ticks.iter().enumerate() {
         let x = place(*tick);
         line(&mut svg, if i == 0 { "z" } else { "g" }, x);

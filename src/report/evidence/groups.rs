@@ -23,7 +23,14 @@ fn lead(inputs: &BriefInputs<'_>) -> RichText {
     let gaps: Vec<_> =
         inputs.shares.iter().filter_map(|of| Some((of, of.clear_gap(audit)?))).collect();
     let Some((of, gap)) = gaps.iter().max_by(|a, b| a.1.harmed.total_cmp(&b.1.harmed)) else {
-        return "The data cannot tell whether the groups differ.".into();
+        let all = || inputs.shares.iter().flat_map(|of| &of.groups).map(|group| group.counts);
+        return if all().all(|(part, _)| part == 0) {
+            "Nobody gets the favourable decision, so there is nothing to compare.".into()
+        } else if all().all(|(part, whole)| part == whole) {
+            "Everybody gets the favourable decision, so there is nothing to compare.".into()
+        } else {
+            "The data cannot tell whether the groups differ.".into()
+        };
     };
     let [low, high] = [gap.low, gap.high].map(|share| voice.people(&of.attribute, &share.key.from));
     RichText::new().quote(format!(
@@ -40,8 +47,15 @@ fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> String {
     match of.clear_gap(inputs.audit) {
         Some(gap) => {
             let distance = gap.high.point.value - gap.low.point.value;
+            // The gap is the one about most people: another group may be lower still.
+            let lowest = of.groups.iter().min_by(|a, b| a.point.value.total_cmp(&b.point.value));
+            let lowest = lowest.filter(|lowest| lowest.key.from != gap.low.key.from);
+            let lowest = lowest.map_or_else(String::new, |lowest| {
+                let name = inputs.voice.group(&of.attribute, &lowest.key.from);
+                format!("; lowest share: {name}")
+            });
             format!(
-                "{} {} below {}",
+                "{} {} below {}{lowest}",
                 inputs.voice.group(&of.attribute, &gap.low.key.from),
                 value_text(
                     NumberFormat::Distance,
@@ -91,7 +105,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let mut keys = RichText::new()
         .key(KeyShape::Interval, format!("share {}, with its interval", inputs.voice.holding()));
     if labelled {
-        keys = keys.key(KeyShape::GreyRing, "share whose recorded outcome is favourable");
+        keys = keys.key(KeyShape::GreyRing, "share whose label is the favourable one");
     }
     let label = "Shares of the groups by model".to_owned();
     let mut blocks: Vec<PageBlock> = vec![

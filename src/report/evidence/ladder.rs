@@ -108,14 +108,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         high.point.extent().fold(f64::INFINITY, f64::min),
     );
     let apart = low.point.interval.is_some() && high.point.interval.is_some() && below < above;
-    let mut lead = format!(
-        "{}: from {} ({}) to {} ({}).",
-        voice.switch_heading(side, attribute, (from, to)),
-        text(low),
-        of(low),
-        text(high),
-        of(high)
-    );
+    let heading = voice.switch_heading(side, attribute, (from, to));
+    let mut lead = if low.point.value == high.point.value {
+        format!("{heading}: {} in each test.", text(low))
+    } else {
+        format!("{heading}: from {} ({}) to {} ({}).", text(low), of(low), text(high), of(high))
+    };
     if apart {
         lead += match (low.key.set == high.key.set, low.key.model == high.key.model) {
             (true, _) => " The answer depends on the model.",

@@ -7,7 +7,7 @@ mod groups;
 mod ladder;
 mod ranking;
 mod recourse;
-mod retraining;
+pub(crate) mod retraining;
 mod scores;
 mod switches;
 mod trend;

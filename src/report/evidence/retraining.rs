@@ -1,7 +1,7 @@
 //! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
 //! are larger.
 
-use crate::folder::manifest::ExperimentWords;
+use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
@@ -93,6 +93,36 @@ fn worst_rate(
         }
     }
     worst.map(|(_, of)| of)
+}
+
+/// What became of the rate that harmed most, for the first page; of the first experiment.
+pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
+    let words = inputs.audit.manifest.experiments.first()?;
+    let numbers = |arm: &ArmWords| inputs.audit.arms.get(&format!("{}/{}", words.name, arm.name));
+    let (first, others) = words.arms.split_first()?;
+    let base = numbers(first)?;
+    let (key, metric, side) = worst_rate(inputs, base, words)?;
+    let share = |of: &ArmNumbers| {
+        let found = of.measure(&key, metric).and_then(point)?;
+        Some(value_text(NumberFormat::Share, found.value, found.interval))
+    };
+    let after: Vec<String> = others
+        .iter()
+        .filter_map(|arm| Some(format!("{} ({})", share(numbers(arm)?)?, short(&arm.name))))
+        .collect();
+    let who = inputs.voice.switch_heading(side, &key.attribute, (&key.from, &key.to));
+    let before = share(base)?;
+    (!after.is_empty()).then(|| {
+        let whose = if words.folds.is_some() {
+            " Both are measured on the people of all folds, not only on those audited."
+        } else {
+            ""
+        };
+        RichText::from("Did retraining help? ")
+            .quote(format!("{who}: {before} before, {} after.", after.join(", ")))
+            .text(whose)
+            .text(" The section on retraining tells what became worse.")
+    })
 }
 
 /// The comparisons of an experiment that the page shows.

@@ -71,7 +71,7 @@ fn discarded(inputs: &BriefInputs<'_>, pair: &QualityKey) -> RichText {
             let (all, out) = (n.round() as i64, (n * share).round() as i64);
             RichText::from(format!(
                 "{} of {} counterparts ({}) do not fit into the other group and are excluded from \
-                 all results. ",
+                 the results of this test. ",
                 count(out),
                 count(all),
                 value_text(NumberFormat::Share, share, None)

@@ -249,6 +249,10 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
              within a person."
         }
         "newcombe-deff" => "Newcombe's hybrid score interval from these, for differences.",
+        "mover" => {
+            "Hybrid of the intervals of both rates (MOVER), where one of them is 0 or 1 and its \
+             bootstrap replicates cannot differ."
+        }
         "katz-deff" => "Katz's interval on the log scale with the same numbers, for ratios.",
         "bootstrap" => {
             "Percentiles of the bootstrap of people, for values that are not shares of counts."

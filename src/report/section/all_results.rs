@@ -45,7 +45,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         _ => "People whose decision would change",
     };
     let caption = format!(
-        "{who} as members of another group, sorted by the number of people harmed{}{some}",
+        "{who} as members of another group, most people first{}{some}",
         level_in_words(measures)
     );
     let mut blocks =

@@ -420,6 +420,7 @@ fn intervals(audit: &AuditFolder) -> RichText {
         "wilson-deff",
         "newcombe-deff",
         "katz-deff",
+        "mover",
         "wilson-kish",
         "student",
         "welch",

@@ -211,7 +211,8 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
                 | Reads::FavourableRatio
         )
     });
-    let weighed = checked.job.data.weight.is_some();
+    // How far rows of a person agree is not known before a run.
+    let weighed = checked.job.data.weight.is_some() || checked.job.data.person.is_some();
     let after = question.quantity == GateQuantity::Change
         || question.scope == GateSubject::WorstCase
         || !of_counts
