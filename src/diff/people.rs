@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
 use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -156,6 +156,8 @@ fn each_person(
     mut each: impl FnMut(&PersonOutcomes),
 ) -> Result<()> {
     let mut open: Option<PersonOutcomes> = None;
+    // Scores are shares of a scale; the sums over them take no others.
+    let mut outside = None;
     read_file(file, |outcome: &OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
@@ -171,9 +173,16 @@ fn each_person(
         }
         let scale = scales.get(outcome.model.as_str()).copied().unwrap_or_default();
         // Decisions without scores are counted as scores of 0 and 1.
-        let share = |score: Option<f64>, predicted: Option<bool>| {
+        let mut share = |score: Option<f64>, predicted: Option<bool>| {
             let decided = predicted.map(|positive| f64::from(u8::from(positive)));
-            score.map(|score| scale.share(score)).or(decided)
+            let share = score.map(|score| scale.share(score)).or(decided);
+            // Amounts are finite and have no share.
+            let is_off = score.is_some_and(|score| !score.is_finite())
+                || share.is_some_and(|share| share < 0.0 || share > 1.0);
+            if is_off {
+                outside = outside.or(score);
+            }
+            share.filter(|_| !is_off)
         };
         let place =
             [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
@@ -210,6 +219,11 @@ fn each_person(
             open.indices.push(outcome.cf_index);
         }
     })?;
+    if let Some(score) = outside {
+        let cause = format!("it holds the score {score}, which is not on the scale of its model");
+        let hint = "it was changed after its run wrote it; take a sound copy, or run the job again";
+        return Err(Error::operator("use", file, cause, hint));
+    }
     open.iter().for_each(each);
     Ok(())
 }
