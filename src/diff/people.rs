@@ -178,7 +178,7 @@ fn each_person(
             let share = score.map(|score| scale.share(score)).or(decided);
             // Amounts are finite and have no share.
             let is_off = score.is_some_and(|score| !score.is_finite())
-                || share.is_some_and(|share| share < 0.0 || share > 1.0);
+                || share.is_some_and(|share| !(0.0..=1.0).contains(&share));
             if is_off {
                 outside = outside.or(score);
             }

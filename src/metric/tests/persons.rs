@@ -185,6 +185,10 @@ fn intervals_are_those_of_the_definitions() {
             let at = |letter: &str| groups.keys().position(|group| group == letter).unwrap();
             let (a, b) = letters.split_once(" - ").map(|(a, b)| (at(a), at(b))).unwrap();
             let ends = [&pair["difference_lo"], &pair["difference_hi"]];
+            let is_at_end = |group: usize| {
+                let share = groups.values().nth(group).and_then(|of| of["p"].as_f64());
+                share.is_some_and(|share| share == 0.0 || share == 1.0)
+            };
             for (id, scope) in [
                 ("demp_difference", MetricScope::Pair(a, b)),
                 ("psr", MetricScope::Difference(a, b)),
@@ -194,7 +198,17 @@ fn intervals_are_those_of_the_definitions() {
                 near(found.value.unwrap(), &pair["difference"], &what);
                 match weights {
                     None => check_ends(found, ends, [IntervalProcedure::NewcombePersons; 2], &what),
-                    Some(_) => is_drawn(found, &what),
+                    // Between shares of 0 or 1 nothing is drawn, and one of them is enough.
+                    Some(_) => match [a, b].map(is_at_end) {
+                        [true, true] => {
+                            check_ends(found, ends, [IntervalProcedure::Mover; 2], &what)
+                        }
+                        [false, false] => is_drawn(found, &what),
+                        _ => {
+                            let method = found.interval.map(|interval| interval.method);
+                            assert_eq!(method, Some(IntervalProcedure::Mover), "{what}");
+                        }
+                    },
                 }
                 let both = pair["persons_in_both"].as_u64().unwrap();
                 let of = |letter: usize| {

@@ -387,7 +387,7 @@ fn a_gap_to_a_rate_of_zero_is_not_known_for_certain() {
         let predicted = i < share;
         let person = ScoredPerson {
             group,
-            label: Some(i % 2 == 0),
+            label: Some(i.is_multiple_of(2)),
             predicted: Some(predicted),
             score: Some(0.25),
             weight: 1,
