@@ -196,7 +196,8 @@ fn admissions_with_weights() {
         weighed += usize::from(row.real("n_eff").is_some());
     }
     assert!(weighed > 20, "{weighed}");
-    let drawn = BTreeSet::from(["", "block-bootstrap", "poisson-bootstrap", "wilson-people"]);
+    let drawn =
+        BTreeSet::from(["", "block-bootstrap", "mover", "poisson-bootstrap", "wilson-people"]);
     assert!(methods.is_subset(&drawn), "{methods:?}");
     let gates = frame(&work, "gates");
     let gate = gates.records().next().unwrap();
