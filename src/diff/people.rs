@@ -149,6 +149,9 @@ pub(super) fn gather(
     Ok(complete.then_some(parts))
 }
 
+/// The most units that a weight has, see `WeightUnit`.
+const LARGEST_WEIGHT: i64 = 1 << 32;
+
 fn each_person(
     file: &Path,
     scales: &ScoreScales,
@@ -158,6 +161,7 @@ fn each_person(
     let mut open: Option<PersonOutcomes> = None;
     // Scores are shares of a scale; the sums over them take no others.
     let mut outside = None;
+    let mut misfit = None;
     read_file(file, |outcome: &OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
@@ -189,6 +193,14 @@ fn each_person(
         let is_same = |g: &PersonOutcomes| {
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
+        if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight)) {
+            misfit = misfit.or(Some("a weight that no run writes"));
+            return;
+        }
+        if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
+            misfit = misfit.or(Some("a row that is in two groups"));
+            return;
+        }
         if !open.as_ref().is_some_and(is_same) {
             open.iter().for_each(&mut each);
             let weight = outcome.weight.filter(|_| asked.weighted).and_then(|w| w.try_into().ok());
@@ -219,8 +231,9 @@ fn each_person(
             open.indices.push(outcome.cf_index);
         }
     })?;
-    if let Some(score) = outside {
-        let cause = format!("it holds the score {score}, which is not on the scale of its model");
+    let score = |score| format!("the score {score}, which is not on the scale of its model");
+    if let Some(what) = outside.map(score).or(misfit.map(str::to_owned)) {
+        let cause = format!("it holds {what}");
         let hint = "it was changed after its run wrote it; take a sound copy, or run the job again";
         return Err(Error::operator("use", file, cause, hint));
     }

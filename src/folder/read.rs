@@ -145,7 +145,7 @@ pub(crate) fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
         return Ok(());
     }
     Err(Error::operator(
-        "compare with",
+        "use",
         folder,
         "its run waits for scores, so it does not hold all numbers",
         "run its job again when the scores have arrived, or name the folder of a finished run",

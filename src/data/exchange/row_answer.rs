@@ -124,6 +124,11 @@ fn too_large_fault(what: &str, bytes: u64, allowed: u64) -> Fault {
 
 /// The bytes that the values of a column take where each row has its own copy.
 fn copied_bytes(column: &ArrayRef) -> u64 {
+    // Views may share their bytes; the lower quarter of one is its length.
+    let length = |view: u128| u64::try_from(view & u128::from(u32::MAX)).unwrap_or(u64::MAX);
+    if let Some(views) = column.as_string_view_opt() {
+        return views.views().iter().fold(0, |sum: u64, view| sum.saturating_add(length(*view)));
+    }
     let Some(words) = column.as_any_dictionary_opt() else { return 0 };
     let values = words.values();
     if values.is_empty() {
@@ -132,6 +137,7 @@ fn copied_bytes(column: &ArrayRef) -> u64 {
     let bytes = |of: usize| match values.data_type() {
         DataType::Utf8 => values.as_string::<i32>().value_length(of).unsigned_abs().into(),
         DataType::LargeUtf8 => values.as_string::<i64>().value_length(of).unsigned_abs(),
+        DataType::Utf8View => length(values.as_string_view().views()[of]),
         // Numbers, dates and times take at most so many.
         _ => 16,
     };

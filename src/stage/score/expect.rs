@@ -163,10 +163,12 @@ pub(crate) struct ExpectInputs<'a>(Vec<(&'a str, &'a ExpectBlock, StageInput<Exp
 impl<'a> ExpectInputs<'a> {
     /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let models = b.plan.job.models.iter();
-        let known = models.filter_map(|(name, model): (_, &ModelBlock)| {
+        let plan = b.plan;
+        let known = plan.job.models.iter().filter_map(|(name, model): (_, &ModelBlock)| {
             Some((name.as_str(), model.expect.as_ref()?))
         });
+        // A model whose scores are awaited does not keep the others from being compared.
+        let known = known.filter(|(name, _)| !plan.input.awaits(name, None));
         let known = known.map(|(name, expect)| {
             Ok((name, expect, b.need::<ExpectStage>(&AuditUnit::of_model(name))?))
         });
