@@ -284,6 +284,7 @@ pub const FAULTS: &[(&str, &str)] = &[
         "ambiguous-missing",
         "missing values are to form the level `missing`, and the column has a value of that name",
     ),
+    ("bad-address", "a list of files holds a malformed address, or one with a user or a query"),
     (
         "bad-counterfactuals",
         "a key, a column or a value of a file of counterfactuals is not what it must be",
@@ -353,7 +354,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("incomplete-counterfactuals", "a file of counterfactuals lacks people who are audited"),
     ("incomplete-scores", "a score file lacks some of the rows or counterfactuals to score"),
     ("infinite-value", "a number is infinite"),
-    ("input-changed", "an input file was replaced or written to while a run read it"),
+    ("input-changed", "an input file or object was replaced or changed while a run read it"),
     ("large-integer", "an expression reads an integer beyond 2^53, which it would round"),
     ("missing-column", "a file lacks a column that the job names"),
     (

@@ -33,7 +33,7 @@ use crate::report::diff::on_one_line;
 use crate::stage::preview::CheckFindings;
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
-use crate::table::file::is_decoding;
+use crate::table::decoding::is_decoding;
 use clap::Parser;
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
 use crate::stage::gate::forecast::{self, GateForecast, PowerAssumptions};
-use crate::stage::input::AwaitedFile;
+use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
     self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, RunForecast,
 };

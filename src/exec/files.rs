@@ -264,32 +264,6 @@ pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Resu
     rename(scratch, path)
 }
 
-/// Writes a file in one step, after its bytes have reached the disk. Several machines may write the
-/// same file at once.
-pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_as_host(path, |scratch| write_synced(scratch, bytes))
-}
-
-/// The same with a copy of a file, which only its owner may open.
-pub(crate) fn copy_private(from: &Path, to: &Path) -> Result<()> {
-    replace_as_host(to, |scratch| {
-        create(scratch).and_then(|_| protect(scratch))?;
-        copy_synced(from, scratch)
-    })
-}
-
-fn replace_as_host(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let scratch = path.with_file_name(format!(".{name}.new-{host}-{}", std::process::id()));
-    let written = write(&scratch).and_then(|()| rename(&scratch, path));
-    if written.is_err() {
-        // The first error is reported.
-        let _ = fs::remove_file(&scratch);
-    }
-    written
-}
-
 /// Writes a temporary file next to `path` and renames it, so that a reader never sees half of it.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_as(path, bytes, |_| Ok(()))

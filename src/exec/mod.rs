@@ -42,11 +42,13 @@ pub(crate) mod fingerprint;
 pub(crate) mod folder;
 pub(crate) mod hash;
 mod lock;
+pub(crate) mod object;
 pub(crate) mod pieces;
 mod planned_stage;
 pub mod source_fingerprint;
 mod staleness;
 pub(crate) mod store;
+pub(crate) mod synced_file;
 
 pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{

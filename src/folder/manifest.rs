@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::exec::hash::hash_parts;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
 /// `manifest.json`.
@@ -531,7 +532,8 @@ pub(crate) struct AnsweredRequest {
     pub counterfactual: String,
     /// The file, as the job names it.
     pub path: String,
-    /// Its SHA-256.
+    /// Its SHA-256; of several parts, or of objects in a store, a hash of those of the parts, or of
+    /// addresses, ETags and sizes.
     pub sha256: String,
     /// The id of the rows to score, SHA-256.
     pub request: String,
@@ -616,10 +618,26 @@ pub(crate) struct InputFile {
     pub what: String,
     /// Its path as the job names it.
     pub path: String,
-    /// SHA-256; of rows that an engine passed on that of the hashes of their parts.
+    /// SHA-256; of rows that an engine passed on that of the hashes of their parts; absent for an
+    /// object of a store, which is not read as a whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
+    /// ETag of an object of a store, without quotes; absent for a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
     /// Bytes; 0 for rows that an engine passed on, whose size it alone knows.
     pub bytes: u64,
+}
+
+impl InputFile {
+    /// What tells it from other versions and other files, as 64 hex digits: its SHA-256, or a hash
+    /// of address, ETag and size.
+    pub(crate) fn identity(&self) -> String {
+        match &self.etag {
+            None => self.sha256.clone(),
+            Some(etag) => hash_parts(["object", &self.path, etag, &self.bytes.to_string()]),
+        }
+    }
 }
 
 /// `summary.json`, and with `out` the line at the end of a run. Its keys never change their

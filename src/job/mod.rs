@@ -50,6 +50,10 @@ pub use blocks::words::{AboutBlock, AnnexChoice, CodeNames, DecisionWordsBlock, 
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
+    (
+        "bad-address",
+        "the address of an object store is malformed, or holds a user, a password or a query",
+    ),
     ("bad-format", "`cfaudit` must be the number of a job file format"),
     ("bad-include", "a file under `include` cannot be merged"),
     (
@@ -99,7 +103,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("no-model", "the job names no model"),
     ("no-such-file", "a file does not exist"),
     ("not-a-job-file", "a job file path names a folder, pipe or device"),
-    ("not-built", "this build of the program does not include the library that a model needs"),
+    (
+        "not-built",
+        "this build of the program lacks the library that a model, or an object store, needs",
+    ),
     (
         "not-measured",
         "a gate, or a requested part of the report, belongs to a family that is not measured",

@@ -92,7 +92,7 @@ fn inputs(manifest: &Manifest) -> Vec<Value> {
             "description": input.what,
         });
         // Objects in a bucket have no SHA-256.
-        if input.sha256.len() == 64 {
+        if input.etag.is_none() {
             component["hashes"] = json!([{"alg": "SHA-256", "content": input.sha256}]);
         }
         if is_rows {
@@ -402,6 +402,7 @@ mod tests {
                 what: words("data"),
                 path: words("loans.parquet"),
                 sha256: "ab".repeat(32),
+                etag: None,
                 bytes: 7,
             }],
             ..Manifest::default()

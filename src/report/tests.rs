@@ -742,6 +742,7 @@ impl FolderSample {
                 what: "data".to_owned(),
                 path: "data/adult/adult.data".to_owned(),
                 sha256: "cd".repeat(32),
+                etag: None,
                 bytes: 3_974_305,
             }],
             sets: vec!["model_version=2026.11".to_owned()],

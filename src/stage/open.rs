@@ -5,6 +5,7 @@ use crate::data::prepare::derive::Derivation;
 use crate::data::sql;
 use crate::error::{Error, Result};
 use crate::exec::folder::ScratchFolder;
+use crate::exec::object::refuse_to_write;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::store::ResultStore;
 use crate::job::check::CheckedJob;
@@ -121,6 +122,7 @@ pub(crate) fn open_store(
     scratch: Option<&ScratchFolder>,
 ) -> Result<ResultStore> {
     let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
+    root.map_or(Ok(()), refuse_to_write)?;
     let store = ResultStore::open(root.unwrap_or(Path::new("outputs/.cache")))?;
     let of_models = job.models.values().filter_map(ModelBlock::program);
     let of_sets = job.counterfactuals.values().filter_map(|set| match set.knobs()?.external()? {

@@ -330,7 +330,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
 
     /// A file of the user's, by its hash.
     pub(crate) fn file(&mut self, file: &'a InputFile) -> &'a Path {
-        self.put((format!("file {}", file.path), file.sha256.clone()));
+        self.put((format!("file {}", file.path), file.identity()));
         Path::new(&file.path)
     }
 

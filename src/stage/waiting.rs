@@ -22,11 +22,11 @@ use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files::{make_folder, write_json};
 use crate::folder::manifest::AwaitedScores;
-use crate::stage::input::AwaitedFile;
 use crate::stage::input::answer::{awaits_files, folder_of};
 use crate::stage::input::request::{
     RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
 };
+use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
 use crate::stage::parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::plan::StagePlan;

@@ -8,15 +8,13 @@
 //! where that saves little, not packed at all. All have a fixed `created_by` and no times, so equal
 //! contents are equal bytes.
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, new_null_array};
+use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -28,31 +26,18 @@ use parquet::arrow::arrow_writer::{
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::Length;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Fault, Result};
 use crate::exec::files::{self, File};
+use crate::exec::object::{self, ObjectFile, OpenedObject};
+use crate::table::byte_source::{ByteSource, ObjectBytes};
+use crate::table::decoding::decoded;
+use crate::table::field_marks::{CACHED, DIRECT, SAMPLED, distinct, is_written, repeats};
 use crate::table::footer::contradiction;
 use crate::table::{ColumnDef, ColumnType, TableDef, TableRow};
-
-thread_local! {
-    static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an
-/// error, and is nothing to print.
-pub(crate) fn is_decoding() -> bool {
-    DECODING.get()
-}
-
-/// What the library decodes of somebody else's bytes; none where it panics.
-pub(crate) fn decoded<T>(decode: impl FnOnce() -> T) -> Option<T> {
-    DECODING.set(true);
-    let read = panic::catch_unwind(AssertUnwindSafe(decode));
-    DECODING.set(false);
-    read.ok()
-}
 
 /// Rows of one row group unless `--batch-rows` says otherwise.
 pub(crate) const BATCH_ROWS: usize = 65_536;
@@ -72,66 +57,6 @@ const LONG_GROUP_ROWS: usize = 250_000;
 
 /// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
 const LONG_CHUNK_ROWS: usize = 50_000;
-
-/// Marks a field that is not written by the default rules; its value says how.
-const WRITTEN: &str = "cfaudit.written";
-
-/// No dictionary: whole numbers as differences in as few bits as they need, others as they are.
-const DIRECT: &str = "direct";
-
-/// A dictionary in row groups whose first values repeat, else as [`DIRECT`].
-const SAMPLED: &str = "sampled";
-
-/// Values of a row group that tell whether a dictionary is worth trying.
-const SAMPLE: usize = 1024;
-
-/// Marks a field of a file between the stages.
-const CACHED: &str = "cfaudit.cached";
-
-fn written(field: Field, how: &str) -> Field {
-    field.with_metadata(HashMap::from([(WRITTEN.to_owned(), how.to_owned())]))
-}
-
-/// A column of a file between the stages: packed in the way that costs the least time, not the
-/// least space.
-pub(crate) fn cached(field: Field) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.insert(CACHED.to_owned(), String::new());
-    field.with_metadata(metadata)
-}
-
-fn is_written(field: &Field, how: &str) -> bool {
-    field.metadata().get(WRITTEN).is_some_and(|found| found == how)
-}
-
-/// A column whose values hardly repeat, such as a row number or a score: no dictionary of its
-/// values is tried, which would cost more than all the rest of writing it, and whole numbers are
-/// written as differences.
-pub(crate) fn distinct(field: Field) -> Field {
-    written(field, DIRECT)
-}
-
-/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of
-/// them would save hardly any space and cost twice the time.
-pub(crate) fn packed(field: Field) -> Field {
-    written(field, DIRECT)
-}
-
-/// A column of numbers that may repeat or not: in each row group the first of them decide whether a
-/// dictionary is tried.
-pub(crate) fn sampled(field: Field) -> Field {
-    written(field, SAMPLED)
-}
-
-/// Whether at most half of the first numbers of a column are distinct.
-fn repeats(column: &ArrayRef) -> bool {
-    let Some(numbers) = column.as_primitive_opt::<Float64Type>() else { return true };
-    let mut sample: Vec<u64> = numbers.iter().flatten().take(SAMPLE).map(f64::to_bits).collect();
-    let n = sample.len();
-    sample.sort_unstable();
-    sample.dedup();
-    sample.len() <= n.div_ceil(2)
-}
 
 /// Whose file it is: decides who must act when it cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +96,8 @@ fn unreadable(path: &Path, owner: FileOwner, cause: impl std::fmt::Display) -> E
 pub struct ParquetFile {
     path: PathBuf,
     owner: FileOwner,
+    /// It in an object store; none on this machine.
+    object: Option<Arc<ObjectFile>>,
     meta: ArrowReaderMetadata,
 }
 
@@ -180,14 +107,36 @@ impl ParquetFile {
     /// # Errors
     /// The file is absent or no Parquet file.
     pub fn open(path: &Path, owner: FileOwner) -> Result<Self> {
-        let file = files::open(path)?;
-        let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-            .map_err(|e| unreadable(path, owner, e))?;
-        let len = file.metadata().map_err(|e| Error::io("read", path, &e))?.len();
-        if let Some(what) = contradiction(meta.metadata(), len) {
+        let object = object::open(&[path.to_path_buf()])?.pop().flatten();
+        ParquetFile::load(path, owner, object)
+    }
+
+    /// Opens files; the footers of those in an object store are fetched together.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::open`], of the first such file.
+    pub fn open_all(paths: &[PathBuf], owner: FileOwner) -> Result<Vec<Self>> {
+        let mut opened = Vec::with_capacity(paths.len());
+        for paths in paths.chunks(object::OPENED_AT_ONCE) {
+            for (path, object) in paths.iter().zip(object::open(paths)?) {
+                opened.push(ParquetFile::load(path, owner, object)?);
+            }
+        }
+        Ok(opened)
+    }
+
+    fn load(path: &Path, owner: FileOwner, object: Option<OpenedObject>) -> Result<Self> {
+        let file = object.as_ref().map(|opened| Arc::new(opened.file.clone()));
+        let source = match object {
+            Some(opened) => ByteSource::Object(Arc::new(ObjectBytes::opened(opened))),
+            None => ByteSource::File(files::open(path)?),
+        };
+        let meta = ArrowReaderMetadata::load(&source, ArrowReaderOptions::new())
+            .map_err(|e| source.failure().unwrap_or_else(|| unreadable(path, owner, e)))?;
+        if let Some(what) = contradiction(meta.metadata(), source.len()) {
             return Err(unreadable(path, owner, what));
         }
-        Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
+        Ok(ParquetFile { path: path.to_path_buf(), owner, object: file, meta })
     }
 
     /// The same file, where columns of text whose every page holds positions in a list of texts are
@@ -326,23 +275,26 @@ impl ParquetFile {
         batch_rows: usize,
     ) -> Result<(SchemaRef, impl Iterator<Item = Result<RecordBatch>>)> {
         let fail = |cause: &dyn std::fmt::Display| unreadable(&self.path, self.owner, cause);
-        let file = files::open(&self.path)?;
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone())
-                .with_row_groups(vec![group]);
-        if let Some(names) = columns {
-            let mut roots = Vec::with_capacity(names.len());
-            for name in names {
-                roots.push(self.schema().index_of(name).map_err(|e| fail(&e))?);
+        let mask = match columns {
+            None => ProjectionMask::all(),
+            Some(names) => {
+                let found = names.iter().map(|name| self.schema().index_of(name));
+                let roots = found.collect::<Result<Vec<_>, _>>().map_err(|e| fail(&e))?;
+                let leaves = self.meta.metadata().file_metadata().schema_descr();
+                ProjectionMask::roots(leaves, roots)
             }
-            let mask =
-                ProjectionMask::roots(self.meta.metadata().file_metadata().schema_descr(), roots);
-            builder = builder.with_projection(mask);
-        }
+        };
+        let source = self.source(group, &mask)?;
+        let failure = source.failures();
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(source, self.meta.clone())
+                .with_row_groups(vec![group])
+                .with_projection(mask);
         if let Some((offset, limit)) = slice {
             builder = builder.with_offset(offset).with_limit(limit);
         }
-        let reader = builder.with_batch_size(batch_rows.max(1)).build().map_err(|e| fail(&e))?;
+        let built = builder.with_batch_size(batch_rows.max(1)).build();
+        let reader = built.map_err(|e| failure().unwrap_or_else(|| fail(&e)))?;
         let (path, owner) = (self.path.clone(), self.owner);
         let (schema, mut reader, mut broken) = (reader_schema(&reader), reader, false);
         let next = move || {
@@ -355,9 +307,24 @@ impl ParquetFile {
             let batch = read.unwrap_or_else(|| {
                 Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned())))
             });
-            batch.map(|batch| batch.map_err(|e| unreadable(&path, owner, e)))
+            let told = |e| failure().unwrap_or_else(|| unreadable(&path, owner, e));
+            batch.map(|batch| batch.map_err(told))
         };
         Ok((schema, std::iter::from_fn(next)))
+    }
+
+    /// The bytes of a row group: of an object the wanted columns, fetched here.
+    fn source(&self, group: usize, mask: &ProjectionMask) -> Result<ByteSource> {
+        let Some(object) = &self.object else {
+            return Ok(ByteSource::File(files::open(&self.path)?));
+        };
+        let columns = self.meta.metadata().row_group(group).columns().iter().enumerate();
+        // The footer was compared with the size of the object.
+        let wanted = columns.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, column)| {
+            let (start, length) = column.byte_range();
+            start..start + length
+        });
+        ObjectBytes::of_chunks(object, wanted.collect()).map(|of| ByteSource::Object(Arc::new(of)))
     }
 }
 

@@ -7,12 +7,15 @@
 //! metadata. What is not known here: how a number was computed.
 
 mod amounts;
+mod byte_source;
 mod changes;
 mod comparisons;
 mod counts;
 mod curves;
+pub(crate) mod decoding;
 pub(crate) mod digits;
 mod experiments;
+pub(crate) mod field_marks;
 pub(crate) mod file;
 mod footer;
 mod gates;

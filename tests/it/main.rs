@@ -13,6 +13,8 @@
 mod adult;
 mod amounts;
 mod augment;
+#[cfg(feature = "cloud")]
+mod bucket;
 mod cases;
 mod catalog;
 mod clarify;
@@ -46,6 +48,7 @@ mod manual;
 mod models;
 mod names;
 mod new;
+mod objects;
 mod older;
 mod oracle;
 mod page;

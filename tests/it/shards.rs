@@ -416,6 +416,31 @@ fn names(folder: &Path) -> Vec<String> {
     files(folder).into_keys().collect()
 }
 
+/// What a killed worker or merge left goes with the next one; what somebody writes stays.
+#[test]
+fn leftovers_of_killed_workers_are_removed() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let plan = pass_over(&work, 2, &["survey"], "");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    // No process has this number: Linux gives none above 2^22.
+    let left = |file: &str, id: u32| {
+        let name = format!("{plan}/survey/.{file}.new-{}-{id}", host.trim());
+        work.write(&name, "half of a state");
+        work.path(&name)
+    };
+    let (dead, living) =
+        (left("part-00001.state", 99_999_999), left("part-00001.state", std::process::id()));
+    let others = [left("part-00000.state", 99_999_999), left("merged.state", 99_999_999)];
+    fs::remove_file(work.path(&format!("{plan}/survey/part-00001.state"))).unwrap();
+    work.cfaudit(0, &format!("worker {plan} --pass survey --shard 1"));
+    assert!(!dead.exists() && living.exists() && others.iter().all(|file| file.exists()));
+    work.cfaudit(0, &format!("merge {plan} --pass survey"));
+    assert!(living.exists() && others.iter().all(|file| !file.exists()));
+}
+
 /// The first rows, from which balances are estimated, have nobody of group 3: its scores are passed
 /// over again, by all shards.
 #[test]

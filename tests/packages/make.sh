@@ -25,11 +25,11 @@ pack() {
 }
 
 rm -f "$out"/*.whl "$out"/*.tar.gz
-"$cargo" build --locked --profile "$profile" --bin cfaudit
+"$cargo" build --locked --profile "$profile" --bin cfaudit --features cloud
 program=$TARGET/$([ "$profile" = dev ] && echo debug || echo "$profile")/cfaudit
-pack "$program" "cfaudit-$version-x86_64-linux-gnu"
+pack "$program" "cfaudit-$version-x86_64-linux-gnu" --features cloud
 # The same profile and target folder: nothing is built twice.
-"$out/venv/bin/maturin" build --profile "$profile" --locked --out "$out"
+"$out/venv/bin/maturin" build --profile "$profile" --locked --features cloud --out "$out"
 
 # The static program: with musl where its standard library and compiler are there, else with the C library of this machine.
 libraries=$(rustc --print target-libdir --target $musl)
@@ -41,6 +41,6 @@ else
     export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
     target=x86_64-unknown-linux-gnu
 fi
-"$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --target $target
-pack "$TARGET/$target/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-static${target#x86_64-unknown-linux}" --no-default-features
+"$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --features cloud --target $target
+pack "$TARGET/$target/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-static${target#x86_64-unknown-linux}" --no-default-features --features cloud
 du -h "$program" "$out"/*.whl "$out"/*.tar.gz

@@ -22,6 +22,7 @@ use crate::data::source::list_words;
 use crate::data::values::{self, SourceValues, ValueClass};
 use crate::data::{Attribute, DecisionColumn, RowIdKind};
 use crate::error::{Error, Fault, Result};
+use crate::exec::object;
 use crate::num::score_scale::ScoreScale;
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -147,7 +148,8 @@ impl KeyedFile {
         attributes: &[Attribute],
         values: AnswerValues,
     ) -> Result<Self> {
-        if !path.exists() {
+        // An object was looked for before its parts were listed.
+        if !object::is_address(path) && !path.exists() {
             return Err(Fault::new(
                 "missing-scores",
                 format!("the score file `{}` does not exist", path.display()),
@@ -186,8 +188,9 @@ impl KeyedFile {
         attributes: &[Attribute],
     ) -> Result<Self> {
         let (column, values) = scored.unzip();
-        let open = |part: &PathBuf| ParquetFile::open(part, FileOwner::User)?.with_coded_texts();
-        let parts = parts.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let opened = ParquetFile::open_all(parts, FileOwner::User)?;
+        let parts =
+            opened.into_iter().map(ParquetFile::with_coded_texts).collect::<Result<Vec<_>>>()?;
         let mut needed: Vec<&str> = std::iter::once("row_id").chain(column).collect();
         if attribute.is_some() {
             needed.push("to_group");

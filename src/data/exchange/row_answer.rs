@@ -28,7 +28,8 @@ use crate::data::exchange::ipc_message::{
 use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
-use crate::table::file::{FileOwner, ParquetFile, decoded};
+use crate::table::decoding::decoded;
+use crate::table::file::{FileOwner, ParquetFile};
 
 /// Copies the rows of a stream, after which nothing may follow, into a new Parquet file; the number
 /// of rows.

@@ -22,7 +22,7 @@ use crate::data::rows::split::TRAIN;
 use crate::data::rows::stored::ROLE;
 use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
-use crate::table::file::{cached, distinct, packed, sampled};
+use crate::table::field_marks::{cached, distinct, packed, sampled};
 
 /// The name of the codes of a source column.
 pub(crate) fn code_column(plan: &PreparePlan<'_>, column: usize) -> String {

@@ -21,9 +21,8 @@ use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
-use crate::table::file::{
-    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, cached, distinct, packed,
-};
+use crate::table::field_marks::{cached, distinct, packed};
+use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";

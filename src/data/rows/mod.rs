@@ -32,7 +32,8 @@ use crate::data::{
 };
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
-use crate::table::file::{FileOwner, ParquetFile, cached, packed, sampled};
+use crate::table::field_marks::{cached, packed, sampled};
+use crate::table::file::{FileOwner, ParquetFile};
 
 /// The column of persons.
 const PERSON: &str = "person";

@@ -23,9 +23,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::found_files::find_files;
+use crate::data::source::missing_column_fault;
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::recut::RecutWriter;
-use crate::data::source::{find_files, missing_column_fault};
 use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};

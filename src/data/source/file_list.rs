@@ -1,20 +1,21 @@
 //! Files of rows that a list names: one snapshot of a table whose format cfaudit does not read.
 //!
-//! A line holds a path; blank lines and lines that begin with `#` are skipped, `file://` before a
-//! path is taken off. Relative paths start at the working directory, as all paths of a job do.
+//! A line holds a path, or the address of an object; blank lines and lines that begin with `#` are
+//! skipped, `file://` before a path is taken off. Relative paths start at the working directory, as
+//! all paths of a job do.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::data::source::FoundFiles;
+use crate::data::source::found_files::FoundFiles;
 use crate::error::{Fault, Result};
 use crate::exec::files;
+use crate::exec::object;
 
 /// The files of a list, sorted by the bytes of their paths.
 ///
 /// # Errors
-/// A list that is not there, names no file, one that is not there or of another storage, or one
-/// twice.
+/// A list that is not there, names no file, one that is not there, or one twice.
 pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
     let path = Path::new(list);
     if !path.is_file() {
@@ -34,19 +35,18 @@ pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
             Fault::new(code, what).in_file(path).at_row(format!("line {line}"))
         };
         let file = entry.strip_prefix("file://").unwrap_or(entry);
-        if file.contains("://") {
-            let what = format!("`{entry}` does not lie on this machine");
-            let hint = "copy the files of the snapshot to a disk, and list them there";
-            return Err(fault("missing-file", what).hint(hint).into());
-        }
         let file = PathBuf::from(file);
-        if !file.is_file() {
+        // An entry is repeated in messages once it is known to hold no secret.
+        if let Some(problem) = object::problem_of(&file) {
+            return Err(fault("bad-address", problem.what).hint(problem.hint).into());
+        }
+        if !object::is_address(&file) && !file.is_file() {
             let what = format!("the list names `{entry}`, which is no file");
             let hint = "write the list anew from the snapshot; relative paths are relative to the \
                         working directory";
             return Err(fault("missing-file", what).hint(hint).into());
         }
-        let real = files::resolve(&file)?;
+        let real = if object::is_address(&file) { file.clone() } else { files::resolve(&file)? };
         if let Some((before, _)) = found.insert(real, (line, file)) {
             let what = format!("the list names `{entry}` twice, first on line {before}");
             let hint = "its rows would count twice: take one line out";
@@ -58,6 +58,14 @@ pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
             .in_file(path)
             .hint("write one path a line")
             .into());
+    }
+    let objects: Vec<&(usize, PathBuf)> =
+        found.values().filter(|(_, file)| object::is_address(file)).collect();
+    let addresses: Vec<PathBuf> = objects.iter().map(|(_, file)| file.clone()).collect();
+    for ((line, file), version) in objects.iter().zip(object::versions(&addresses)?) {
+        if version.is_none() {
+            return Err(object::absent(file).in_file(path).at_row(format!("line {line}")).into());
+        }
     }
     let mut files: Vec<PathBuf> = found.into_values().map(|(_, file)| file).collect();
     files.sort_by_key(|path| path.as_os_str().as_encoded_bytes().to_vec());

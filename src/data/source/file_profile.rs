@@ -12,10 +12,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
+use crate::data::source::ParquetSource;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::found_files::find_files;
 use crate::data::source::notation::NumberNotation;
-use crate::data::source::{ParquetSource, find_files};
 use crate::data::spelling::{self, Spelling};
 use crate::data::values::{ValueClass, float_text};
 use crate::error::{Error, Fault, Result};

@@ -9,6 +9,7 @@ pub(crate) mod csv_import;
 pub(crate) mod csv_records;
 pub(crate) mod file_list;
 pub mod file_profile;
+pub(crate) mod found_files;
 pub(crate) mod notation;
 pub(crate) mod recut;
 pub mod row_program;
@@ -22,10 +23,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
+use crate::data::source::found_files::find_files;
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
-use crate::error::{Error, Fault, Result};
-use crate::exec::files;
+use crate::error::{Fault, Result};
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// Rows per piece, unless a row group would have more than [`MAX_SLICES`] of them.
@@ -33,9 +34,6 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// To reach a slice, the reader skips the rows before it.
 const PIECE_ROWS: usize = 262_144;
 const MAX_SLICES: usize = 16;
-
-/// Largest depth of folders in a hive layout.
-const MAX_DEPTH: usize = 32;
 
 /// How Hive and Spark write a missing key value.
 const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -142,12 +140,9 @@ impl ParquetSource {
     /// # Errors
     /// As [`ParquetSource::parquet`].
     pub(crate) fn files_of(files: &[PathBuf], needed: &[&str]) -> Result<Self> {
-        let mut parts = Vec::new();
-        for path in files {
-            let keys = hive_keys(path);
-            parts.push((ParquetFile::open(path, FileOwner::User)?, path.clone(), keys));
-        }
-        ParquetSource::of_parts(parts, needed)
+        let opened = ParquetFile::open_all(files, FileOwner::User)?;
+        let part = |(file, path): (ParquetFile, &PathBuf)| (file, path.clone(), hive_keys(path));
+        ParquetSource::of_parts(opened.into_iter().zip(files).map(part).collect(), needed)
     }
 
     /// Opens a file that an import made; messages use `name`, the user's file.
@@ -381,162 +376,6 @@ impl ParquetSource {
         match self.parts.as_slice() {
             [part] => fault.in_file(&part.name),
             _ => fault,
-        }
-    }
-}
-
-/// Refuses paths that are neither a regular file nor a link to one.
-///
-/// A pipe or device may never end, and cannot be read twice.
-///
-/// # Errors
-/// A folder, pipe, socket or device.
-pub fn check_regular(path: &Path) -> Result<()> {
-    let meta = files::metadata(path)?;
-    if meta.is_file() {
-        return Ok(());
-    }
-    let kind = if meta.is_dir() { "a folder" } else { "a pipe, socket or device" };
-    let hint = "files are read more than once, so the path must name a regular file or a link to \
-                one; write the data to a file first";
-    Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display()))
-        .in_file(path)
-        .hint(hint)
-        .into())
-}
-
-/// The files of a path, a folder or a glob.
-#[derive(Debug, Default)]
-pub struct FoundFiles {
-    /// Each file once, sorted by the bytes of their paths.
-    pub files: Vec<PathBuf>,
-    /// Links, or paths through them, to files found already, with their targets.
-    pub repeated: Vec<(PathBuf, PathBuf)>,
-}
-
-/// The files of a path, a folder or a glob, sorted by the bytes of their paths, each once.
-///
-/// A folder represents the files below it that end in `extension`, without names that begin with
-/// `.` or `_`.
-///
-/// # Errors
-/// No such file, a malformed glob, or a folder that cannot be read.
-pub fn find_files(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
-    Ok(find_files_once(pattern, extension)?.files)
-}
-
-/// As [`find_files`], with the paths left out as other names of a file or folder.
-///
-/// Such as the link `latest -> dt=2026-11-20`.
-///
-/// # Errors
-/// As [`find_files`].
-pub fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
-    let (mut files, mut repeated) = (Vec::new(), Vec::new());
-    let mut add = |path: PathBuf| match (path.is_dir(), extension) {
-        (true, Some(extension)) => walk(&path, extension, &mut files, &mut repeated),
-        (true, None) => Ok(()),
-        (false, _) => {
-            files.push(path);
-            Ok(())
-        }
-    };
-    if Path::new(pattern).exists() {
-        add(PathBuf::from(pattern))?;
-    } else {
-        let paths = glob::glob(pattern).map_err(|e| {
-            Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}"))
-                .hint("name a file, a folder, or a glob such as `lake/*.parquet`")
-        })?;
-        for path in paths {
-            add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
-        }
-    }
-    let mut files = each_once(files, &mut repeated);
-    let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
-    files.sort_by_key(bytes);
-    repeated.sort();
-    repeated.dedup();
-    if files.is_empty() {
-        let (what, hint) = match extension.filter(|_| Path::new(pattern).is_dir()) {
-            Some(extension) => (
-                format!("the folder `{pattern}` holds no `.{extension}` file"),
-                "put the files into it, or name another folder",
-            ),
-            None => (
-                format!("no file matches `{pattern}`"),
-                "paths are relative to the folder in which cfaudit is started",
-            ),
-        };
-        return Err(Fault::new("missing-file", what).hint(hint).into());
-    }
-    Ok(FoundFiles { files, repeated })
-}
-
-/// Of several paths to one file keeps the one through the fewest links.
-///
-/// Its folders are those that hold the file, and their names may be keys.
-fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
-    let mut by_file: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-    for path in paths {
-        // A path that is not a file is reported when it is read.
-        let file = files::resolve(&path).unwrap_or_else(|_| path.clone());
-        by_file.entry(file).or_default().push(path);
-    }
-    let mut files = Vec::new();
-    for (file, mut paths) in by_file {
-        let common = |path: &PathBuf| {
-            path.components().rev().zip(file.components().rev()).take_while(|(a, b)| a == b).count()
-        };
-        paths.sort_by_key(|path| (std::cmp::Reverse(common(path)), path.clone()));
-        paths.dedup();
-        let mut paths = paths.into_iter();
-        let Some(first) = paths.next() else { continue };
-        repeated.extend(paths.map(|path| (path, first.clone())));
-        files.push(first);
-    }
-    files
-}
-
-/// Adds the files below a folder that end in `extension`.
-///
-/// Each folder is entered once, by its own path rather than by a link.
-fn walk(
-    root: &Path,
-    extension: &str,
-    found: &mut Vec<PathBuf>,
-    repeated: &mut Vec<(PathBuf, PathBuf)>,
-) -> Result<()> {
-    let (mut entered, mut links) = (BTreeMap::new(), Vec::new());
-    let mut open = vec![(root.to_path_buf(), MAX_DEPTH)];
-    loop {
-        while let Some((folder, depth)) = open.pop() {
-            let real = files::resolve(&folder)?;
-            if let Some(known) = entered.get(&real) {
-                repeated.push((folder, PathBuf::clone(known)));
-                continue;
-            }
-            entered.insert(real, folder.clone());
-            for path in files::list(&folder)? {
-                if path.file_name().unwrap_or_default().to_string_lossy().starts_with(['.', '_']) {
-                    continue;
-                }
-                if !path.is_dir() {
-                    found.extend(path.extension().is_some_and(|e| e == extension).then_some(path));
-                } else if depth > 0 {
-                    if path.is_symlink() {
-                        links.push((path, depth - 1))
-                    } else {
-                        open.push((path, depth - 1))
-                    }
-                }
-            }
-        }
-        // Links are followed only after every folder was entered by its own path.
-        links.sort();
-        match links.pop() {
-            Some(link) => open.push(link),
-            None => return Ok(()),
         }
     }
 }

@@ -34,6 +34,7 @@ use serde::de::IgnoredAny;
 use super::cancel::CancelFlag;
 use super::files::{self, FileBelow, refuse};
 use super::lock::{FileLock, holder};
+use super::object::refuse_to_write;
 use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
 
@@ -134,6 +135,7 @@ impl OutputFolder {
     /// Errs with [`Error::Operator`] if another process has claimed it, it holds other things, or
     /// it cannot be created.
     pub(crate) fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
+        refuse_to_write(folder)?;
         let (parent, name) = parent_and_name(folder)?;
         let lock_file = parent.join(format!(".{name}.lock"));
         let Some(lock) = FileLock::attempt(&lock_file)? else {

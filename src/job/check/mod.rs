@@ -6,6 +6,7 @@
 //! Values that the decoder already complained about are passed over, so that one mistake makes one
 //! message.
 
+mod addresses;
 mod amounts;
 mod clarify;
 mod classes;
@@ -180,6 +181,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.report();
             checker.kept_rows();
             checker.words();
+            checker.addresses();
             problems.append(&mut checker.problems);
             job
         }

@@ -86,7 +86,7 @@ fn inputs(audit: &AuditFolder) -> Option<PageBlock> {
                     0 => "not known".into(),
                     bytes => number::count(i64::try_from(bytes).unwrap_or(i64::MAX)).into(),
                 },
-                RichText::new().code(&input.sha256),
+                RichText::new().code(input.etag.as_ref().unwrap_or(&input.sha256)),
             ];
             ReportRow {
                 id: String::new(),
@@ -100,7 +100,12 @@ fn inputs(audit: &AuditFolder) -> Option<PageBlock> {
     } else {
         "Inputs".to_owned()
     };
-    let head = ["File", "What", "Bytes", "SHA-256"].map(RichText::from).to_vec();
+    let mark = if inputs.iter().any(|input| input.etag.is_some()) {
+        "SHA-256, of objects the ETag"
+    } else {
+        "SHA-256"
+    };
+    let head = ["File", "What", "Bytes", mark].map(RichText::from).to_vec();
     (!rows.is_empty())
         .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: true }))
 }

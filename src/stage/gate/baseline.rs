@@ -102,13 +102,11 @@ fn lacks_labels(tables: &Path) -> Result<bool> {
     Ok(read_rows::<GroupRow>(tables)?.iter().any(|row| row.n_missing_label > 0))
 }
 
-/// What the rows were read from: files by their bytes, generated rows by their recipe.
+/// What the rows were read from: files by their bytes, objects by
+/// their ETags, generated rows by their recipe.
 fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> String {
-    let mut parts: Vec<String> = inputs
-        .iter()
-        .filter(|input| input.what == DATA)
-        .map(|input| input.sha256.clone())
-        .collect();
+    let mut parts: Vec<String> =
+        inputs.iter().filter(|input| input.what == DATA).map(InputFile::identity).collect();
     if parts.is_empty() {
         let rows = values
             .iter()

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::exec::files::{self, make_folder, read_text, replace};
 use crate::folder::read as opened;
 use crate::job::Job;
-use crate::stage::input::file_name_of;
+use crate::stage::input::score_files::file_name_of;
 use crate::stage::settings::{RunSettings, default_folder};
 
 /// The folder of the rows as they are, where sets are called by their names. No set may be called

@@ -43,13 +43,13 @@ struct RememberedDigest {
 }
 
 /// A file as a plan in shards has seen it. Other machines see the same file by another device and
-/// inode, so size and last write tell whether it is the same.
+/// inode, so size and last write tell whether it is the same; an object has its ETag instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedFile {
     path: String,
     bytes: u64,
-    /// In seconds and nanoseconds.
+    /// In seconds and nanoseconds; 0 of an object.
     written: (i64, i64),
     hash: PlannedHash,
 }
@@ -60,6 +60,8 @@ pub(crate) struct PlannedFile {
 pub(crate) enum PlannedHash {
     /// Its SHA-256 in hex.
     Sha256(String),
+    /// None: an object, which its ETag tells from others.
+    Etag(String),
     /// The worker of this shard finds it in the first pass: a plan reads no large file.
     ByShard(usize),
 }
@@ -111,6 +113,7 @@ impl PlannedFile {
         let stamp = self.stamp(path)?;
         let sha256 = match (&self.hash, hashes.0.get(&self.path)) {
             (PlannedHash::Sha256(sha256), _) | (_, Some(sha256)) => sha256.clone(),
+            (PlannedHash::Etag(_), None) => String::new(),
             (PlannedHash::ByShard(_), None) => stand_in(&stamp),
         };
         Ok(FileDigest { stamp, sha256, new: None })
@@ -119,7 +122,12 @@ impl PlannedFile {
     /// What the file system says of it, which is what the plan says.
     fn stamp(&self, path: &Path) -> Result<FileStamp> {
         let stamp = FileStamp::of(path)?;
-        if (stamp.bytes(), stamp.written()) == (self.bytes, self.written) {
+        let etag = match &self.hash {
+            PlannedHash::Etag(etag) => Some(etag.as_str()),
+            PlannedHash::Sha256(_) | PlannedHash::ByShard(_) => None,
+        };
+        let planned = (self.bytes, self.written, etag);
+        if (stamp.bytes(), stamp.written(), stamp.etag()) == planned {
             return Ok(stamp);
         }
         let what =
@@ -160,7 +168,7 @@ pub(crate) struct InputDigests {
 pub(super) struct FileDigest {
     /// What the file looked like.
     pub(super) stamp: FileStamp,
-    /// In hex.
+    /// In hex; empty of an object, which is not read as a whole.
     pub(super) sha256: String,
     /// What to remember of it; none where it is known already, or not to be trusted later.
     new: Option<(String, RememberedDigest)>,
@@ -199,8 +207,11 @@ impl InputDigests {
             let what = format!("`{}` was not there when the plan was made", path.display());
             return Err(other_files(path, what).into());
         }
+        let stamp = FileStamp::of(path)?;
+        if stamp.etag().is_some() {
+            return Ok(FileDigest { stamp, sha256: String::new(), new: None });
+        }
         if self.only_small && grows {
-            let stamp = FileStamp::of(path)?;
             return Ok(FileDigest { sha256: stand_in(&stamp), stamp, new: None });
         }
         self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
@@ -238,23 +249,23 @@ impl InputDigests {
         path: &Path,
         hash: impl FnOnce() -> Result<(String, u64)>,
     ) -> Result<FileDigest> {
-        let (stamp, resolved) = (FileStamp::of(path)?, files::resolve(path)?.into_os_string());
+        let (state, resolved) = (FileState::of(path)?, files::resolve(path)?.into_os_string());
+        let stamp = FileStamp::of_file(path, state.clone());
         // A path that is not valid UTF-8 is not remembered.
         let name = resolved.into_string().ok();
         let known = name.as_ref().and_then(|name| self.known.get(name));
-        if let Some(known) = known.filter(|known| known.state == stamp.state) {
+        if let Some(known) = known.filter(|known| known.state == state) {
             return Ok(FileDigest { stamp, sha256: known.sha256.clone(), new: None });
         }
         let begun = SystemTime::now();
         let (sha256, bytes) = hash()?;
         stamp.check()?;
-        let state = &stamp.state;
         let lasts = state.bytes == bytes
             && state.is_older_than(SETTLED, begun)
-            && FileState::of(path)? == *state;
+            && FileState::of(path)? == state;
         let new = name
             .filter(|_| lasts)
-            .map(|name| (name, RememberedDigest { state: state.clone(), sha256: sha256.clone() }));
+            .map(|name| (name, RememberedDigest { state, sha256: sha256.clone() }));
         Ok(FileDigest { stamp, sha256, new })
     }
 

@@ -12,41 +12,42 @@ pub(crate) mod asked_rows;
 pub(crate) mod digest;
 mod model_files;
 pub(crate) mod request;
+pub(crate) mod score_files;
 pub(crate) mod stamp;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, SystemTime};
-
-use serde::Serialize;
+use std::time::Duration;
 
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_import::{self, CsvBlock};
 use crate::data::source::file_list::read_list;
+use crate::data::source::found_files::{FoundFiles, check_regular, find_files, find_files_once};
 use crate::data::source::synthetic::{self, SyntheticBlock};
-use crate::data::source::{self, FoundFiles, ParquetSource};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
-use crate::exec::files;
 use crate::exec::hash::hash_parts;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::{files, object};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
-use crate::job::{self, CatalogRows, CommandBlock, Job, ParquetRows, RowSource};
+use crate::job::{self, CatalogRows, CommandBlock, ParquetRows, RowSource};
 use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
-use crate::param::{ColumnName, CommandArgument};
+use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::input::asked_rows::{ASKED_ROWS, CopiedRows, no_stream};
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::model_files::{module_file, weight_files_of};
+use crate::stage::input::score_files::{AwaitedFile, ScoresPresence};
 use crate::stage::input::stamp::FileStamp;
+use crate::stage::memory;
 use crate::stage::settings::RunSettings;
-use crate::table::file::{FileOwner, ParquetFile};
 
 /// File of the stage `source`.
 pub(crate) const SOURCE: &str = "source.parquet";
@@ -60,20 +61,14 @@ const DEPTH: usize = 32;
 /// What the manifest calls the files of rows that strategies learn from.
 pub(crate) const REFERENCE: &str = "reference";
 
-/// So long a file of scores that cannot be read may yet be written to.
-const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
-
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
-
-/// The file that says that a folder of scores has all of its parts: Spark and Hadoop write it last.
-const WHOLE: &str = "_SUCCESS";
 
 /// The hash of a file of scores: its own, or that of the hashes of its parts.
 pub(crate) fn hash_of_scores(parts: &[&InputFile]) -> String {
     match parts {
-        [one] => one.sha256.clone(),
-        _ => hash_parts(parts.iter().map(|part| part.sha256.as_str())),
+        [one] => one.identity(),
+        _ => hash_parts(parts.iter().map(|part| part.identity())),
     }
 }
 
@@ -105,19 +100,6 @@ pub(crate) struct JobInputs {
     pub repeated: Vec<(PathBuf, PathBuf)>,
     /// Files that a program names and that it does not watch: its path in the job, and the file.
     pub unwatched: Vec<(String, String)>,
-}
-
-/// A file of scores that the job names and that is not there yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AwaitedFile {
-    /// The model.
-    pub model: String,
-    /// The counterfactual set; none for the rows as they are.
-    pub set: Option<String>,
-    /// The path, placeholders filled.
-    pub path: String,
-    /// The column that is to hold the score, or those of the classes.
-    pub columns: Vec<String>,
 }
 
 /// What to do about a public data set that is not in the data folder.
@@ -326,16 +308,6 @@ pub(crate) fn grows_with_rows(what: &str) -> bool {
     what == DATA || what.starts_with("scores ")
 }
 
-/// What a set is called in paths: a slash in its name becomes a dot.
-pub(crate) fn file_name_of(set: &str) -> String {
-    set.replace('/', ".")
-}
-
-/// The path of a counterfactual score file for a set.
-pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
-    pattern.replace("{counterfactual}", &file_name_of(set))
-}
-
 /// A file that is there and is to be hashed.
 struct FoundInput {
     what: String,
@@ -355,14 +327,19 @@ impl InputSearch<'_> {
     /// Adds a file that stages read, named at this place of the job.
     fn add(&mut self, what: &str, path: &Path, place: Option<&FilePlace>) -> Result<()> {
         self.cancel.check()?;
-        if !path.exists() {
+        if object::is_address(path) {
+            if object::version(path)?.is_none() {
+                return Err(Error::from(object::absent(path)).asked_at(place));
+            }
+        } else if !path.exists() {
             let text = format!("there is no file `{}`", path.display());
             let fault = Fault::new("missing-file", text)
                 .in_file(path)
                 .hint("correct the path; relative paths are relative to the working directory");
             return Err(Error::from(fault).asked_at(place));
+        } else {
+            check_regular(path).map_err(|error| error.asked_at(place))?;
         }
-        source::check_regular(path).map_err(|error| error.asked_at(place))?;
         let (what, path) = (what.to_owned(), path.to_path_buf());
         self.to_hash.push(FoundInput { what, path, place: place.cloned() });
         Ok(())
@@ -410,6 +387,31 @@ impl InputSearch<'_> {
         }
     }
 
+    /// Adds the files of scores that are there, and notes the others.
+    fn scores(&mut self, checked: &CheckedJob) -> Result<()> {
+        for mut file in score_files::score_files(&checked.job) {
+            let key = if file.set.is_some() { "counterfactual" } else { "factual" };
+            let at = job::check::path(&["models", &file.model, "scores", key]);
+            let place = checked.places.at(&at);
+            let what = scores_what(&file.model, file.set.as_deref());
+            match score_files::look(&file.path).map_err(|error| error.asked_at(place))? {
+                ScoresPresence::File => self.add(&what, Path::new(&file.path), place)?,
+                ScoresPresence::Folder(found) => self.add_rows(&what, found, place)?,
+                ScoresPresence::HalfWritten => {
+                    if !self.input.half_written.contains(&file.path) {
+                        self.input.half_written.push(file.path.clone());
+                    }
+                    self.input.awaited.push(file);
+                }
+                ScoresPresence::Awaited(missing) => {
+                    file.path = missing.to_string_lossy().into_owned();
+                    self.input.awaited.push(file);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Hashes the files on all threads, each once however often it is named.
     fn hash(mut self, workers: &WorkerPool) -> Result<JobInputs> {
         let (mut first, mut positions) = (Vec::new(), BTreeMap::new());
@@ -440,6 +442,7 @@ impl InputSearch<'_> {
                 what: file.what.clone(),
                 path: file.path.to_string_lossy().into_owned(),
                 sha256: digest.sha256.clone(),
+                etag: digest.stamp.etag().map(str::to_owned),
                 bytes: digest.stamp.bytes(),
             });
         }
@@ -478,11 +481,12 @@ pub(crate) fn locate(
         to_download: None,
         unwatched: Vec::new(),
     };
+    object::prepare(cancel, memory::allowed(settings), workers.threads());
     let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
     match &checked.job.data.rows {
         RowSource::Parquet(rows) => {
             let found = match rows {
-                ParquetRows::Pattern(pattern) => source::find_files_once(pattern, Some("parquet"))?,
+                ParquetRows::Pattern(pattern) => find_files_once(pattern, Some("parquet"))?,
                 ParquetRows::List(list) => {
                     let place = checked.places.at("data.rows.parquet.files");
                     read_list(&list.files).map_err(|error| error.asked_at(place))?
@@ -492,7 +496,7 @@ pub(crate) fn locate(
             search.add_rows(DATA, found, None)?;
         }
         RowSource::Csv(csv) => {
-            search.add_rows(DATA, source::find_files_once(&csv.path, Some("csv"))?, None)?;
+            search.add_rows(DATA, find_files_once(&csv.path, Some("csv"))?, None)?;
         }
         RowSource::Catalog(rows) => {
             locate_data_set(&mut search.input, rows, settings, absent, cancel)?
@@ -519,13 +523,13 @@ pub(crate) fn locate(
             (None, None) => continue,
         };
         let at = job::check::path(&["data", "join", name.as_str(), key]);
-        let found = source::find_files_once(pattern, Some(extension))
+        let found = find_files_once(pattern, Some(extension))
             .map_err(|error| error.asked_at(checked.places.at(&at)))?;
         search.add_rows(&join_what(name.as_str()), found, None)?;
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");
-        let found = source::find_files_once(&reference.parquet, Some("parquet"))
+        let found = find_files_once(&reference.parquet, Some("parquet"))
             .map_err(|error| error.asked_at(place))?;
         search.add_rows(REFERENCE, found, None)?;
     }
@@ -549,34 +553,7 @@ pub(crate) fn locate(
             None => {}
         }
     }
-    for mut file in score_files(&checked.job) {
-        let path = Path::new(&file.path);
-        let key = if file.set.is_some() { "counterfactual" } else { "factual" };
-        let place = checked.places.at(&job::check::path(&["models", &file.model, "scores", key]));
-        let what = scores_what(&file.model, file.set.as_deref());
-        if path.is_dir() {
-            let whole = path.join(WHOLE);
-            if !whole.exists() {
-                file.path = whole.to_string_lossy().into_owned();
-                search.input.awaited.push(file);
-                continue;
-            }
-            let found = source::find_files_once(&file.path, Some("parquet"))
-                .map_err(|error| error.asked_at(place))?;
-            search.add_rows(&what, found, place)?;
-            continue;
-        }
-        let is_there = path.try_exists().map_err(|e| Error::io("read", path, &e))?;
-        let half_written = is_there && is_half_written(path)?;
-        if half_written && !search.input.half_written.contains(&file.path) {
-            search.input.half_written.push(file.path.clone());
-        }
-        if is_there && !half_written {
-            search.add(&what, path, place)?;
-        } else {
-            search.input.awaited.push(file);
-        }
-    }
+    search.scores(checked)?;
     for (name, model) in &checked.job.models {
         if let Some(onnx) = &model.onnx {
             let at = job::check::path(&["models", name.as_str(), "onnx", "model"]);
@@ -614,6 +591,7 @@ pub(crate) fn locate(
             what: DATA.to_owned(),
             path: name.clone(),
             sha256: input.digests.stream_hash(name),
+            etag: None,
             // Nobody but the engine knows how it stores them.
             bytes: 0,
         }),
@@ -629,6 +607,7 @@ pub(crate) fn locate(
             what: "include".to_owned(),
             path: include.path.clone(),
             sha256: include.sha256.clone(),
+            etag: None,
             bytes: files::metadata(Path::new(&include.path))?.len(),
         });
     }
@@ -675,52 +654,13 @@ fn locate_data_set(
                     input.stamps.push(FileStamp::of(&settings.data_dir.join(&path))?);
                 }
                 let (sha256, bytes) = (form.sha256.to_owned(), form.bytes);
-                input.files.push(InputFile { what: DATA.to_owned(), path, sha256, bytes });
+                let what = DATA.to_owned();
+                input.files.push(InputFile { what, path, sha256, etag: None, bytes });
             }
         }
     }
     input.import = Some(RowImport::Catalog { set, origin });
     Ok(())
-}
-
-/// Whether a file of scores cannot be read and was written to within the last quarter of an hour:
-/// its end may yet come.
-fn is_half_written(path: &Path) -> Result<bool> {
-    let there = files::metadata(path)?;
-    let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
-    // Clocks of two machines differ a little, in either direction.
-    let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
-    Ok(there.is_file()
-        && age < WRITING_GRACE
-        && matches!(ParquetFile::open(path, FileOwner::User), Err(Error::Data(_))))
-}
-
-/// Every file of scores that the job names, in the order of models and sets.
-fn score_files(job: &Job) -> Vec<AwaitedFile> {
-    let mut files = Vec::new();
-    for (name, model) in &job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
-        let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
-            let columns = columns.into_iter().map(ToString::to_string).collect();
-            files.push(AwaitedFile {
-                model: name.to_string(),
-                set: set.map(str::to_owned),
-                path,
-                columns,
-            });
-        };
-        let classes = job.data.label.classes();
-        if let Some(path) = &scores.factual.parquet {
-            push(None, path.clone(), scores.factual.score_columns(classes));
-        }
-        if let Some(file) = &scores.counterfactual {
-            for (set, _) in job.sets().into_iter().filter(|(_, set)| set.asks(name)) {
-                let path = scores_path(&file.parquet, &set);
-                push(Some(&set), path, file.score_columns(classes));
-            }
-        }
-    }
-    files
 }
 
 /// The files of a command: those under `watch`, and its model.
@@ -761,7 +701,7 @@ fn same_path(a: &Path, b: &Path) -> bool {
 /// what Python compiled are left out.
 fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
     if !Path::new(pattern).is_dir() {
-        return source::find_files(pattern, None);
+        return find_files(pattern, None);
     }
     let mut found = Vec::new();
     let mut folders = vec![(PathBuf::from(pattern), 0)];

@@ -3,7 +3,8 @@
 //! Files are hashed once and opened again by their path later. A file that somebody replaces or
 //! writes to meanwhile would give numbers under the hash of another file, and the cache would keep
 //! them. So what the file system says about every file is noted when it is hashed and compared when
-//! a stage has ended: a result of other bytes is not kept.
+//! a stage has ended: a result of other bytes is not kept. Of an object in a store the ETag is
+//! noted, and every read asks for the object of this ETag ([`crate::exec::object`]).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 use crate::exec::files;
+use crate::exec::object::{self, ObjectVersion};
 
 /// A file and its state when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     path: PathBuf,
-    pub(super) state: FileState,
+    state: InputState,
+}
+
+/// What tells one version of an input from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum InputState {
+    /// Of a file of this machine.
+    File(FileState),
+    /// Of an object in a store.
+    Object(ObjectVersion),
 }
 
 /// What the file system says about a file: which one it is, its size, and when it was last written
@@ -61,12 +72,39 @@ impl FileState {
 }
 
 impl FileStamp {
-    /// The stamp of a file as it is now.
+    /// The stamp of a file as it is now, or of an object as it was first seen.
     ///
     /// # Errors
-    /// The file system does not tell.
+    /// The file system or the store does not tell.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        Ok(FileStamp { path: path.to_path_buf(), state: FileState::of(path)? })
+        let state = if object::is_address(path) {
+            let version = object::version(path)?.ok_or_else(|| object::absent(path))?;
+            InputState::Object(version)
+        } else {
+            return Ok(FileStamp::of_file(path, FileState::of(path)?));
+        };
+        Ok(FileStamp { path: path.to_path_buf(), state })
+    }
+
+    /// The stamp of a file of this machine in this state.
+    pub(super) fn of_file(path: &Path, state: FileState) -> Self {
+        FileStamp { path: path.to_path_buf(), state: InputState::File(state) }
+    }
+
+    /// What the file system says; none of an object.
+    fn file_state(&self) -> Option<&FileState> {
+        match &self.state {
+            InputState::File(state) => Some(state),
+            InputState::Object(_) => None,
+        }
+    }
+
+    /// The ETag of an object; none of a file.
+    pub(crate) fn etag(&self) -> Option<&str> {
+        match &self.state {
+            InputState::File(_) => None,
+            InputState::Object(version) => Some(&version.etag),
+        }
     }
 
     /// The file.
@@ -74,14 +112,18 @@ impl FileStamp {
         &self.path
     }
 
-    /// When it was last written to, in seconds and nanoseconds.
+    /// When it was last written to, in seconds and nanoseconds; 0 of an object, which its ETag
+    /// tells from others.
     pub(super) fn written(&self) -> (i64, i64) {
-        self.state.written
+        self.file_state().map_or((0, 0), |state| state.written)
     }
 
-    /// Size of the file in bytes.
+    /// Size in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.state.bytes
+        match &self.state {
+            InputState::File(state) => state.bytes,
+            InputState::Object(version) => version.bytes,
+        }
     }
 
     /// Fails where the file is no longer the one that was seen.
@@ -91,7 +133,9 @@ impl FileStamp {
     /// # Errors
     /// It was replaced, written to or taken away.
     pub(crate) fn check(&self) -> Result<()> {
-        let same = |now: FileState| FileState { changed: self.state.changed, ..now } == self.state;
+        // Reading an object that was replaced fails.
+        let Some(state) = self.file_state() else { return Ok(()) };
+        let same = |now: FileState| FileState { changed: state.changed, ..now } == *state;
         if FileState::of(&self.path).is_ok_and(same) {
             return Ok(());
         }

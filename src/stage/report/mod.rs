@@ -72,8 +72,8 @@ const EXPORTS: &str = "exports";
 
 /// The id of a run: six hex digits of the hash of job and inputs.
 pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
-    let files = input.files.iter().flat_map(|file| [file.what.as_str(), file.sha256.as_str()]);
-    let parts = [checked.hash.as_str()].into_iter().chain(files).chain(input.stand_in.as_deref());
+    let files = input.files.iter().flat_map(|file| [file.what.clone(), file.identity()]);
+    let parts = [checked.hash.clone()].into_iter().chain(files).chain(input.stand_in.clone());
     sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
 }
 

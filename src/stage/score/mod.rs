@@ -26,7 +26,7 @@ use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
-use crate::stage::input::scores_path;
+use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;

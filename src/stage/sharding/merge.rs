@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
+use crate::exec::synced_file::remove_leftovers;
 use crate::stage::pass::{OpenState, open_state};
 use crate::stage::sharding::plan::OpenPlan;
 use crate::stage::sharding::share::{ShardPass, StateLabel};
@@ -70,6 +72,10 @@ pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Re
     }
     let mut header = StateHeader::new(&plan.id, pass.word(), (None, n));
     (header.first_row, header.rows) = plan.rows_of(None);
-    state::write(&plan.merged_file(pass), header, text.as_bytes())?;
+    let merged = plan.merged_file(pass);
+    state::write(&merged, header, text.as_bytes())?;
+    let parts = (0..n).map(|shard| plan.part_file(pass, shard));
+    let written: Vec<PathBuf> = parts.chain([merged]).collect();
+    remove_leftovers(&written);
     Ok(MergeOutcome::Merged { states: count })
 }

@@ -12,7 +12,9 @@ use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::hash::sha256;
+use crate::exec::object::refuse_to_write;
 use crate::exec::store::StoreView;
+use crate::exec::synced_file::replace_synced;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::stage::input::asked_rows::CopiedRows;
 use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
@@ -346,6 +348,7 @@ pub(crate) fn make(
     folder: &Path,
     cancel: &CancelFlag,
 ) -> Result<OpenPlan> {
+    refuse_to_write(folder)?;
     let parts = match &count {
         ShardCount::Parts(parts) => Some(parts),
         ShardCount::Shards(_) | ShardCount::Rows(_) => None,
@@ -364,9 +367,9 @@ pub(crate) fn make(
         let hint = "name a new folder by `--to`, or remove this one";
         return Err(Error::operator("write", &path, "another plan is there", hint));
     }
-    files::replace_synced(&folder.join(JOB), to_yaml(&checked.job).as_bytes())?;
-    columns.map_or(Ok(()), |bytes| files::replace_synced(&folder.join(COLUMNS), &bytes))?;
-    files::replace_synced(&path, text.as_bytes())?;
+    replace_synced(&folder.join(JOB), to_yaml(&checked.job).as_bytes())?;
+    columns.map_or(Ok(()), |bytes| replace_synced(&folder.join(COLUMNS), &bytes))?;
+    replace_synced(&path, text.as_bytes())?;
     for pass in ShardPass::ALL {
         files::make_folder(&folder.join(pass.word()))?;
     }
@@ -430,7 +433,9 @@ fn planned_files(
     for stamp in &input.stamps {
         let path = stamp.path().to_string_lossy();
         let Some(file) = by_path.get(path.as_ref()) else { continue };
-        let hash = if grows_with_rows(&file.what) {
+        let hash = if let Some(etag) = stamp.etag() {
+            PlannedHash::Etag(etag.to_owned())
+        } else if grows_with_rows(&file.what) {
             // The last shard that begins no later; empty ones before it begin there too.
             let of_rows = first_pieces.get(stamp.path()).and_then(|&piece| {
                 shards.partition_point(|shard| shard.first_piece <= piece).checked_sub(1)

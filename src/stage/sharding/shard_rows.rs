@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::data::exchange::to_score::RowsBatch;
 use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
+use crate::exec::synced_file::{copy_private, remove_leftovers};
 use crate::exec::{StageContext, StageRecord, files, misfit};
 use crate::stage::input::digest::FileHashes;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
@@ -147,10 +148,13 @@ pub(crate) fn keep(records: &[StageRecord], shard: usize, plan: &Path) -> Result
         if files::metadata_if_there(&lists)?.is_none() {
             continue;
         }
+        let mut written = Vec::new();
         for (list, folder) in files::list(&lists)?.iter().enumerate() {
             let to = plan.join(PASS.word()).join(name_of(&record.id, list, shard));
-            files::copy_private(&only_file(folder)?, &to)?;
+            copy_private(&only_file(folder)?, &to)?;
+            written.push(to);
         }
+        remove_leftovers(&written);
     }
     Ok(())
 }

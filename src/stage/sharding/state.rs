@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
+use crate::exec::synced_file::replace_synced;
 use crate::stage::settings::CODE;
 use crate::stage::sharding::share::{LabelledState, StateLabel};
 
@@ -90,7 +91,7 @@ pub(crate) fn encoded(header: StateHeader, states: &[u8]) -> Result<(Vec<u8>, St
 /// The disk refuses.
 pub(crate) fn write(path: &Path, header: StateHeader, states: &[u8]) -> Result<StateHeader> {
     let (bytes, header) = encoded(header, states)?;
-    files::replace_synced(path, &bytes)?;
+    replace_synced(path, &bytes)?;
     Ok(header)
 }
 

@@ -8,6 +8,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
+use crate::exec::synced_file::remove_leftovers;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
@@ -91,6 +92,7 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<WorkOutcome> {
         return Ok(WorkOutcome::AlreadyThere);
     }
     files::make_folder(path.parent().unwrap_or(&plan.folder))?;
+    remove_leftovers(&[&path]);
     let found = task.states(None)?;
     state::write(&path, task.header(), found.as_deref().unwrap_or_default().as_bytes())?;
     Ok(if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo })

@@ -1,0 +1,89 @@
+//! Checks addresses of object stores, such as `s3://BUCKET/KEY`, wherever a job names a file.
+
+use std::path::Path;
+
+use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::exec::object;
+use crate::job::{ParquetRows, RowSource};
+
+use super::{JobChecker, path};
+
+/// What to do where files must lie on this machine.
+const COPY: &str = "copy the file to this machine: rows, `data.reference`, side tables and score \
+    files in Parquet are read from object stores";
+
+impl JobChecker<'_> {
+    /// Every file that the job names.
+    pub(super) fn addresses(&mut self) {
+        let job = self.job;
+        match &job.data.rows {
+            RowSource::Parquet(ParquetRows::Pattern(file)) => {
+                self.address(&["data", "rows", "parquet"], file, true);
+            }
+            RowSource::Parquet(ParquetRows::List(list)) => {
+                self.address(&["data", "rows", "parquet", "files"], &list.files, false);
+            }
+            RowSource::Csv(csv) => {
+                self.address(&["data", "rows", "csv", "path"], &csv.path, false);
+            }
+            RowSource::Catalog(_)
+            | RowSource::Synthetic(_)
+            | RowSource::Command(_)
+            | RowSource::Stream(_) => {}
+        }
+        for (name, join) in &job.data.join {
+            let at = ["data", "join", name.as_str()];
+            if let Some(file) = &join.parquet {
+                self.address(&[&at[..], &["parquet"]].concat(), file, true);
+            }
+            if let Some(csv) = &join.csv {
+                self.address(&[&at[..], &["csv", "path"]].concat(), &csv.path, false);
+            }
+        }
+        if let Some(reference) = &job.data.reference {
+            self.address(&["data", "reference", "parquet"], &reference.parquet, true);
+        }
+        for (name, set) in &job.counterfactuals {
+            if let Some(ExternalSource::File(file)) = set.knobs().and_then(FittedKnobs::external) {
+                let at = ["counterfactuals", name.as_str(), "external", "parquet"];
+                self.address(&at, file, false);
+            }
+        }
+        for (name, model) in &job.models {
+            let at = |keys: &[&'static str]| [&["models", name.as_str()][..], keys].concat();
+            let kind = if model.scores.is_some() { "scores" } else { "decision" };
+            if let Some(scores) = model.made_elsewhere() {
+                if let Some(file) = &scores.factual.parquet {
+                    self.address(&at(&[kind, "factual", "parquet"]), file, true);
+                }
+                if let Some(scores) = &scores.counterfactual {
+                    let file = scores.parquet.replace("{counterfactual}", "set");
+                    self.address(&at(&[kind, "counterfactual", "parquet"]), &file, true);
+                }
+            }
+            if let Some(onnx) = &model.onnx {
+                self.address(&at(&["onnx", "model"]), &onnx.model, false);
+            }
+            if let Some(lightgbm) = &model.lightgbm {
+                self.address(&at(&["lightgbm", "file"]), &lightgbm.file, false);
+            }
+        }
+    }
+
+    /// One file; `is_read` says whether it may be an object.
+    fn address(&mut self, keys: &[&str], file: &str, is_read: bool) {
+        let at = path(keys);
+        if !object::is_address(file) || self.has_problem(&[&at]) {
+            return;
+        }
+        if let Some(problem) = object::problem_of(Path::new(file)) {
+            self.push_problem("bad-address", at, problem.what, problem.hint);
+        } else if !is_read {
+            let what = format!("`{at}` is not read from an object store");
+            self.push_problem("not-offered", at, what, COPY);
+        } else if !cfg!(feature = "cloud") {
+            let what = "this build of cfaudit does not read object stores";
+            self.push_problem("not-built", at, what, object::REBUILD);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The files of scores that a job names: which are there, which are awaited.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use crate::data::source::found_files::{FoundFiles, find_files_once};
+use crate::error::{Error, Result};
+use crate::exec::{files, object};
+use crate::job::Job;
+use crate::param::ColumnName;
+use crate::table::file::{FileOwner, ParquetFile};
+
+/// So long a file of scores that cannot be read may yet be written to.
+const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
+
+/// The file that says that a folder of scores has all of its parts: Spark and Hadoop write it last.
+const WHOLE: &str = "_SUCCESS";
+
+/// A file of scores that the job names and that is not there yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AwaitedFile {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; none for the rows as they are.
+    pub set: Option<String>,
+    /// The path, placeholders filled.
+    pub path: String,
+    /// The column that is to hold the score, or those of the classes.
+    pub columns: Vec<String>,
+}
+
+/// What a set is called in paths: a slash in its name becomes a dot.
+pub(crate) fn file_name_of(set: &str) -> String {
+    set.replace('/', ".")
+}
+
+/// The path of a counterfactual score file for a set.
+pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
+    pattern.replace("{counterfactual}", &file_name_of(set))
+}
+
+/// What is at the path of a file of scores.
+#[derive(Debug)]
+pub(super) enum ScoresPresence {
+    /// Nothing, or a folder that lacks this file.
+    Awaited(PathBuf),
+    /// Somebody may be writing it.
+    HalfWritten,
+    /// A file, or an object.
+    File,
+    /// A folder, or a prefix of a store, with all of its parts.
+    Folder(FoundFiles),
+}
+
+/// Looks at the path of a file of scores.
+///
+/// # Errors
+/// The file system or the store does not tell; a folder without parts.
+pub(super) fn look(file: &str) -> Result<ScoresPresence> {
+    let path = Path::new(file);
+    let parts = || find_files_once(file, Some("parquet")).map(ScoresPresence::Folder);
+    if object::is_address(path) {
+        // An object is there as a whole or not at all.
+        if object::version(path)?.is_some() {
+            return Ok(ScoresPresence::File);
+        }
+        if object::version(&path.join(WHOLE))?.is_some() {
+            return parts();
+        }
+        let has_parts = !object::list(path)?.is_empty();
+        let missing = if has_parts { path.join(WHOLE) } else { path.to_path_buf() };
+        return Ok(ScoresPresence::Awaited(missing));
+    }
+    if path.is_dir() {
+        let whole = path.join(WHOLE);
+        return if whole.exists() { parts() } else { Ok(ScoresPresence::Awaited(whole)) };
+    }
+    if !path.try_exists().map_err(|e| Error::io("read", path, &e))? {
+        return Ok(ScoresPresence::Awaited(path.to_path_buf()));
+    }
+    Ok(if is_half_written(path)? { ScoresPresence::HalfWritten } else { ScoresPresence::File })
+}
+
+/// Whether a file of scores cannot be read and was written to within the last quarter of an hour:
+/// its end may yet come.
+fn is_half_written(path: &Path) -> Result<bool> {
+    let there = files::metadata(path)?;
+    let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
+    // Clocks of two machines differ a little, in either direction.
+    let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
+    Ok(there.is_file()
+        && age < WRITING_GRACE
+        && matches!(ParquetFile::open(path, FileOwner::User), Err(Error::Data(_))))
+}
+
+/// Every file of scores that the job names, in the order of models and sets.
+pub(super) fn score_files(job: &Job) -> Vec<AwaitedFile> {
+    let mut files = Vec::new();
+    for (name, model) in &job.models {
+        let Some(scores) = model.made_elsewhere() else { continue };
+        let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
+            let columns = columns.into_iter().map(ToString::to_string).collect();
+            files.push(AwaitedFile {
+                model: name.to_string(),
+                set: set.map(str::to_owned),
+                path,
+                columns,
+            });
+        };
+        let classes = job.data.label.classes();
+        if let Some(path) = &scores.factual.parquet {
+            push(None, path.clone(), scores.factual.score_columns(classes));
+        }
+        if let Some(file) = &scores.counterfactual {
+            for (set, _) in job.sets().into_iter().filter(|(_, set)| set.asks(name)) {
+                let path = scores_path(&file.parquet, &set);
+                push(Some(&set), path, file.score_columns(classes));
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,312 @@
+//! A small S3 server on a port of its own: lists, looks at, reads and takes objects, and throttles,
+//! cuts, hangs or refuses where a test asks for it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::work::{Ran, Work, files, sha256};
+
+/// The credentials that the server knows; the secret part never travels.
+const KEY: &str = "AKIATESTONLY";
+pub(crate) const SECRET: &str = "hunter2-is-the-secret-key";
+
+/// Objects on a page of a list.
+const PAGE: usize = 2;
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// `BUCKET/KEY`, decoded.
+    pub(crate) name: String,
+    query: BTreeMap<String, String>,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    pub(crate) fn is_list(&self) -> bool {
+        self.query.contains_key("list-type")
+    }
+
+    /// Whether it reads bytes of an object.
+    pub(crate) fn is_read(&self) -> bool {
+        self.method == "GET" && !self.is_list()
+    }
+
+    /// Whether it reads the end of an object of this size.
+    pub(crate) fn reads_tail(&self, size: usize) -> bool {
+        self.headers.get("range").is_some_and(|range| range.ends_with(&format!("-{}", size - 1)))
+    }
+}
+
+/// What the server does with a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Deed {
+    Answers,
+    Throttles,
+    Hangs,
+    /// Sends half of the body.
+    CutsHalfWay,
+    /// Closes the connection without a word.
+    Vanishes,
+    /// Ignores `If-Match`.
+    IgnoresMatch,
+}
+
+/// What the server holds and has seen.
+#[derive(Default)]
+struct Held {
+    objects: BTreeMap<String, Vec<u8>>,
+    requests: Vec<Request>,
+    /// An object that another one replaces once it was read.
+    replaced: Option<(String, Vec<u8>)>,
+    /// Bytes of objects that were sent.
+    sent: usize,
+}
+
+/// A running server.
+pub(crate) struct Bucket {
+    url: String,
+    held: Arc<Mutex<Held>>,
+}
+
+type Conduct = dyn Fn(usize, &Request) -> Deed + Send + Sync;
+
+impl Bucket {
+    /// A server; `conduct` says what becomes of the n-th request.
+    pub(crate) fn serve(conduct: impl Fn(usize, &Request) -> Deed + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let held = Arc::new(Mutex::new(Held::default()));
+        let (shared, conduct): (_, Arc<Conduct>) = (Arc::clone(&held), Arc::new(conduct));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (held, conduct) = (Arc::clone(&shared), Arc::clone(&conduct));
+                std::thread::spawn(move || {
+                    // A client that goes away is no failure of the server.
+                    let _ = attend(stream, &held, &*conduct);
+                });
+            }
+        });
+        Bucket { url, held }
+    }
+
+    pub(crate) fn sound() -> Self {
+        Bucket::serve(|_, _| Deed::Answers)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) {
+        self.held.lock().unwrap().objects.insert(name.to_owned(), bytes);
+    }
+
+    /// Puts a file, or all files below a folder, of a working folder under `BUCKET/KEY`.
+    pub(crate) fn upload(&self, work: &Work, below: &str, name: &str) {
+        let path = work.path(below);
+        if path.is_file() {
+            return self.put(name, std::fs::read(path).unwrap());
+        }
+        for (file, bytes) in files(&path) {
+            self.put(&format!("{name}/{file}"), bytes);
+        }
+    }
+
+    /// Once this object was read, another one takes its place.
+    pub(crate) fn replace_once_read(&self, name: &str, bytes: Vec<u8>) {
+        self.held.lock().unwrap().replaced = Some((name.to_owned(), bytes));
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.held.lock().unwrap().requests.clone()
+    }
+
+    /// Bytes of objects that were sent so far.
+    pub(crate) fn sent(&self) -> usize {
+        self.held.lock().unwrap().sent
+    }
+
+    /// The program in a working folder, with this server as S3.
+    pub(crate) fn command(&self, work: &Work, args: &str) -> Command {
+        let mut command = work.command(args);
+        let names = std::env::vars_os().map(|(name, _)| name);
+        for name in names.filter(|name| name.to_string_lossy().starts_with("AWS_")) {
+            command.env_remove(name);
+        }
+        command
+            .env("HOME", work.path("nobody"))
+            .env("AWS_ENDPOINT_URL", &self.url)
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", KEY)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command
+    }
+
+    #[track_caller]
+    pub(crate) fn cfaudit(&self, work: &Work, status: i32, args: &str) -> Ran {
+        Ran::of(&mut self.command(work, args), status)
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        match (first, tail) {
+            (b'%', [a, b, tail @ ..]) => {
+                let hex = [*a, *b];
+                let hex = std::str::from_utf8(&hex).unwrap();
+                bytes.push(u8::from_str_radix(hex, 16).unwrap());
+                rest = tail;
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(*first),
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The next request of a connection; none at its end.
+fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+    let mut first = String::new();
+    if reader.read_line(&mut first)? == 0 {
+        return Ok(None);
+    }
+    let mut words = first.split_whitespace();
+    let (method, target) = (words.next().unwrap().to_owned(), words.next().unwrap());
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decoded(key), decoded(value))
+    };
+    let query = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").map_or(0, |n| n.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let name = decoded(path.trim_start_matches('/'));
+    Ok(Some(Request { method, name, query, headers, body }))
+}
+
+fn tag(bytes: &[u8]) -> String {
+    format!("\"{}\"", &sha256(bytes)[..32])
+}
+
+const DATE: &str = "Sun, 22 Nov 2026 08:00:00 GMT";
+
+/// The page of a list that a request asks for.
+fn page(held: &Held, request: &Request) -> String {
+    let bucket = request.name.trim_end_matches('/');
+    let prefix = format!("{bucket}/{}", request.query.get("prefix").map_or("", String::as_str));
+    let after = request.query.get("continuation-token").map_or("", String::as_str);
+    let all = held.objects.iter().filter(|(name, _)| name.starts_with(&prefix));
+    // A server may give them in any order.
+    let all: Vec<_> =
+        all.rev().filter(|(name, _)| after.is_empty() || name.as_str() < after).collect();
+    let mut text = "<ListBucketResult>".to_owned();
+    for (name, bytes) in all.iter().take(PAGE) {
+        let (key, tag) = (&name[bucket.len() + 1..], tag(bytes).replace('"', "&quot;"));
+        write!(
+            text,
+            "<Contents><Key>{key}</Key><LastModified>2026-11-22T08:00:00.000Z</LastModified>\
+             <ETag>{tag}</ETag><Size>{}</Size></Contents>",
+            bytes.len()
+        )
+        .unwrap();
+    }
+    if all.len() > PAGE {
+        let last = all[PAGE - 1].0;
+        write!(text, "<NextContinuationToken>{last}</NextContinuationToken>").unwrap();
+    }
+    text + "</ListBucketResult>"
+}
+
+fn refusal(code: &str, request: &Request) -> Vec<u8> {
+    // As real servers do, it repeats what was sent.
+    let sent = request.headers.get("authorization").map_or("", String::as_str);
+    format!("<Error><Code>{code}</Code><StringToSign>{sent}</StringToSign></Error>").into_bytes()
+}
+
+/// Status, further headers, and body.
+fn answer(held: &mut Held, request: &Request, deed: Deed) -> (u16, String, Vec<u8>) {
+    let known = format!("Credential={KEY}/");
+    if !request.headers.get("authorization").is_some_and(|sent| sent.contains(&known)) {
+        return (403, String::new(), refusal("InvalidAccessKeyId", request));
+    }
+    if request.is_list() {
+        return (200, String::new(), page(held, request).into_bytes());
+    }
+    if request.method == "PUT" {
+        held.objects.insert(request.name.clone(), request.body.clone());
+        return (200, format!("etag: {}\r\n", tag(&request.body)), Vec::new());
+    }
+    let Some(bytes) = held.objects.get(&request.name) else {
+        return (404, String::new(), refusal("NoSuchKey", request));
+    };
+    let wanted = request.headers.get("if-match").filter(|_| deed != Deed::IgnoresMatch);
+    if wanted.is_some_and(|wanted| *wanted != tag(bytes)) {
+        return (412, String::new(), refusal("PreconditionFailed", request));
+    }
+    let mut headers = format!("etag: {}\r\nlast-modified: {DATE}\r\n", tag(bytes));
+    let range = request.headers.get("range").and_then(|range| range.strip_prefix("bytes="));
+    let Some((from, to)) = range.and_then(|range| range.split_once('-')) else {
+        return (200, headers, bytes.clone());
+    };
+    let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
+    let to = to.min(bytes.len() - 1);
+    write!(headers, "content-range: bytes {from}-{to}/{}\r\n", bytes.len()).unwrap();
+    (206, headers, bytes[from..=to].to_vec())
+}
+
+fn attend(stream: TcpStream, held: &Mutex<Held>, conduct: &Conduct) -> io::Result<()> {
+    let (mut reader, mut stream) = (BufReader::new(stream.try_clone()?), stream);
+    while let Some(request) = read_request(&mut reader)? {
+        let n = {
+            let mut held = held.lock().unwrap();
+            held.requests.push(request.clone());
+            held.requests.len() - 1
+        };
+        let deed = conduct(n, &request);
+        match deed {
+            Deed::Vanishes => return Ok(()),
+            Deed::Hangs => {
+                std::thread::sleep(Duration::from_secs(60));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let (status, headers, body) = if deed == Deed::Throttles {
+            (503, String::new(), refusal("SlowDown", &request))
+        } else {
+            answer(&mut held.lock().unwrap(), &request, deed)
+        };
+        let length = body.len();
+        write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n")?;
+        if request.method == "HEAD" {
+            continue;
+        }
+        let shown = if deed == Deed::CutsHalfWay { &body[..length / 2] } else { &body[..] };
+        if request.is_read() && status < 300 {
+            let mut held = held.lock().unwrap();
+            held.sent += shown.len();
+            if let Some((name, bytes)) = held.replaced.take_if(|(name, _)| *name == request.name) {
+                held.objects.insert(name, bytes);
+            }
+        }
+        stream.write_all(shown)?;
+        if deed == Deed::CutsHalfWay {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
