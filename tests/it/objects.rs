@@ -353,7 +353,10 @@ mod with_stores {
         let base = fs::read_to_string(work.path("base.yaml")).unwrap();
         let base = base.replace("  rows: {csv: {path: loans.csv}}\n", "");
         // A reference is for a set that learns.
-        work.write("base.yaml", &base.replace("{flip: naive}", "{flip: {greedy: {condition_on: label}}}"));
+        work.write(
+            "base.yaml",
+            &base.replace("{flip: naive}", "{flip: {greedy: {condition_on: label}}}"),
+        );
         work.write("job.yaml", &job);
         bucket.cfaudit(&work, 0, "run job.yaml --out out --cache off --gates report");
         assert_eq!(work.json("out/manifest.json")["rows"]["source"], 90);

@@ -51,7 +51,8 @@ impl HarmResult {
 
     /// Whether nobody switches.
     pub(crate) fn is_nobody(&self) -> bool {
-        self.point.value == 0.0
+        // People without weight may switch although the share is 0.
+        self.point.value == 0.0 && self.counts.is_none_or(|(part, _)| part == 0)
     }
 }
 

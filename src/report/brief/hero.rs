@@ -462,7 +462,7 @@ impl<'a> BriefInputs<'a> {
                     && row.group.as_str() == group
                     && row.slice.is_empty()
             });
-            row.map(|row| row.n).filter(|n| *n < FEW_PEOPLE)
+            row.map(|row| row.persons.unwrap_or(row.n)).filter(|n| *n < FEW_PEOPLE)
         };
         let (few, group) =
             [&key.from, &key.to].into_iter().find_map(|group| Some((n(group)?, group)))?;
@@ -470,7 +470,10 @@ impl<'a> BriefInputs<'a> {
             "Group {}: only {} in this audit. The intervals do not show how little can be learned \
              from so few.",
             self.voice.group(&key.attribute, group),
-            people(self.audit, few)
+            match self.audit.manifest.person {
+                Some(_) => count_of(few, "person", "persons"),
+                None => people(self.audit, few),
+            }
         )))
     }
 

@@ -132,7 +132,8 @@ pub(super) fn no_threshold(
         .iter()
         .map(|step| {
             let value = step.value.map(|value| if turned { 1.0 / value } else { value });
-            (value, step.cases.unsigned_abs())
+            // The inverse of 0 is no value, as in the gate.
+            (value.filter(|value| value.is_finite()), step.cases.unsigned_abs())
         })
         .collect();
     let (first, last) = broken_run(&points, curve.job_step()?, enough.unsigned_abs(), breaks)?;
@@ -143,7 +144,9 @@ pub(super) fn no_threshold(
     let (first, last) = curve.ends()?;
     let ends = inwards((last - first).abs(), (a?.min(b?), a?.max(b?)));
     let [lo, hi] = ends.map(|number| AxisUnit::Number.label(number));
-    Some(format!("No threshold between {lo} and {hi} keeps this limit."))
+    Some(format!(
+        "No threshold between {lo} and {hi} keeps this limit, in steps of 1/1,024 of the scale."
+    ))
 }
 
 /// The curve of the value that a limit judges, and whether the limit judges its inverse.

@@ -95,7 +95,12 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
                 .and_then(|row| LimitNeed::of(row, audit.manifest.person.is_some())),
             no_threshold: None,
         };
-        let is_broken = limit.verdict == "fail" && limit.arm.is_empty() && limit.class.is_empty();
+        // Curves count rows: where a person has several, they do not tell at which steps there are
+        // enough persons.
+        let is_broken = limit.verdict == "fail"
+            && limit.arm.is_empty()
+            && limit.class.is_empty()
+            && audit.manifest.person.is_none();
         if is_broken && let Some(part) = limit.parts.first() {
             limit.no_threshold = no_threshold(audit, part, (limit.bound, limit.limit), row.enough);
         }
