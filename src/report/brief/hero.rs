@@ -471,7 +471,7 @@ impl<'a> BriefInputs<'a> {
              from so few.",
             self.voice.group(&key.attribute, group),
             match self.audit.manifest.person {
-                Some(_) => count_of(few, "person", "persons"),
+                Some(_) => number::count_of(few, "person", "persons"),
                 None => people(self.audit, few),
             }
         )))
