@@ -210,9 +210,18 @@ impl StagePlan<'_> {
         entries: &StoreView,
         rows: Option<u64>,
     ) -> Result<Vec<DiskNeed>> {
-        let Some(rows) = rows.or_else(|| source_rows(self.checked, self.input)) else {
-            return Ok(Vec::new());
+        let stale = || -> Result<Vec<String>> {
+            let planned = crate::exec::plan(stages, entries, &self.exec_settings())?;
+            let stale = planned.into_iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
+            Ok(stale.map(|of| of.id).collect())
         };
+        let rows = match rows {
+            // A run that finds everything done reads no row file.
+            None if stale()?.is_empty() => None,
+            None => source_rows(self.checked, self.input),
+            known => known,
+        };
+        let Some(rows) = rows else { return Ok(Vec::new()) };
         let (bytes, to_publish) = self.bytes_of_stages(rows);
         let RunSettings { out, cache, .. } = self.settings;
         let out = out.clone().unwrap_or_else(|| default_folder(self.job));
@@ -227,10 +236,8 @@ impl StagePlan<'_> {
         if short(all).is_empty() {
             return Ok(Vec::new());
         }
-        let planned = crate::exec::plan(stages, entries, &self.exec_settings())?;
-        let stale = planned.iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
-        let stale: Vec<&str> = stale.map(|of| of.id.as_str()).collect();
-        let new = bytes.iter().filter(|(id, _)| stale.contains(&id.as_str()));
+        let stale = stale()?;
+        let new = bytes.iter().filter(|(id, _)| stale.contains(id));
         Ok(short(new.fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes))))
     }
 }

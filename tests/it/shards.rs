@@ -17,44 +17,7 @@ use crate::work::{Files, Ran, Work, assert_same, column, files, root, yaml_files
 const ROW_GROUPS: [&[usize]; 2] = [&[1, 150, 2, 120], &[90, 60]];
 
 /// A model of three columns: the first is the attribute, which is worth something to group 1.
-const MODEL: &str = "tree
-version=v4
-num_class=1
-num_tree_per_iteration=1
-label_index=0
-max_feature_idx=2
-objective=binary sigmoid:1
-feature_names=a income age
-feature_infos=[1:3] [0:100] [18:80]
-
-Tree=0
-num_leaves=4
-num_cat=0
-split_feature=0 1 2
-split_gain=3 2 1
-threshold=1.5 40.5 44.5
-decision_type=2 2 2
-left_child=1 -1 -2
-right_child=2 -3 -4
-leaf_value=-0.35 0.9 0.4 -1.1
-leaf_weight=1 1 1 1
-leaf_count=10 10 10 10
-internal_value=0 0 0
-internal_weight=0 0 0
-internal_count=40 20 20
-is_linear=0
-shrinkage=1
-
-
-end of trees
-
-feature_importances:
-
-parameters:
-end of parameters
-
-pandas_categorical:null
-";
+const MODEL: &str = include_str!("../jobs/boosting.txt");
 
 /// A number in [0, 1) that looks random and is not.
 fn draw(i: usize, k: f64) -> f64 {

@@ -456,9 +456,9 @@ impl FactualMeasurement<'_> {
         let z = self.context.z;
         let is_plain = subject.weight.is_none();
         let formula = match (metric.reads, &of_persons) {
-            (_, Some(rate)) if is_plain || rate.is_boundary() => Some(rate.wilson(z)),
+            (_, Some(rate)) if is_plain => Some(rate.wilson(z)),
             (Reads::Rate(_), None) if is_plain => Some(people.and_then(|rate| wilson(rate, z))),
-            (Reads::Rate(rate), None) => subject.boundary_interval(|c| rate(&seen(c)), z).map(Some),
+            (Reads::Rate(rate), _) => subject.boundary_interval(|c| rate(&seen(c)), z).map(Some),
             _ => None,
         };
         let interval = self.context.interval(value, || match formula {
