@@ -13,7 +13,7 @@ FEATURES = $$CFAUDIT_FEATURES
 
 .PHONY: build
 build: .tools/env  ## the one program that the other targets run
-	@test -d $(TARGET)/debug/deps || echo "first build: about twelve minutes on two cores, some 290 crates"
+	@test -d $(TARGET)/debug/deps || echo "first build: about ten minutes on two cores, some 290 crates"
 	@$(ENV) $(CARGO) build --locked --bins $(FEATURES) $(if $(wildcard $(BIN)),--quiet)
 
 # target/NAME/venv with what tests/requirements/NAME.txt lists.
