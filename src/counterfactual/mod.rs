@@ -19,8 +19,8 @@
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
-//! group the values of real rows of another. [`plausibility_filter`] and [`domain_checks`] decide which
-//! counterfactuals are valid; [`quality`] measures them.
+//! group the values of real rows of another. [`plausibility_filter`] and [`domain_checks`] decide
+//! which counterfactuals are valid; [`quality`] measures them.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]

@@ -215,8 +215,8 @@ impl<'a> ValueChange<'a> {
         change
     }
 
-    /// Widens the interval over people by the doubt about both fits. People, and the rows of the two
-    /// fits, count as independent of each other.
+    /// Widens the interval over people by the doubt about both fits. People, and the rows of the
+    /// two fits, count as independent of each other.
     fn include_fits(&mut self, fits: [FitVariance; 2], level: f64) {
         let (Some(people), Some(change)) = (&mut self.interval, self.difference) else { return };
         let spread = (people.hi - people.lo) / 2.0 / z_of_level(level);

@@ -497,8 +497,8 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     );
 }
 
-/// Where both runs say how much their fits depend on their rows, the interval of the change includes
-/// it; where one does not, the change is not judged and the reason says which.
+/// Where both runs say how much their fits depend on their rows, the interval of the change
+/// includes it; where one does not, the change is not judged and the reason says which.
 #[test]
 fn the_doubt_about_both_fits_is_part_of_the_interval() {
     let value = |part| -> ValueSample<'static> {

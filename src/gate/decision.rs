@@ -157,8 +157,8 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
     }
 }
 
-/// The range over fits or trainings, or over every doubt, and what a reader must know of it: that it
-/// depends on few repeats.
+/// The range over fits or trainings, or over every doubt, and what a reader must know of it: that
+/// it depends on few repeats.
 fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
     let mut caution = match seen.few_repeats.as_str() {
         "" => String::new(),

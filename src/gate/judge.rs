@@ -1,5 +1,5 @@
-//! The verdict of each gate: the comparisons that a question asks for, judged one by one or jointly,
-//! and the worst of them.
+//! The verdict of each gate: the comparisons that a question asks for, judged one by one or
+//! jointly, and the worst of them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

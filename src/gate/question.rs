@@ -258,8 +258,9 @@ pub(crate) struct GateObservation {
     pub(crate) why_no_interval: String,
     /// What the interval is over, where it is not over people; empty otherwise.
     pub(crate) over: String,
-    /// Repeats of the fit and of the training, such as `20 fits and 5 trainings`, where the interval
-    /// is over so few of them that it ends with the smallest and the largest value; empty otherwise.
+    /// Repeats of the fit and of the training, such as `20 fits and 5 trainings`, where the
+    /// interval is over so few of them that it ends with the smallest and the largest value; empty
+    /// otherwise.
     pub(crate) few_repeats: String,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.

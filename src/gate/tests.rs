@@ -639,7 +639,8 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     let (verdict, reason, ends, _) = ruled(&frame, 0.25, GateDecideBy::All);
     assert_eq!((verdict, ends), (GateStatus::Pass, Some((0.05, 0.25))));
     assert!(reason.starts_with("the whole range over people, 40 fits and 5 trainings keeps"));
-    // The value, 0.131, need not lie in the range: on the other side of the limit it decides nothing.
+    // The value, 0.131, need not lie in the range: on the other side of the limit it decides
+    // nothing.
     (frame[0].training_hi, frame[0].fit_repeats) = (Some(0.125), Some(20));
     let (verdict, reason, ..) = ruled(&frame, 0.13, GateDecideBy::Training);
     assert_eq!(verdict, GateStatus::Inconclusive);

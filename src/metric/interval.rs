@@ -269,7 +269,7 @@ pub(crate) fn katz_of(
     ValueInterval { lo: ratio / factor, hi: ratio * factor, method }
 }
 
-/// Cells of `samples` worlds in each of which as many people as there are were drawn with
+/// Cells of `samples` replicates in each of which as many people as there are were drawn with
 /// replacement. Kinds of people are given by the cells that one of them fills, and their number.
 pub(crate) fn resample<const N: usize>(
     kinds: &[([u64; N], u64)],
@@ -416,9 +416,9 @@ mod tests {
     fn people_are_drawn_whole() {
         // Nobody fills one cell without the other.
         let kinds = [([1, 2], 40), ([0, 0], 60)];
-        let worlds = resample(&kinds, 500, RandomStream::new(1, "whole"));
-        assert!(worlds.iter().all(|[a, b]| *b == 2 * a));
-        let mean = worlds.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
+        let replicates = resample(&kinds, 500, RandomStream::new(1, "whole"));
+        assert!(replicates.iter().all(|[a, b]| *b == 2 * a));
+        let mean = replicates.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
         assert!((mean - 40.0).abs() < 5.0 * (24.0_f64 / 500.0).sqrt(), "{mean}");
     }
 

@@ -41,8 +41,8 @@ pub(crate) fn student_quantile(p: f64, df: f64) -> f64 {
     f64::midpoint(lo, hi)
 }
 
-/// Satterthwaite's degrees of freedom of a variance: its square over the sum of v^2 / df of those of
-/// its parts v that are estimated. Of two means these are Welch's.
+/// Satterthwaite's degrees of freedom of a variance: its square over the sum of v^2 / df of those
+/// of its parts v that are estimated. Of two means these are Welch's.
 pub(crate) fn satterthwaite(variance: f64, estimated: &[(f64, f64)]) -> f64 {
     variance * variance / estimated.iter().map(|(v, df)| v * v / df).sum::<f64>()
 }

@@ -171,7 +171,8 @@ fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// The Prometheus text format, version 0.0.4: the values for which `takes` says so, and the gates if
+/// The Prometheus text format, version 0.0.4: the values for which `takes` says so, and the gates
+/// if
 /// `with_gates`.
 pub(crate) fn prometheus(
     audit: &ExportedAudit<'_>,

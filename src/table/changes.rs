@@ -10,7 +10,8 @@ use crate::table::row_macro::{SharedText, table};
 pub const REFITTED: &str = "none: refitted: ";
 
 /// Method of an interval that includes the fits of both runs: Student's t with the degrees of
-/// freedom of Satterthwaite 1946, "An approximate distribution of estimates of variance components".
+/// freedom of Satterthwaite 1946, "An approximate distribution of estimates of variance
+/// components".
 pub const WITH_FITS: &str = "satterthwaite";
 
 table! {
@@ -42,8 +43,9 @@ table! {
         /// family of the metric
         family: SharedText,
         /// compared; refitted (the set was fitted on other rows than in the baseline, or nobody
-        /// knows on which, and not both runs ask for `doubt` in the set: no interval); not_comparable (a definition differs); only_old or
-        /// only_new (the other run has no such row): then only values stand here
+        /// knows on which, and not both runs ask for `doubt` in the set: no interval);
+        /// not_comparable (a definition differs); only_old or only_new (the other run has no such
+        /// row): then only values stand here
         status: SharedText,
         /// value of the baseline; null = undefined, or no such row
         old_value: Option<f64>,

@@ -93,14 +93,16 @@ table! {
         /// how the numbers were found (exact, normal or interval, which is approximate) or why
         /// there are none: decided, on_the_limit, more_than_cap (10^9), boundary (a ratio of 0),
         /// undefined, no_interval, by_estimate, by_worlds, by_fit (fits take part, too),
-        /// by_training, by_all, skipped, other_reason (more people would not help); null = version 3 or older
+        /// by_training, by_all, skipped, other_reason (more people would not help); null = version
+        /// 3 or older
         [since 4]
         needed_how: Option<SharedText>,
     }
 }
 
 impl GateRow {
-    /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval, holm`.
+    /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval,
+    /// holm`.
     pub(crate) fn rule_words(&self) -> (&str, &str) {
         let rule = self.rule.as_str();
         rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))

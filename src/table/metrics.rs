@@ -99,9 +99,9 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz, bootstrap,
-        /// poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff, newcombe-deff and
-        /// katz-deff, whose unit is the person; empty = none
+        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz,
+        /// bootstrap, poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff,
+        /// newcombe-deff and katz-deff, whose unit is the person; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
@@ -165,9 +165,9 @@ table! {
         /// repeats of the placebo; null = none asked for
         [since 2]
         placebo_repeats: Option<i64>,
-        /// lower end of the values that other rows to learn from give (`doubt` of the set): quantile
-        /// at the level of `metrics.interval`, below 40 repeats the smallest; null = not asked for,
-        /// no value, or fewer than 95 % of the repeats give one
+        /// lower end of the values that other rows to learn from give (`doubt` of the set):
+        /// quantile at the level of `metrics.interval`, below 40 repeats the smallest; null = not
+        /// asked for, no value, or fewer than 95 % of the repeats give one
         [since 9]
         fit_lo: Option<f64>,
         /// upper end of these values: quantile or largest; null as fit_lo

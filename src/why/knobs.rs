@@ -38,7 +38,8 @@ pub struct WhyBlock {
     /// The features and attributes that traits are taken from, or `all`.
     #[serde(default)]
     pub columns: WhyColumns,
-    /// People who are explained feature by feature, at most, in each direction: half of them switch.
+    /// People who are explained feature by feature, at most, in each direction: half of them
+    /// switch.
     #[serde(default = "five_thousand")]
     pub people: Count,
     /// Orders of the features of a person for whom more than 10 differ; half of them are the

@@ -1,5 +1,5 @@
-//! The house: what tests skip is counted and fails where it must not happen, tests leave the program
-//! alone, and `make help` names what there is.
+//! The house: what tests skip is counted and fails where it must not happen, tests leave the
+//! program alone, and `make help` names what there is.
 
 use std::fs;
 use std::path::PathBuf;

@@ -19,7 +19,8 @@ const MAX_BYTES: usize = 4000;
 /// Deepest nesting.
 const MAX_DEPTH: usize = 64;
 
-/// Stack of the thread that reads an expression, in bytes: 16 KiB for each step of the deepest tree.
+/// Stack of the thread that reads an expression, in bytes: 16 KiB for each step of the deepest
+/// tree.
 const STACK: usize = 16 * 1024 * (MAX_BYTES / 2);
 
 /// An expression whose every part looks at one row.

@@ -114,9 +114,10 @@ pub struct GateBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall_at_most: Option<Finite>,
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`:
-    /// the whole interval over causal graphs and refits of their coefficients must; `fit`: the whole
-    /// range over fits on rows drawn again must (`doubt` of the set); `training`: the whole range
-    /// over trainings must (`doubt` of the model); `all`: each of these that the value has must;
+    /// the whole interval over causal graphs and refits of their coefficients must; `fit`: the
+    /// whole range over fits on rows drawn again must (`doubt` of the set); `training`: the whole
+    /// range over trainings must (`doubt` of the model); `all`: each of these that the value has
+    /// must;
     /// `estimate`: only the value decides, as it does for metrics of graphs regardless of this
     /// value.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! How far scores move between the factual and the counterfactual world: RMSCD, Kullback-Leibler,
+//! How far scores move between factual rows and their counterfactuals: RMSCD, Kullback-Leibler,
 //! Jensen-Shannon.
 //!
 //! Source: Towards Counterfactual Group Fairness, eq. 6 and Tables 2, 12 and 13, for RMSCD and

@@ -237,15 +237,15 @@ pub(crate) fn block_replicates<const N: usize>(
     blocks: &[(u64, [u64; N])],
     times: &BlockMultiplicities,
 ) -> Vec<[u64; N]> {
-    let mut worlds = vec![[0; N]; times.replicates];
+    let mut replicates = vec![[0; N]; times.replicates];
     // Floating point multiplies several numbers at once. Halves of 32 bits keep it exact: a
     // thousand of them, none more than eight times, stay below 2^45.
     let is_large = blocks.iter().any(|(_, sums)| sums.iter().any(|sum| *sum > u64::from(u32::MAX)));
-    for (tile, worlds) in worlds.chunks_mut(TILE).enumerate() {
+    for (tile, replicates) in replicates.chunks_mut(TILE).enumerate() {
         let low = halves(blocks, times, tile * TILE, 0);
         let high = is_large.then(|| halves(blocks, times, tile * TILE, 32));
-        for (r, world) in worlds.iter_mut().enumerate() {
-            for (cell, sum) in world.iter_mut().enumerate() {
+        for (r, replicate) in replicates.iter_mut().enumerate() {
+            for (cell, sum) in replicate.iter_mut().enumerate() {
                 let high = high.as_ref().map_or(0, |high| high[cell][r] as u64);
                 // Only where nearly all weight is one block's, of people beyond number, is there
                 // anything to be cut.
@@ -253,7 +253,7 @@ pub(crate) fn block_replicates<const N: usize>(
             }
         }
     }
-    worlds
+    replicates
 }
 
 /// The sums of 32 bits of every number, from bit `shift` on, in the replicates of a tile, cell by
@@ -285,21 +285,24 @@ fn halves<const N: usize>(
 /// Adds the sums of blocks to replicates of so many cells each; of a block the cells that are not
 /// named are 0.
 pub(crate) fn add_block_replicates<C: Iterator<Item = (usize, u64)> + Clone>(
-    worlds: &mut [u64],
+    replicates: &mut [u64],
     cells: usize,
     blocks: impl Iterator<Item = (u64, C)> + Clone,
     times: &BlockMultiplicities,
 ) {
     let mut room = [0; TILE];
-    for (tile, worlds) in worlds.chunks_mut(TILE * cells.max(1)).enumerate() {
+    for (tile, replicates) in replicates.chunks_mut(TILE * cells.max(1)).enumerate() {
         for (block, sums) in blocks.clone() {
             let times = times.tile(block, tile * TILE, &mut room);
-            for (world, &times) in
-                worlds.chunks_exact_mut(cells.max(1)).zip(times).filter(|(_, times)| **times > 0)
+            for (replicate, &times) in replicates
+                .chunks_exact_mut(cells.max(1))
+                .zip(times)
+                .filter(|(_, times)| **times > 0)
             {
                 for (cell, sum) in sums.clone() {
                     // As above.
-                    world[cell] = world[cell].saturating_add(sum.saturating_mul(u64::from(times)));
+                    replicate[cell] =
+                        replicate[cell].saturating_add(sum.saturating_mul(u64::from(times)));
                 }
             }
         }
@@ -350,7 +353,7 @@ mod tests {
                 };
                 u64::try_from(blocks.iter().map(sum).sum::<u128>()).unwrap_or(u64::MAX)
             };
-            let worlds = block_replicates(&blocks, &times);
+            let replicates = block_replicates(&blocks, &times);
             assert_eq!(
                 block_replicates(
                     &blocks,
@@ -359,7 +362,7 @@ mod tests {
                         ..BlockMultiplicities::new(samples, seed)
                     }
                 ),
-                worlds
+                replicates
             );
             let mut sparse = vec![0; 3 * samples as usize];
             add_block_replicates(
@@ -368,9 +371,9 @@ mod tests {
                 blocks.iter().map(|(block, sums)| (*block, sums.iter().copied().enumerate())),
                 &times,
             );
-            assert_eq!(worlds.as_flattened(), sparse);
-            for (r, world) in worlds.iter().enumerate() {
-                assert_eq!(*world, [exact(r, 0), exact(r, 1), exact(r, 2)], "{largest} {r}");
+            assert_eq!(replicates.as_flattened(), sparse);
+            for (r, replicate) in replicates.iter().enumerate() {
+                assert_eq!(*replicate, [exact(r, 0), exact(r, 1), exact(r, 2)], "{largest} {r}");
             }
         }
     }

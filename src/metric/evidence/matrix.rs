@@ -1,4 +1,4 @@
-//! A square of counts: labels against predictions, or predictions against those of another world.
+//! A square of counts: labels against predictions, or predictions against those of counterfactuals.
 //!
 //! Sources: Gorodkin 2004, Comparing two K-category assignments by a K-category correlation
 //! coefficient; for two classes everything here is what [`eccm`](crate::metric::catalog::eccm) and

@@ -168,31 +168,32 @@ impl Strata {
         times: impl FnOnce() -> &'t BlockMultiplicities,
         mut value: impl FnMut(&[FacetStratum]) -> T,
     ) -> Vec<T> {
-        let mut world = self.facets(a, d);
+        let mut redrawn = self.facets(a, d);
         if let Some(weighed) = &self.weighed {
-            let width = 4 * world.len();
-            let worlds = self.block_replicates(weighed, (a, d), width, samples, times());
+            let width = 4 * redrawn.len();
+            let replicates = self.block_replicates(weighed, (a, d), width, samples, times());
             let read = |flat: &[u64]| {
-                world
+                redrawn
                     .iter_mut()
                     .zip(flat.chunks_exact(4))
                     .for_each(|(s, c)| *s = FacetStratum { a: [c[0], c[1]], d: [c[2], c[3]] });
-                value(&world)
+                value(&redrawn)
             };
-            return worlds.chunks_exact(width.max(1)).map(read).collect();
+            return replicates.chunks_exact(width.max(1)).map(read).collect();
         }
         let [mut of_a, mut of_d] = streams.map(|name| RandomStream::new(seed.0, name));
-        let cells =
-            |side: fn(&FacetStratum) -> [u64; 2]| world.iter().flat_map(side).collect::<Vec<u64>>();
+        let cells = |side: fn(&FacetStratum) -> [u64; 2]| {
+            redrawn.iter().flat_map(side).collect::<Vec<u64>>()
+        };
         let (kinds_a, kinds_d) = (cells(|s| s.a), cells(|s| s.d));
         let draw = |_| {
             multinomial(&mut of_a, kinds_a.iter().sum(), &kinds_a, |kind, n| {
-                world[kind / 2].a[kind % 2] = n
+                redrawn[kind / 2].a[kind % 2] = n
             });
             multinomial(&mut of_d, kinds_d.iter().sum(), &kinds_d, |kind, n| {
-                world[kind / 2].d[kind % 2] = n
+                redrawn[kind / 2].d[kind % 2] = n
             });
-            value(&world)
+            value(&redrawn)
         };
         (0..samples).map(draw).collect()
     }
@@ -227,12 +228,12 @@ impl Strata {
             }
         }
         cells.sort_unstable();
-        let mut worlds = vec![0; width * usize::try_from(samples).unwrap_or(usize::MAX)];
+        let mut replicates = vec![0; width * usize::try_from(samples).unwrap_or(usize::MAX)];
         let blocks = cells
             .chunk_by(|x, y| x.0 == y.0)
             .map(|block| (block[0].0, block.iter().map(|&(_, place, sum)| (place, sum))));
-        add_block_replicates(&mut worlds, width, blocks, times);
-        worlds
+        add_block_replicates(&mut replicates, width, blocks, times);
+        replicates
     }
 }
 
@@ -430,7 +431,7 @@ mod tests {
                 ["a", "d"],
                 (2000, seed),
                 || &times,
-                |world| cddpl(world).unwrap(),
+                |redrawn| cddpl(redrawn).unwrap(),
             );
             let mean = values.iter().sum::<f64>() / 2000.0;
             (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 2000.0).sqrt())

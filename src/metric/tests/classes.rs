@@ -289,7 +289,7 @@ fn two_classes() {
             (&theirs.flags, theirs.ideal, &theirs.ci_method)
         );
         let (mine, other) = (ours.interval.unwrap(), theirs.interval.unwrap());
-        // Other streams draw the worlds, which agree within their noise.
+        // Other streams draw the replicates, which agree within their noise.
         let within =
             if ours.ci_method.contains("bootstrap") { 0.15 * (other.hi - other.lo) } else { 1e-12 };
         assert!(

@@ -134,7 +134,7 @@ fn bootstrap_of_counts() {
         for trial in 0..trials(200).min(4000) {
             let mut stream = RandomStream::new(trial, &format!("coverage/counts/{n}/{share}"));
             let samples = [people(&mut stream), people(&mut stream)];
-            let worlds: Vec<Vec<[u64; 4]>> = samples
+            let replicates: Vec<Vec<[u64; 4]>> = samples
                 .iter()
                 .enumerate()
                 .map(|(side, cells)| {
@@ -159,7 +159,7 @@ fn bootstrap_of_counts() {
             let of = |score: fn(&Eccm) -> MetricValue| {
                 interval(
                     score(&eccm(samples[0])),
-                    worlds[0].iter().map(|w| score(&eccm(*w))).collect(),
+                    replicates[0].iter().map(|w| score(&eccm(*w))).collect(),
                 )
             };
             held[0].add(of(cmcc), truth);
@@ -170,7 +170,7 @@ fn bootstrap_of_counts() {
             held[2].add(
                 interval(
                     gap(samples[0], samples[1]),
-                    worlds[0].iter().zip(&worlds[1]).map(|(a, b)| gap(*a, *b)).collect(),
+                    replicates[0].iter().zip(&replicates[1]).map(|(a, b)| gap(*a, *b)).collect(),
                 ),
                 0.0,
             );

@@ -548,7 +548,7 @@ fn bootstrap_of_counts() {
                 (cells, case["cells"][cell.name].as_u64().unwrap())
             })
             .collect();
-        let worlds = resample(&kinds, 2000, RandomStream::new(42, "reference"));
+        let replicates = resample(&kinds, 2000, RandomStream::new(42, "reference"));
         for (name, expected) in object(&case["metrics"]).iter() {
             let metric = (name != "TE_term_FN_over_FP").then(|| catalog::find(&id(name)).unwrap());
             let value = |cells: &[u64; 8]| {
@@ -568,7 +568,7 @@ fn bootstrap_of_counts() {
                 }
             };
             let Ok((found, _)) =
-                percentile(worlds.iter().map(value), 0.95, IntervalProcedure::Bootstrap)
+                percentile(replicates.iter().map(value), 0.95, IntervalProcedure::Bootstrap)
             else {
                 assert_eq!(expected["ci95"][0], expected["ci95"][1]);
                 boundaries += 1;

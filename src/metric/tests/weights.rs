@@ -489,7 +489,7 @@ const STATED: [(u64, f64, [IntervalCoverage; 2]); 5] = [
     (3000, 0.3, [(0.943, 1.0), (0.949, 1.0)]),
 ];
 
-/// The worlds of all blocks are those of their sums: nobody is lost between blocks and totals.
+/// The replicates of all blocks are those of their sums: nobody is lost between blocks and totals.
 #[test]
 fn blocks_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);

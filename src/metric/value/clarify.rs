@@ -115,9 +115,9 @@ impl FactualMeasurement<'_> {
                     let settings = self.context.settings;
                     let draw = || {
                         let [of_a, of_d] = [a, d].map(|who| format!("{}/strata", stream_name(who)));
-                        let both = |world: &[FacetStratum]| {
-                            let world = seen(world.to_vec());
-                            [strata::cddpl(&world), strata::cddpl_defined(&world)]
+                        let both = |strata_of: &[FacetStratum]| {
+                            let strata_of = seen(strata_of.to_vec());
+                            [strata::cddpl(&strata_of), strata::cddpl_defined(&strata_of)]
                         };
                         strata.replicates(
                             (a, d),

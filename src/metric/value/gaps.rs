@@ -215,8 +215,8 @@ impl FactualMeasurement<'_> {
         if a.is_boundary() || b.is_boundary() {
             let own = |of: &FactualSubject| {
                 of.boundary_interval(rate, z).or_else(|| {
-                    let worlds = of.bootstrap.replicates(&self.context).iter();
-                    self.context.percentile_at(level, worlds.map(value), of.bootstrap.method())
+                    let replicates = of.bootstrap.replicates(&self.context).iter();
+                    self.context.percentile_at(level, replicates.map(value), of.bootstrap.method())
                 })
             };
             let (p, q) = (a.value().ok()?, b.value().ok()?);
@@ -226,14 +226,14 @@ impl FactualMeasurement<'_> {
             let ends = (around(p, own(of_a)?)?, around(q, own(of_b)?)?);
             return Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Mover));
         }
-        let worlds = of_a
+        let replicates = of_a
             .bootstrap
             .replicates(&self.context)
             .iter()
             .zip(of_b.bootstrap.replicates(&self.context));
         self.context.percentile_at(
             level,
-            worlds.map(|(a, b)| difference(value(a), value(b))),
+            replicates.map(|(a, b)| difference(value(a), value(b))),
             of_a.bootstrap.method(),
         )
     }

@@ -17,7 +17,7 @@ use crate::metric::{Metric, MetricFamily};
 use crate::num::seed::RandomStream;
 use crate::param::Level;
 
-/// People and the worlds drawn from them, once they are asked for.
+/// People and the replicates drawn from them, once they are asked for.
 pub(crate) struct CellBootstrap<const N: usize> {
     units: ResampledUnits<N>,
     replicates: OnceLock<Vec<[u64; N]>>,
@@ -44,7 +44,7 @@ impl<const N: usize> CellBootstrap<N> {
         CellBootstrap { units: people, replicates: OnceLock::new() }
     }
 
-    /// The percentiles of a value over the worlds.
+    /// The percentiles of a value over the replicates.
     pub(crate) fn percentile(
         &self,
         ask: &MeasureContext<'_>,
@@ -53,7 +53,7 @@ impl<const N: usize> CellBootstrap<N> {
         ask.percentile(self.replicates(ask).iter().copied().map(value), self.method())
     }
 
-    /// The same of the worlds of two, drawn together.
+    /// The same of the replicates of two, drawn together.
     pub(crate) fn joint_percentile(
         &self,
         other: &Self,
@@ -76,7 +76,7 @@ impl<const N: usize> CellBootstrap<N> {
         }
     }
 
-    /// The worlds, drawn where nobody has asked before.
+    /// The replicates, drawn where nobody has asked before.
     pub(crate) fn replicates(&self, ask: &MeasureContext<'_>) -> &[[u64; N]] {
         let (seed, samples) = (ask.settings.seed, ask.settings.samples.get());
         let draw = || match &self.units {

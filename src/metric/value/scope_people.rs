@@ -1,5 +1,5 @@
-//! The people behind the values of one scope of counterfactuals, and the worlds drawn from them: by
-//! kind, by weight and by person.
+//! The people behind the values of one scope of counterfactuals, and the replicates drawn from
+//! them: by kind, by weight and by person.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::metric::value::measured::PersonBasis;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 
-/// The people of one scope, and the worlds drawn from them.
+/// The people of one scope, and the replicates drawn from them.
 pub(crate) struct ScopePeople<'a> {
     pub(crate) profiles: &'a CellProfiles,
     /// What they weigh; none where nobody has a weight.

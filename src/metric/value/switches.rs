@@ -395,7 +395,8 @@ impl SwitchMeasurement<'_> {
                         self.context.z,
                     ))
                 }
-                // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
+                // The replicates of a rate of 0 or 1 are all equal, as if it were known for
+                // certain.
                 (Some(_), _) if [forth, back].iter().any(|of| is_end(of.value)) => {
                     let values = forth.value.ok().zip(back.value.ok());
                     let ends = forth.interval.zip(back.interval);

@@ -201,15 +201,15 @@ impl FactualMeasurement<'_> {
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
         let interval = self.context.interval(value, || {
-            let worlds: Vec<&[ConfusionCells]> =
+            let drawn: Vec<&[ConfusionCells]> =
                 groups.iter().map(|subject| subject.bootstrap.replicates(&self.context)).collect();
-            let mut world = cells.clone();
-            let replicates = (0..worlds.first().map_or(0, |worlds| worlds.len())).map(|r| {
-                world
+            let mut redrawn = cells.clone();
+            let replicates = (0..drawn.first().map_or(0, |drawn| drawn.len())).map(|r| {
+                redrawn
                     .iter_mut()
-                    .zip(&worlds)
-                    .for_each(|(cells, worlds)| *cells = Confusion::from_cells(worlds[r]));
-                find(metric, favourable, &world).value
+                    .zip(&drawn)
+                    .for_each(|(cells, drawn)| *cells = Confusion::from_cells(drawn[r]));
+                find(metric, favourable, &redrawn).value
             });
             groups.first().map_or(IntervalBasis::NotDrawn, |subject| {
                 self.context.percentile(replicates, subject.bootstrap.method())

@@ -229,8 +229,8 @@ pub(crate) struct LadderBlock {
 const NAMES: f64 = 38.0;
 const RUNG: f64 = 25.0;
 
-/// How the answer depends on the assumption: a block for each model, a row for each assumption, with
-/// its name left of the axis, so that names cross neither marks nor lines.
+/// How the answer depends on the assumption: a block for each model, a row for each assumption,
+/// with its name left of the axis, so that names cross neither marks nor lines.
 pub(crate) fn ladder(
     title: &str,
     blocks: &[LadderBlock],

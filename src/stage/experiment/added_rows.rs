@@ -1,5 +1,5 @@
-//! The rows that an arm adds to the training rows of a fold: its candidates, which of them it takes,
-//! and what was added.
+//! The rows that an arm adds to the training rows of a fold: its candidates, which of them it
+//! takes, and what was added.
 
 use std::path::Path;
 

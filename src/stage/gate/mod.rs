@@ -226,8 +226,8 @@ type NamedFolder<'a> = (&'a str, &'a Path);
 /// Judges the gates by the tables of a run; writes their table and what the summary says about
 /// them.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
-/// block by its attribute, `why` that of each block by its name. A run that `waits` for scores lacks
-/// some of these; it says whether a baseline is named.
+/// block by its attribute, `why` that of each block by its name. A run that `waits` for scores
+/// lacks some of these; it says whether a baseline is named.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.

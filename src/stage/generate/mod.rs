@@ -1,5 +1,5 @@
-//! The stages `fit`, `generate`, `quality`, `placebo` and `doubt`: what a strategy learns of the reference,
-//! and the counterfactuals of every set and attribute.
+//! The stages `fit`, `generate`, `quality`, `placebo` and `doubt`: what a strategy learns of the
+//! reference, and the counterfactuals of every set and attribute.
 
 pub(crate) mod basis;
 pub(crate) mod external;

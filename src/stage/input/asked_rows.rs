@@ -1,5 +1,6 @@
-//! Rows of a stream: those that a program writes (`data.rows: {command}`) are copied into the cache,
-//! those that an engine passes on (`data.rows: {stream}`) into a file of the worker that gets them.
+//! Rows of a stream: those that a program writes (`data.rows: {command}`) are copied into the
+//! cache, those that an engine passes on (`data.rows: {stream}`) into a file of the worker that
+//! gets them.
 //!
 //! Only the program knows whether its rows changed, so it is asked once in each `check`, `data` and
 //! run; the hash of the copy decides which results are stale. `plan` starts nothing and looks at

@@ -1,5 +1,5 @@
-//! Whole folders, read by the program itself: finished audits and plans in shards of which a file is
-//! not what the program wrote.
+//! Whole folders, read by the program itself: finished audits and plans in shards of which a file
+//! is not what the program wrote.
 //!
 //! An input is a line with the name of the file and whether its hash is made to fit (`forged`) or
 //! not (`altered`), and what the file holds.

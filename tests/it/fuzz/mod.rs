@@ -1,6 +1,6 @@
 //! Inputs that nobody would write on purpose: jobs, SQL expressions, rows as Parquet, as text in
-//! every dialect and from a program, counterfactuals from a program, scores in files, in streams and
-//! from an endpoint, states of shards, finished folders. Each is made from sound ones by seeded
+//! every dialect and from a program, counterfactuals from a program, scores in files, in streams
+//! and from an endpoint, states of shards, finished folders. Each is made from sound ones by seeded
 //! mutation. Whatever is in them, nothing panics, and the blame is never put on the disk.
 //!
 //! The library is called in this process, so that thousands of inputs take seconds; only whole

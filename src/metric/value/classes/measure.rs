@@ -280,7 +280,7 @@ impl DenominatorPeople {
     }
 }
 
-/// What is drawn, and the worlds once they are asked for: matrices one behind the other.
+/// What is drawn, and the replicates once they are asked for: matrices one behind the other.
 struct MatrixBootstrap {
     kinds: Vec<FilledCells>,
     stream: String,
@@ -344,27 +344,27 @@ impl ClassSubject {
         let width = (classes * classes).max(1);
         let draw = || {
             let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
-            let mut worlds = vec![0; width * samples];
+            let mut replicates = vec![0; width * samples];
             if self.weight.is_some() {
                 let blocks = self.bootstrap.blocks.chunk_by(|x, y| x.0 == y.0);
                 let sums = blocks.map(|block| {
                     (block[0].0, block.iter().map(|&(_, cell, weight)| (cell, weight)))
                 });
-                add_block_replicates(&mut worlds, width, sums, ask.block_multiplicities());
-                return worlds;
+                add_block_replicates(&mut replicates, width, sums, ask.block_multiplicities());
+                return replicates;
             }
             let mut stream = RandomStream::new(ask.settings.seed.0, &self.bootstrap.stream);
             let weights: Vec<u64> =
                 self.bootstrap.kinds.iter().map(|(_, people)| *people).collect();
-            for world in worlds.chunks_exact_mut(width) {
+            for replicate in replicates.chunks_exact_mut(width) {
                 multinomial(&mut stream, weights.iter().sum(), &weights, |kind, count| {
                     self.bootstrap.kinds[kind]
                         .0
                         .iter()
-                        .for_each(|(cell, times)| world[*cell] += times * count);
+                        .for_each(|(cell, times)| replicate[*cell] += times * count);
                 });
             }
-            worlds
+            replicates
         };
         self.bootstrap
             .replicates
@@ -393,7 +393,9 @@ impl ClassSubject {
                 let method = IntervalProcedure::WilsonPeople { weighed: self.weight.is_some() };
                 IntervalBasis::Formula(wilson_of_people(everybody, people, ask.z, method))
             }
-            _ => ask.percentile(self.replicates(ask).map(|world| of(&world)), self.method()),
+            _ => {
+                ask.percentile(self.replicates(ask).map(|replicate| of(&replicate)), self.method())
+            }
         }
     }
 
@@ -445,9 +447,9 @@ impl ClassSubject {
                 IntervalBasis::Formula(newcombe(a, b, ask.z))
             }
             _ => {
-                let worlds = self.replicates(ask).zip(other.replicates(ask));
+                let replicates = self.replicates(ask).zip(other.replicates(ask));
                 ask.percentile(
-                    worlds.map(|(a, b)| difference(of.value(&a), of.value(&b))),
+                    replicates.map(|(a, b)| difference(of.value(&a), of.value(&b))),
                     self.method(),
                 )
             }
