@@ -16,7 +16,7 @@
 //! of the order of the people and however they are divided.
 //!
 //! Cost: one logarithm a pair and scope, four scopes a pair with more than two groups. Weights,
-//! comparisons and patterns of people are added person by person. Memory: of each thread 1 KB a
+//! comparisons and patterns of people are added person by person. Memory: of each thread 0.6 KB a
 //! block and direction, 30 MB of people and pairs waiting, or 24 bytes a pair of at most
 //! [`MAX_SINGLE_PEOPLE`] people.
 

@@ -33,8 +33,9 @@
 //!
 //! Cost: of people, in proportion to pairs and replicates, by the lists of `sums`; a person's
 //! weights are drawn once for all directions. Memory: 24 bytes a pair and 16 a person, or of blocks
-//! one kilobyte a block and direction, once per thread.
+//! 0.6 kilobytes a block and direction, once per thread.
 
+mod block_bins;
 mod gather;
 mod memory;
 mod sums;

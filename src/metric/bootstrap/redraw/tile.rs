@@ -282,8 +282,8 @@ impl ScopeSums {
         self.linear.add_all(weights, linear, quanta);
         let times = |weight: u64| nearest_whole(weight as f64 / quantum) * quantum;
         for bin in 0..SCORE_BINS {
-            self.before.add(bin, weights, times(block.before[bin]));
-            self.after.add(bin, weights, times(block.after[bin]));
+            self.before.add(bin, weights, times(block.before.get(bin)));
+            self.after.add(bin, weights, times(block.after.get(bin)));
         }
     }
 

@@ -6,13 +6,14 @@ use std::ops::Range;
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
+use super::block_bins::BlockBins;
 use crate::exec::accumulator::merge_present;
 use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::jensen_shannon::{EXACT_STEP, evaluate_series};
 use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{SCORE_BINS, ShiftSums, kl_term, score_bin};
+use crate::metric::evidence::shift::{ShiftSums, kl_term, score_bin};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
@@ -198,7 +199,7 @@ impl ScorePairs {
 }
 
 /// Sums over the pairs of a block in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftBlock {
     /// Pairs, counted without weights.
     pairs: u64,
@@ -209,32 +210,8 @@ pub(crate) struct ShiftBlock {
     sums: [FixedSum; PLAIN_SUMS],
     /// The coefficients of the divergence in the direction itself.
     pub(crate) series: [FixedSum; ORDER],
-    #[serde(with = "bins_as_list")]
-    pub(crate) before: [u64; SCORE_BINS],
-    #[serde(with = "bins_as_list")]
-    pub(crate) after: [u64; SCORE_BINS],
-}
-
-/// Writes a histogram as a list, because serde knows arrays of up to 32 numbers.
-mod bins_as_list {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::SCORE_BINS;
-
-    pub(super) fn serialize<S: Serializer>(
-        bins: &[u64; SCORE_BINS],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(bins)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<[u64; SCORE_BINS], D::Error> {
-        let bins = Vec::<u64>::deserialize(deserializer)?;
-        bins.try_into().map_err(|_| D::Error::custom("a histogram is not complete"))
-    }
+    pub(super) before: BlockBins,
+    pub(super) after: BlockBins,
 }
 
 /// The sums of blocks of people, by direction; mergeable.
@@ -481,20 +458,6 @@ fn block_mut(
     blocks[place].get_or_insert_with(|| vec![ShiftBlock::default(); places.groups].into())
 }
 
-impl Default for ShiftBlock {
-    fn default() -> Self {
-        ShiftBlock {
-            pairs: 0,
-            n: 0,
-            infinite: 0,
-            sums: [FixedSum::ZERO; PLAIN_SUMS],
-            series: [FixedSum::ZERO; ORDER],
-            before: [0; SCORE_BINS],
-            after: [0; SCORE_BINS],
-        }
-    }
-}
-
 impl ShiftBlock {
     /// Adds a pair, but for its coefficients.
     fn add(&mut self, (score, score_cf): (f64, f64), weight: u64) {
@@ -507,8 +470,8 @@ impl ShiftBlock {
             self.sums[k].add_times(terms[k], weight);
             k += 1;
         }
-        self.before[score_bin(score)] += weight;
-        self.after[score_bin(score_cf)] += weight;
+        self.before.add(score_bin(score), weight);
+        self.after.add(score_bin(score_cf), weight);
     }
 
     /// Adds some pairs of a chunk, but for their coefficients; each weighs 1 where `weights` are
@@ -528,8 +491,8 @@ impl ShiftBlock {
             let weight = weights.map_or(1, |weights| weights[i]);
             self.n += weight;
             self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
-            self.before[score_bin(score)] += weight;
-            self.after[score_bin(score_cf)] += weight;
+            self.before.add(score_bin(score), weight);
+            self.after.add(score_bin(score_cf), weight);
         }
     }
 
@@ -539,7 +502,7 @@ impl ShiftBlock {
         sums.add_scores(
             (self.pairs, self.infinite),
             [score, score_cf, absolute, divergence],
-            (&self.before, &self.after),
+            (&self.before.sums(), &self.after.sums()),
         );
     }
 
@@ -550,9 +513,8 @@ impl ShiftBlock {
         let mine = self.sums.iter_mut().chain(&mut self.series);
         mine.zip(other.sums.iter().chain(&other.series))
             .for_each(|(mine, theirs)| mine.merge(*theirs));
-        let mine = self.before.iter_mut().chain(&mut self.after);
-        mine.zip(other.before.iter().chain(&other.after))
-            .for_each(|(mine, theirs)| *mine += theirs);
+        self.before.merge(&other.before);
+        self.after.merge(&other.after);
     }
 }
 
