@@ -37,6 +37,13 @@ pub(crate) struct BatchWeights {
     excess: Vec<ExcessWeight>,
 }
 
+/// The high bit of each of eight bytes.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// Added to eight weights it sets the high bit of each that is above [`MAX_LISTED_WEIGHT`]; no
+/// weight is above [`MAX_WEIGHT`], so nothing is carried.
+const BELOW_HIGH_BIT: u64 = 0x0101_0101_0101_0101 * (0x7f - MAX_LISTED_WEIGHT as u64);
+
 /// What a weight has above [`MAX_LISTED_WEIGHT`].
 struct ExcessWeight {
     person: usize,
@@ -66,16 +73,16 @@ impl BatchWeights {
         for (person, key) in keys.enumerate() {
             let counts = &mut self.counts[person * self.lanes..(person + 1) * self.lanes];
             poisson.counts(key, first, counts);
-            let above = counts
-                .as_flattened()
-                .iter()
-                .enumerate()
-                .filter(|(_, count)| **count > MAX_LISTED_WEIGHT);
-            self.excess.extend(above.map(|(replicate, count)| ExcessWeight {
-                person,
-                replicate,
-                excess: f64::from(count - MAX_LISTED_WEIGHT),
-            }));
+            let (words, _) = counts.as_flattened().as_chunks::<8>();
+            for (word, eight) in words.iter().enumerate() {
+                let mut above = (u64::from_le_bytes(*eight) + BELOW_HIGH_BIT) & HIGH_BITS;
+                while above != 0 {
+                    let place = above.trailing_zeros() as usize / 8;
+                    let excess = f64::from(eight[place] - MAX_LISTED_WEIGHT);
+                    self.excess.push(ExcessWeight { person, replicate: 8 * word + place, excess });
+                    above &= above - 1;
+                }
+            }
         }
     }
 
