@@ -7,6 +7,7 @@ mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
+mod person_coverage;
 mod persons;
 mod scores;
 mod weights;
