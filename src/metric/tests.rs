@@ -2,6 +2,7 @@
 //! follow the published table.
 
 mod amounts;
+mod boundaries;
 mod clarify;
 mod classes;
 mod compare;
