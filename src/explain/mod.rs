@@ -319,6 +319,17 @@ const WORDS: &[(&str, &str)] = &[
          interval of other groups breaks the limit",
     ),
     (
+        "rate_of_one",
+        "flag of a ratio with a rate of 1, which Katz's interval takes as certain\n\
+         a gate on it decides only where the hybrid of Wilson's intervals of both rates (MOVER-R) \
+         decides alike; a gate on the difference needs no such care",
+    ),
+    (
+        "negative_part",
+        "flag of a ratio of correlations of which one is negative: it does not say how many times \
+         as much one is, and a gate on it is inconclusive; gate on the difference",
+    ),
+    (
         "binned",
         "flag of a value of the family `scores` from 200,000 rows on: scores are counted in \
          cells, 65,536 over the scale and finer ones near its ends, in which they count as ties",
@@ -439,7 +450,8 @@ const WEIGHT: &str = "data.weight: C names the column with the number of people 
     represents: 0 or more\n\
     models trained in the run, every value, interval and gate use it; a common factor of all \
     weights changes no value\n\
-    numbers of people, small_group, small_denominator and `enough` count every person once\n\
+    numbers of people count every person once; small_group, small_denominator and `enough` leave \
+    out people of weight 0 (n_persons and denominator_persons in metrics)\n\
     in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and \
     denominator are the cases behind it\n\
     intervals: percentiles over blocks of people with Poisson weights; of score metrics as without \

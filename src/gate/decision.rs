@@ -8,6 +8,7 @@ use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
+use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
 use crate::table::has_flag;
 
@@ -40,10 +41,17 @@ pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Optio
             "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
         ));
     }
-    // Rows of a person are not cases of their own.
-    let (people, cases) = match seen.persons {
-        Some(_) => ("persons", "persons below the rate"),
-        None => ("people", "cases"),
+    if has_flag(&seen.flags, NEGATIVE_PART) {
+        return Some(format!(
+            "{NEGATIVE_PART}: a ratio with a negative part does not say how many times as much one \
+             is; judge the difference"
+        ));
+    }
+    // Rows of a person are not cases of their own, and people of weight 0 tell nothing.
+    let (people, cases) = match (seen.persons, seen.is_weighed) {
+        (Some(_), true) => ("persons", "people of weight above 0 below the rate"),
+        (Some(_), false) => ("persons", "persons below the rate"),
+        (None, _) => ("people", "cases"),
     };
     if let Some(n) = seen.denominator_persons.or(seen.denominator)
         && u64::try_from(n).unwrap_or(0) < question.min_cases

@@ -8,7 +8,7 @@ use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
 use super::unseen::{UNTESTED, unseen, untested};
-use super::{audited, holm, power, recourse};
+use super::{audited, certain_rate, holm, power, recourse};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
@@ -62,7 +62,10 @@ pub(crate) fn judge(
             && question.scope == GateSubject::WorstCase
             && question.decide_by == GateDecideBy::Interval
         {
-            rulings.iter_mut().for_each(|ruling| judge_by_pairs(question, ruling, metrics));
+            rulings.iter_mut().for_each(|ruling| judge_by_pairs(question, ruling, tables));
+        }
+        for ruling in &mut rulings {
+            certain_rate::reconsider(question, ruling, tables);
         }
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
             if let Some(unseen) = unseen(question, &ruling.observation, (metrics, groups)) {
@@ -429,6 +432,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         denominator_persons: row.denominator_persons,
         persons: row.n_persons,
         effective: row.n_eff,
+        is_weighed: row.weight_denominator.is_some(),
         flags: row.flags.to_string(),
         undefined: row.undefined.to_string(),
         why_no_interval: doubt.why_none,
@@ -489,7 +493,8 @@ fn in_question_order(
 /// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
 /// Where it does, that a small group lies further still is not an excuse, unless Holm's method has
 /// more than these pairs to judge. It keeps the limit only where every pair does, in both orders.
-fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[MetricRow]) {
+fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
+    let metrics = tables.metrics;
     let too_few = ruling.verdict == GateStatus::Inconclusive
         && ruling.observation.refused.is_empty()
         && small_flags(&ruling.observation).is_some()
@@ -519,7 +524,7 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
     if ruling.verdict == GateStatus::Pass {
         // No replicate of a rate of 0 or 1 differs, so the gap may look narrower than a pair.
         let kept = |one: &GateObservation| {
-            let ends = one.lo.zip(one.hi);
+            let ends = certain_rate::deciding_ends(&asked(&one.from, &one.to), one, tables);
             ends.map_or(one.value.is_none(), |(lo, hi)| {
                 question.limit.kept_by(lo) && question.limit.kept_by(hi)
             })
@@ -550,9 +555,12 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
         if is_told_so { one } else { oriented(&asked(b, a), row) }
     };
     let pairs: Vec<GateObservation> = metrics.iter().filter(is_pair).map(as_worst).collect();
-    let broken = holm::decide_jointly(question, pairs)
-        .into_iter()
-        .filter(|pair| pair.verdict == GateStatus::Fail);
+    let mut judged = holm::decide_jointly(question, pairs);
+    for pair in &mut judged {
+        let asked = asked(&pair.observation.from, &pair.observation.to);
+        certain_rate::reconsider(&asked, pair, tables);
+    }
+    let broken = judged.into_iter().filter(|pair| pair.verdict == GateStatus::Fail);
     // Of equals the first.
     let clear = broken
         .reduce(|a, b| if compare_severity(question, &b, &a) == Ordering::Greater { b } else { a });

@@ -248,11 +248,15 @@ pub(crate) struct GateObservation {
     pub(crate) denominator: Option<i64>,
     pub(crate) scope: String,
     pub(crate) n_rows: i64,
-    /// Persons below a rate and behind a value; none where each row is a person.
+    /// Those who carry a rate and a value: persons, with weights such that weigh more than 0; none
+    /// where each row is a person who counts as one.
     pub(crate) denominator_persons: Option<i64>,
     pub(crate) persons: Option<i64>,
-    /// Effective number of cases below a rate, where a person may have several rows.
+    /// Effective number of cases below a rate, where a person may have several rows or people have
+    /// weights.
     pub(crate) effective: Option<f64>,
+    /// Whether it is a rate of weights.
+    pub(crate) is_weighed: bool,
     pub(crate) flags: String,
     pub(crate) undefined: String,
     pub(crate) why_no_interval: String,

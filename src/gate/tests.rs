@@ -8,7 +8,7 @@ use crate::gate::question::{
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
-use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 fn judge(
     questions: &[GateQuestion],
@@ -112,6 +112,120 @@ fn the_published_counts_are_inconclusive_at_a_tenth() {
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
     assert_eq!((worst.value, worst.n, worst.limit), (Some(0.131), Some(122), 0.10));
+}
+
+/// What is enough is counted in those who carry information: persons, and people who weigh.
+#[test]
+fn people_of_weight_zero_are_not_enough() {
+    let reason = |weight: Option<f64>, below| {
+        let mut table = metrics(&[NSR]);
+        table[0].n_persons = Some(150);
+        table[0].denominator_persons = Some(below);
+        table[0].weight_denominator = weight;
+        let q = GateQuestion { min_cases: 50, ..question(direction(), GateLimit::AtMost(0.3)) };
+        let row = judge(&[q], &table, None).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    let (verdict, why) = reason(Some(71.5), 40);
+    assert_eq!(verdict, "inconclusive");
+    assert_eq!(why, "40 people of weight above 0 below the rate, 50 are required");
+    assert_eq!(reason(None, 49).1, "49 persons below the rate, 50 are required");
+    assert_eq!(reason(Some(71.5), 50).0, "pass");
+}
+
+/// 80 of 80 over 500 of 500: Katz's interval is 1 to 1, and that of both rates 0.954 to 1.008.
+#[test]
+fn no_gate_depends_on_a_certain_rate() {
+    let count = |group: &str, n| CountRow {
+        model: "m".into(),
+        sensitive: "sex".into(),
+        scope: "group".into(),
+        from_group: group.into(),
+        predicted: "1".into(),
+        n,
+        ..CountRow::default()
+    };
+    let ratio = |level, interval: &str, flags: &str| MetricRow {
+        scope: "pair".into(),
+        level: Some(level),
+        interval: interval.into(),
+        flags: flags.into(),
+        denominator: None,
+        ..metrics(&[GateValueRow {
+            scope: "pair",
+            metric: "demp_ratio",
+            value: Some(1.0),
+            lo: Some(1.0),
+            hi: Some(1.0),
+            ..NSR
+        }])
+        .remove(0)
+    };
+    let judged = |row: MetricRow, counts: &[CountRow], limit, holm| {
+        let q = GateQuestion {
+            metric: "demp_ratio".into(),
+            holm,
+            ..question(GateSubject::Pair("Female".into(), "Male".into()), limit)
+        };
+        let tables = GateTables { metrics: &[row], groups: &[], counts };
+        let row = super::judge(&[q], tables, None, &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string(), row.needed_how.unwrap().to_string())
+    };
+    let counts = [count("Female", 80), count("Male", 500)];
+    let katz = |level, flags| ratio(level, "katz", flags);
+    for holm in [false, true] {
+        let of = |limit| judged(katz(0.95, "rate_of_one"), &counts, limit, holm);
+        let (verdict, why, how) = of(GateLimit::AtLeast(0.995));
+        assert_eq!((verdict.as_str(), how.as_str()), ("inconclusive", "boundary"), "{why}");
+        assert!(why.contains("takes a rate of 1 as certain: with the doubt"), "{why}");
+        assert!(why.ends_with("it reaches from 0.9542 to 1.0077"), "{why}");
+        assert_eq!(of(GateLimit::AtLeast(0.95)).0, "pass");
+        assert_eq!(of(GateLimit::AtMost(0.95)).0, "fail");
+    }
+    // Without the flag it is as it was, and without the rates nothing is decided.
+    assert_eq!(judged(katz(0.95, ""), &counts, GateLimit::AtLeast(0.995), false).0, "pass");
+    let (verdict, why, _) = judged(katz(0.95, "rate_of_one"), &[], GateLimit::AtLeast(0.5), false);
+    assert_eq!(verdict, "inconclusive");
+    assert!(why.ends_with("the tables do not tell"), "{why}");
+    // Persons: the rates of the groups tell how sure they are.
+    let group = |group: &str, n_eff| MetricRow {
+        model: "m".into(),
+        sensitive: "sex".into(),
+        scope: "group".into(),
+        from_group: group.into(),
+        metric: "pprev".into(),
+        value: Some(1.0),
+        denominator: Some(800),
+        denominator_persons: Some(80),
+        n_eff: Some(n_eff),
+        ..MetricRow::default()
+    };
+    let rows =
+        [ratio(0.95, "katz-deff", "rate_of_one"), group("Female", 80.0), group("Male", 500.0)];
+    let q = |least| GateQuestion {
+        metric: "demp_ratio".into(),
+        ..question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtLeast(least))
+    };
+    let of_persons = |least| {
+        let row = judge(&[q(least)], &rows, None).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    assert!(of_persons(0.995).1.ends_with("it reaches from 0.9542 to 1.0077"));
+    assert_eq!(of_persons(0.95).0, "pass");
+}
+
+/// How many times as much a correlation is as a negative one nobody can say.
+#[test]
+fn a_ratio_with_a_negative_part_is_not_judged() {
+    let mut table = metrics(&[GateValueRow { scope: "pair", metric: "mcc_ratio", ..NSR }]);
+    table[0].flags = "negative_part".into();
+    let q = GateQuestion {
+        metric: "mcc_ratio".into(),
+        ..question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtMost(0.9))
+    };
+    let row = judge(&[q], &table, None).table.remove(0);
+    assert_eq!(row.verdict.as_str(), "inconclusive");
+    assert!(row.reason.as_str().ends_with("judge the difference"), "{}", row.reason.as_str());
 }
 
 #[test]

@@ -11,7 +11,11 @@
 //! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson
 //!   intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator
-//!   is 0.
+//!   is 0. It takes a rate of 1 as certain (flag `rate_of_one`), so no gate depends on that, see
+//!   [`mover_ratio`].
+//! - What is drawn, but has a rate of 0 or 1 in it whose replicates are all equal: the hybrid of the
+//!   intervals of both parts (MOVER, Zou and Donner 2008), of means and differences of rates, of
+//!   ratios that of Donner and Zou.
 //! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
@@ -238,6 +242,22 @@ pub(crate) fn newcombe_of(
     ValueInterval { lo, hi, method }
 }
 
+/// The interval of the ratio of two shares above 0 from their intervals (Donner and Zou 2012, Stat
+/// Methods Med Res 21, 347-359, MOVER-R), by the roots of (p - R q)^2 = s^2 + R^2 t^2, s and t what
+/// the intervals leave on the sides that matter, in the form that has no pole.
+pub(crate) fn mover_ratio(
+    (p, q): (f64, f64),
+    (of_p, of_q): (ValueInterval, ValueInterval),
+) -> ValueInterval {
+    let both = p * q;
+    let root = |x: f64, y: f64| (both * both - x * y).max(0.0).sqrt();
+    let (below_p, above_p) = (of_p.lo * (2.0 * p - of_p.lo), of_p.hi * (2.0 * p - of_p.hi));
+    let (below_q, above_q) = (of_q.lo * (2.0 * q - of_q.lo), of_q.hi * (2.0 * q - of_q.hi));
+    let lo = below_p / (both + root(below_p, above_q));
+    let hi = (both + root(above_p, below_q)) / below_q;
+    ValueInterval { lo, hi, method: IntervalProcedure::Mover }
+}
+
 /// Katz's interval of the ratio a / b of independent rates; none where a numerator is 0.
 pub(crate) fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     if [a.numerator, a.denominator, b.numerator, b.denominator].contains(&0) {
@@ -343,8 +363,8 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 #[cfg(test)]
 mod tests {
     use super::{
-        IntervalProcedure, NoIntervalReason, ValueInterval, katz, newcombe, percentile, resample,
-        wilson, wilson_of_people, z_of_level,
+        IntervalProcedure, NoIntervalReason, ValueInterval, katz, mover_ratio, newcombe,
+        percentile, resample, wilson, wilson_of_people, z_of_level,
     };
     use crate::metric::rate::{Rate, Undefined};
     use crate::num::seed::RandomStream;
@@ -410,6 +430,34 @@ mod tests {
             katz(rate(20, 50), rate(10, 40), z).unwrap(),
         );
         assert!((a.lo * b.hi - 1.0).abs() < 1e-12 && (a.hi * b.lo - 1.0).abs() < 1e-12);
+    }
+
+    /// The ends solve the equation that the method is made of; where both intervals are those of
+    /// certain shares it has no width, and swapped groups have the reciprocal ends.
+    #[test]
+    fn mover_of_a_ratio() {
+        let z = z_of_level(0.95);
+        for (a, b) in
+            [(rate(80, 80), rate(500, 500)), (rate(9, 10), rate(3, 10)), (rate(7, 7), rate(1, 30))]
+        {
+            let (p, q) = (a.value().unwrap(), b.value().unwrap());
+            let (of_a, of_b) = (wilson(a, z).unwrap(), wilson(b, z).unwrap());
+            let found = mover_ratio((p, q), (of_a, of_b));
+            for (r, s, t) in
+                [(found.lo, p - of_a.lo, of_b.hi - q), (found.hi, of_a.hi - p, q - of_b.lo)]
+            {
+                let apart = (p - r * q).powi(2) - s * s - r * r * t * t;
+                assert!(apart.abs() < 1e-12 * (1.0 + r * r), "{r}: {apart}");
+            }
+            assert!(found.lo <= p / q && p / q <= found.hi, "{found:?}");
+            let back = mover_ratio((q, p), (of_b, of_a));
+            assert!((found.lo * back.hi - 1.0).abs() < 1e-12, "{found:?} {back:?}");
+        }
+        let all = mover_ratio(
+            (1.0, 1.0),
+            (wilson(rate(80, 80), z).unwrap(), wilson(rate(500, 500), z).unwrap()),
+        );
+        check(Some(all), 0.9542, 1.0077, 5e-5);
     }
 
     #[test]

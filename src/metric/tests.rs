@@ -2,11 +2,13 @@
 //! follow the published table.
 
 mod amounts;
+mod boundaries;
 mod clarify;
 mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
+mod person_coverage;
 mod persons;
 mod scores;
 mod weights;

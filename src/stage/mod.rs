@@ -41,7 +41,7 @@ pub(crate) mod applied_set;
 pub(crate) mod artifact;
 pub(crate) mod count;
 pub(crate) mod discover;
-mod disk;
+pub(crate) mod disk;
 pub(crate) mod experiment;
 pub(crate) mod gate;
 pub(crate) mod generate;

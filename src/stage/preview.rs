@@ -27,6 +27,7 @@ use crate::job::check::CheckedJob;
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
+use crate::stage::disk::DiskForecast;
 use crate::stage::gate::blind;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
@@ -63,6 +64,9 @@ pub(crate) struct RunForecast {
     /// Whether a run would first ask a program for the rows: what is cached holds where it writes
     /// the same rows as the last time.
     pub asks_for_rows: bool,
+    /// What the stages that would run are likely to write; null = the number of rows is not known
+    /// before the run.
+    pub disk: Option<DiskForecast>,
 }
 
 /// One stage of a [`RunForecast`].
@@ -111,6 +115,9 @@ pub(crate) fn forecast(
         let force = run.force(settings.force.as_deref());
         let options = ExecSettings { force, ..plan.exec_settings() };
         let planned = crate::exec::plan(&run.stages, &entries, &options)?;
+        let stale = planned.iter().filter(|of| matches!(of.state, ResultState::Stale(_)));
+        let stale: Vec<String> = stale.map(|of| of.id.clone()).collect();
+        let disk = plan.disk_forecast(&stale);
         let stages: Vec<StageForecast> = planned
             .into_iter()
             .map(|stage| {
@@ -137,6 +144,7 @@ pub(crate) fn forecast(
             awaited: input.awaited.clone(),
             to_download: input.to_download.map(str::to_owned),
             asks_for_rows: asked_rows::row_program(checked, settings).is_some(),
+            disk,
         })
     };
     look().map_err(|error| with_place(error, checked))

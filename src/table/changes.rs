@@ -17,7 +17,9 @@ pub const WITH_FITS: &str = "satterthwaite";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    pub struct ChangeRow in "changes", version 3, key 10,
+    ///
+    /// Version 4 counts persons, and people with weights, as version 11 of `metrics` does.
+    pub struct ChangeRow in "changes", version 4, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report, diff" {
         [meaning ARM]
@@ -87,16 +89,18 @@ table! {
         old_rows: i64,
         /// people behind the value of the run; 0 = no such row
         new_rows: i64,
-        /// persons below the rate in the baseline; null = no `data.person` there, or no rate
+        /// denominator_persons of `metrics` in the baseline; null = neither `data.person` nor
+        /// `data.weight` there, or no rate
         [since 3]
         old_denominator_persons: Option<i64>,
-        /// persons below the rate in the run; null as old_denominator_persons
+        /// the same in the run; null as old_denominator_persons
         [since 3]
         new_denominator_persons: Option<i64>,
-        /// persons behind the value of the baseline; null = no `data.person` there
+        /// n_persons of `metrics` in the baseline; null = neither `data.person` nor `data.weight`
+        /// there
         [since 3]
         old_persons: Option<i64>,
-        /// persons behind the value of the run; null as old_persons
+        /// the same in the run; null as old_persons
         [since 3]
         new_persons: Option<i64>,
         /// flags that either value has: small_group, small_denominator, sampled; joined by `,`;

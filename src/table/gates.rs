@@ -90,8 +90,9 @@ table! {
         /// null = none, or not known
         [since 4]
         detectable: Option<f64>,
-        /// how the numbers were found (exact, normal or interval, which is approximate) or why
-        /// there are none: decided, on_the_limit, more_than_cap (10^9), boundary (a ratio of 0),
+        /// how the numbers were found (exact, normal, effective, from effective numbers of weights
+        /// or persons, or interval, which are approximate) or why there are none: decided,
+        /// on_the_limit, more_than_cap (10^9), boundary (a ratio with a rate of 0 or 1),
         /// undefined, no_interval, by_estimate, by_worlds, by_fit (fits take part, too),
         /// by_training, by_all, skipped, other_reason (more people would not help); null = version
         /// 3 or older

@@ -8,6 +8,10 @@ use crate::table::row_macro::{SharedText, table};
 table! {
     /// `metrics`: one row per key and metric.
     ///
+    /// Version 11 fills `n_persons`, `denominator_persons` and `n_eff` in jobs with `data.weight`
+    /// too. In a file of version 10 they are null without `data.person`, and people of weight 0
+    /// count for what is enough.
+    ///
     /// Version 10 added `training_lo` to `training_repeats`. In a file of version 9 no model was
     /// trained again.
     ///
@@ -35,7 +39,7 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    pub struct MetricRow in "metrics", version 10, key 10,
+    pub struct MetricRow in "metrics", version 11, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         [meaning ARM]
         arm: SharedText,
@@ -82,15 +86,17 @@ table! {
         /// people whom the metric counts: those with the scores that it needs, and with a label
         /// where it needs one; of jobs with `data.person` their rows
         n_rows: i64,
-        /// persons whose rows n_rows are; null = no `data.person` in the job
+        /// those whose rows n_rows are: persons with `data.person`, else people; with `data.weight`
+        /// only such that weigh more than 0; null = neither in the job
         [since 8]
         n_persons: Option<i64>,
-        /// persons with a row below a rate; null as n_persons, and where the metric is not a rate
+        /// of n_persons those with a row below a rate; null as n_persons, and where the metric is
+        /// not a rate
         [since 8]
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the
         /// design effect of persons; null as denominator_persons, and where a row counts more than
-        /// once
+        /// once and the rate is not 0 or 1
         [since 8]
         n_eff: Option<f64>,
         /// lower end of the interval; null = none
@@ -196,9 +202,10 @@ table! {
         training_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
-        /// small_group, small_denominator, sampled, selective_labels, binned (scores are counted in
-        /// 65,536 cells), attribute_follows (in graphs of the set, from another variable: no group
-        /// is named at a disadvantage); joined by `,`; empty = none
+        /// small_group, small_denominator, sampled, selective_labels, rate_of_one (of a ratio, which
+        /// Katz's interval takes as certain), negative_part (of a ratio, which then says nothing),
+        /// binned (scores are counted in 65,536 cells), attribute_follows (in graphs of the set,
+        /// from another variable: no group is named at a disadvantage); joined by `,`; empty = none
         flags: SharedText,
         /// the group put at a disadvantage: only where the interval (of graphs also theirs) leaves
         /// out the ideal and, of switches, where `min_denominator` people switch and the interval

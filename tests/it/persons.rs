@@ -118,6 +118,9 @@ fn the_example_of_the_guide() {
     let gate = gates.records().next().unwrap();
     assert_eq!(gate.text("verdict"), "inconclusive");
     assert!(gate.text("reason").ends_with("persons below the rate, 100 are required"));
+    // How many would decide is told in persons, who are as sure as `n_eff` independent people.
+    assert_eq!(gate.text("needed_how"), "effective");
+    assert!(gate.int("n_needed_80") >= Some(100) && gate.int("people_needed_80") > Some(100));
     // The page says rows where it says how many, and how many persons they belong to.
     for page in ["report.html", "annex.html"] {
         let page = fs::read_to_string(work.path("out").join(page)).unwrap();

@@ -8,18 +8,21 @@
 //! - A share: the binomial tail, see [`share`].
 //! - A difference or ratio of two rates: the sum over both groups, see [`pair`].
 //! - Where so many people are needed that n p (1 - p) is above 10^6: the normal form.
-//! - Any other value with an interval, shares of rows of which a person may have several (then in
-//!   persons), and changes: the interval narrows with the root of n, and
-//!   its end must clear the limit by z_t of its own standard deviations, so n ((1 + z_t / z) h /
+//! - A share, difference or ratio of rows that are less sure than as many people, because a person
+//!   has several or people have weights: the same with effective numbers, see [`effective`].
+//! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
+//!   interval narrows with the root of n, and its end must clear the limit by z_t of its own standard deviations, so n ((1 + z_t / z) h /
 //!   |value - limit|)^2 with h the side of the interval that faces the limit, and z_t the normal
 //!   quantile of the probability. Approximate. Without the term in brackets the gate would decide
 //!   in half of the cases.
 //!
 //! A row that is decided has no such number: power for the value that was found says nothing new.
 
+mod effective;
 mod pair;
 mod share;
 
+use crate::gate::certain_rate;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::decision::{obstacle, small_flags};
 use crate::gate::question::{
@@ -34,6 +37,7 @@ use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
 use crate::num::summary::normal_quantile;
 use crate::table::{CountRow, WITH_FITS, has_flag};
+use effective::EffectiveEvidence;
 use pair::PairRule;
 
 /// The probabilities that numbers of people are reported for.
@@ -316,23 +320,74 @@ fn rate_of(numerator: i64, denominator: i64) -> Option<Rate> {
     })
 }
 
+/// What is behind a value of the tables.
+#[derive(Debug, Clone, Copy)]
+enum RowEvidence {
+    /// People, or a value with its interval.
+    Plain(GateEvidence),
+    /// Rows that are less sure than as many people.
+    Effective(EffectiveEvidence),
+}
+
+impl RowEvidence {
+    fn n(&self) -> u64 {
+        match self {
+            RowEvidence::Plain(of) => of.n(),
+            RowEvidence::Effective(of) => of.n(),
+        }
+    }
+
+    fn needed(&self, limit: GateLimit, level: f64) -> NeededPeople {
+        match self {
+            RowEvidence::Plain(of) => of.needed(limit, level),
+            RowEvidence::Effective(of) => of.needed(limit, level),
+        }
+    }
+
+    fn detectable(&self, limit: GateLimit, level: f64) -> Option<f64> {
+        match self {
+            RowEvidence::Plain(of) => of.detectable(limit, level),
+            RowEvidence::Effective(of) => of.detectable(limit, level),
+        }
+    }
+}
+
 /// What is behind a value that has an interval.
 fn evidence(
     question: &GateQuestion,
     seen: &GateObservation,
     tables: GateTables<'_>,
-) -> Option<GateEvidence> {
+) -> Option<RowEvidence> {
     let (value, lo, hi) = (seen.value?, seen.lo?, seen.hi?);
     if seen.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
         let rate = rate_of(seen.numerator?, seen.denominator?)?;
-        return Some(GateEvidence::Share { rate: value, n: rate.denominator });
+        return Some(RowEvidence::Plain(GateEvidence::Share { rate: value, n: rate.denominator }));
     }
-    pair_behind(question, seen, tables).or_else(|| {
-        // Where a person may have several rows the interval narrows with more persons.
-        let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
-        let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
-        Some(GateEvidence::Interval { value, ends: (lo, hi), n })
-    })
+    if let Some(pair) = pair_behind(question, seen, tables) {
+        return Some(RowEvidence::Plain(pair));
+    }
+    if let Some(of) = EffectiveEvidence::behind(question, seen, tables) {
+        return Some(RowEvidence::Effective(of));
+    }
+    // Where a person may have several rows the interval narrows with more persons.
+    let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
+    let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
+    Some(RowEvidence::Plain(GateEvidence::Interval { value, ends: (lo, hi), n }))
+}
+
+/// Both rates of a ratio of two groups, the first one on top, each with the independent people who
+/// would be as sure; none where the tables do not tell.
+pub(super) fn rates_of_ratio(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<[(f64, f64); 2]> {
+    match pair_behind(question, seen, tables) {
+        Some(GateEvidence::Pair { is_ratio: true, rates: [p, q], sizes: [n, m] }) => {
+            Some([(p, n as f64), (q, m as f64)])
+        }
+        _ => EffectiveEvidence::behind(question, seen, tables)?.ratio(),
+    }
 }
 
 /// Why no number of people would decide, whatever the counts are.
@@ -363,6 +418,10 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     let Some((lo, hi)) = seen.lo.zip(seen.hi) else { return Some("no_interval") };
     let one_side = question.limit.kept_by(lo) == question.limit.kept_by(hi);
     let few = obstacle(question, seen).is_some();
+    // The search would take the rate of 1 as certain, too.
+    if ruling.verdict == GateStatus::Inconclusive && !few && certain_rate::is_flagged(seen) {
+        return Some("boundary");
+    }
     (ruling.verdict == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::effective::{EffectiveEvidence, EffectiveRate};
 use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::z_of_level;
@@ -101,6 +102,46 @@ fn intervals_narrow_with_the_root() {
         assert_eq!(found.how, "interval");
         assert_eq!(found.n, ["n80", "n95"].map(|key| Some(size(case, key))), "{case}");
         same_detectable("bootstrap", evidence.detectable(limit(case), level), case);
+    }
+}
+
+/// Rows that are less sure than as many people. The search itself is exact in every case.
+#[test]
+fn effective_numbers_are_searched() {
+    let oracle = oracle();
+    for case in list(&oracle, "effective") {
+        let rate = |cases: &str, rows: &str, effective: &str, units: u64| {
+            let n = size(case, rows);
+            EffectiveRate {
+                rate: size(case, cases) as f64 / n as f64,
+                rows: n,
+                effective: number(case, effective),
+                units: if units == 0 { n } else { units },
+            }
+        };
+        let (of, persons) = if case["form"] == "share" {
+            let of = |units| EffectiveEvidence::Share(rate("x", "rows", "n_eff", units));
+            (of(0), Some(of(size(case, "persons"))))
+        } else {
+            let rates = [rate("xa", "na", "n_eff_a", 0), rate("xb", "nb", "n_eff_b", 0)];
+            (EffectiveEvidence::Pair { is_ratio: case["form"] == "ratio", rates }, None)
+        };
+        let (limit, level) = (limit(case), number(case, "level"));
+        let found = of.needed(limit, level);
+        assert_eq!(
+            (found.how, &case["how80"], &case["how95"]),
+            ("effective", &"exact".into(), &"exact".into())
+        );
+        assert_eq!(found.n, ["n80", "n95"].map(|key| Some(size(case, key))), "{case}");
+        if let Some(persons) = persons {
+            let found = persons.needed(limit, level).n;
+            assert_eq!(
+                found,
+                ["persons80", "persons95"].map(|key| Some(size(case, key))),
+                "{case}"
+            );
+            same_detectable("effective", of.detectable(limit, level), case);
+        }
     }
 }
 

@@ -276,7 +276,8 @@ pub(crate) static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     parities().chain(made(false)).chain(made(true)).collect()
 });
 
-/// The mean of TPR and FPR, of which the average odds difference is the gap.
+/// The mean of TPR and FPR, of which the average odds difference is the gap; see
+/// [`p::rates_of_mean`].
 fn mean_odds(c: &Confusion) -> MetricValue {
     combine(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
 }

@@ -2,8 +2,9 @@
 //! bootstrap.
 //!
 //! Weights are whole numbers of a unit that the caller chose, so sums are exact and any partition
-//! of people gives the same. Values come from these sums; cases, small groups and small
-//! denominators are counted in people anyway (see [`counts`](super::counts)).
+//! of people gives the same. Values come from these sums; cases are counted in people anyway (see
+//! [`counts`](super::counts)). People of weight 0 tell nothing: groups and denominators are small by
+//! the number of people who weigh more.
 //!
 //! Choice: shares of weight are not shares of independent cases, so no formula gives their
 //! interval.
@@ -89,17 +90,28 @@ impl<const N: usize> BlockSums<N> {
     }
 }
 
-/// What some people weigh together in whole units, and the sum of the squares of their weights.
+/// What some people weigh together in whole units, the sum of the squares of their weights, and how
+/// many of them weigh more than 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WeightSums {
     sum: u64,
+    people: u64,
     squares: u128,
 }
 
 impl WeightSums {
     /// One person.
     pub(crate) fn one(weight: u64) -> Self {
-        WeightSums { sum: weight, squares: u128::from(weight) * u128::from(weight) }
+        WeightSums {
+            sum: weight,
+            people: u64::from(weight > 0),
+            squares: u128::from(weight) * u128::from(weight),
+        }
+    }
+
+    /// People who weigh more than 0.
+    pub(crate) fn people(self) -> u64 {
+        self.people
     }
 
     /// Units that they weigh.
@@ -124,6 +136,7 @@ impl WeightSums {
     pub(crate) fn less(self, some: Self) -> Self {
         WeightSums {
             sum: self.sum.saturating_sub(some.sum),
+            people: self.people.saturating_sub(some.people),
             squares: self.squares.saturating_sub(some.squares),
         }
     }
@@ -139,6 +152,7 @@ impl WeightSums {
 impl AddAssign for WeightSums {
     fn add_assign(&mut self, other: Self) {
         self.sum += other.sum;
+        self.people += other.people;
         self.squares += other.squares;
     }
 }

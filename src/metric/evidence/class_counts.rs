@@ -155,14 +155,13 @@ impl FactualClassCounts {
         }
     }
 
-    /// How many people without weights would be as sure as some people with a label; none where
-    /// nobody has a weight.
-    pub(crate) fn effective(&self, of: GroupSelection) -> Option<f64> {
+    /// What some people with a label weigh; none where nobody has a weight.
+    pub(crate) fn labelled_weight(&self, of: GroupSelection) -> Option<WeightSums> {
         let sums = self.one_vs_all.first()?.weight_sums(of)?;
         let mut labelled = WeightSums::default();
         let has_label = |cells: &ConfusionCells| Confusion::from_cells(*cells).n() > 0;
         sums.iter().filter(|(cells, _)| has_label(cells)).for_each(|(_, sum)| labelled += *sum);
-        Some(labelled.effective())
+        Some(labelled)
     }
 
     /// Some people, by label and prediction in each class against all others.

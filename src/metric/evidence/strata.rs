@@ -44,6 +44,8 @@ pub(crate) struct Strata {
     missing: Vec<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<StratumWeights>,
+    /// Those with a stratum who weigh more than 0, by group; nobody where nobody has a weight.
+    weighing: Vec<u64>,
     /// Whether the strata are the groups themselves: then nobody is added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) are_groups: bool,
@@ -66,6 +68,7 @@ impl Strata {
             cells: vec![[0; 2]; strata * groups],
             missing: vec![0; groups],
             weighed,
+            weighing: vec![0; groups],
             are_groups: false,
         }
     }
@@ -95,6 +98,7 @@ impl Strata {
         };
         self.cells[stratum as usize * self.groups + group][usize::from(predicted)] += 1;
         if let Some(weighed) = self.weighed.as_mut().filter(|_| weight > 0) {
+            self.weighing[group] += 1;
             let block = block_of(weighed.block_seed, key) as u32;
             weighed.cells.entry([block, stratum, group as u32]).or_default()
                 [usize::from(predicted)] += weight;
@@ -109,6 +113,7 @@ impl Strata {
             *mine += theirs;
         }
         self.missing.iter_mut().zip(&other.missing).for_each(|(mine, theirs)| *mine += theirs);
+        self.weighing.iter_mut().zip(&other.weighing).for_each(|(mine, theirs)| *mine += theirs);
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             for (at, sums) in &theirs.cells {
                 let cell = mine.cells.entry(*at).or_default();
@@ -120,6 +125,12 @@ impl Strata {
     /// People of a group who count and have no stratum.
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
         self.missing[group]
+    }
+
+    /// Those of a facet with a stratum who weigh more than 0; none where nobody has a weight.
+    pub(crate) fn n_weighing(&self, of: GroupSelection) -> Option<u64> {
+        self.weighed.as_ref()?;
+        Some(of.groups(self.groups).map(|group| self.weighing[group]).sum())
     }
 
     /// The people of a comparison, the first facet favoured.

@@ -1,11 +1,10 @@
 //! Rows of which a person has several: against values that another program computed from the
-//! definitions, against rows of one person each, and by simulation.
+//! definitions, and against rows of one person each.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::coverage::{CoverageCount, trials};
 use super::oracle::{object, parquet};
 use super::{measure_counterfactual, measure_factual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
@@ -13,9 +12,7 @@ use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz, newcombe, wilson, z_of_level,
-};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -443,86 +440,4 @@ fn models_are_compared_by_person() {
     assert!(drawn.hi - drawn.lo > 0.2, "{drawn:?}");
     let at_an_end = compared(&first, &counts(|_| false));
     assert_eq!(at_an_end.method, IntervalProcedure::NewcombePersons);
-}
-
-/// Shape below 1: the product of that of shape + 1 and a power (Marsaglia and Tsang 2000).
-fn gamma(stream: &mut RandomStream, shape: f64) -> f64 {
-    let (d, boost) = if shape < 1.0 {
-        (shape + 2.0 / 3.0, libm::pow(stream.u01().max(1e-300), 1.0 / shape))
-    } else {
-        (shape - 1.0 / 3.0, 1.0)
-    };
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let x = stream.normal();
-        let v = libm::pow(1.0 + c * x, 3.0);
-        if v > 0.0 && libm::log(stream.u01()) < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
-            return d * v * boost;
-        }
-    }
-}
-
-/// A rate of persons with as many rows each, whose own rates are drawn around p.
-fn drawn(
-    stream: &mut RandomStream,
-    (persons, rows): (u64, u64),
-    (p, correlation): (f64, f64),
-) -> PersonRate {
-    let mut each = Vec::new();
-    for key in 0..persons {
-        let own = if correlation == 0.0 {
-            p
-        } else {
-            let sum = (1.0 - correlation) / correlation;
-            let (a, b) = (gamma(stream, p * sum), gamma(stream, (1.0 - p) * sum));
-            if a + b > 0.0 { a / (a + b) } else { p }
-        };
-        let numerator = (0..rows).filter(|_| stream.u01() < own).count() as u64;
-        each.push((key, Rate { numerator, denominator: rows, empty: Undefined::EmptyGroup }));
-    }
-    let numerator = each.iter().map(|(_, rate)| rate.numerator).sum();
-    let all = Rate { numerator, denominator: persons * rows, empty: Undefined::EmptyGroup };
-    PersonRate::new(all, each.into_iter())
-}
-
-/// Coverage of 95 % intervals of rows of persons and of rows taken for people, next to what
-/// another program simulated: few samples by default, `CFAUDIT_TRIALS=20000` for as many.
-#[test]
-fn coverage_of_persons() {
-    let (z, n) = (z_of_level(0.95), trials(40));
-    let (mut wrong, mut lowest): (Vec<String>, BTreeMap<&str, f64>) = (Vec::new(), BTreeMap::new());
-    for cell in json(expected("persons/coverage.json")).as_array().unwrap() {
-        let whole = |name: &str| cell[name].as_u64().unwrap();
-        let real = |name: &str| cell[name].as_f64().unwrap();
-        let (sizes, rates) = ((whole("persons"), whole("rows")), (real("rate"), real("icc")));
-        let name = format!("{sizes:?} {rates:?}");
-        let mut stream = RandomStream::new(1, &format!("coverage/persons/{name}"));
-        let mut held: BTreeMap<&str, CoverageCount> = BTreeMap::new();
-        for _ in 0..n {
-            let (a, b) = (drawn(&mut stream, sizes, rates), drawn(&mut stream, sizes, rates));
-            let of_rows = [a.rate(), b.rate()];
-            let mut add = |name, interval, truth| {
-                held.entry(name).or_default().add(interval, truth);
-            };
-            add("wilson_rule", a.wilson(z), rates.0);
-            add("wilson_plain", wilson(of_rows[0], z), rates.0);
-            add("newcombe_rule", newcombe_of_persons(&a, &b, 0.0, z), 0.0);
-            add("newcombe_plain", newcombe(of_rows[0], of_rows[1], z), 0.0);
-            // Without a case on one side there is no ratio.
-            if of_rows.iter().all(|rate| rate.numerator > 0) {
-                add("katz_rule", katz_of_persons(&a, &b, 0.0, z), 1.0);
-                add("katz_plain", katz(of_rows[0], of_rows[1], z), 1.0);
-            }
-        }
-        for (method, held) in held {
-            let stated = (real(method), 1.0);
-            wrong.extend(held.check(&format!("{name} {method}"), stated));
-            let least = lowest.entry(method).or_insert(1.0);
-            *least = least.min(held.share_held());
-        }
-    }
-    println!("lowest: {lowest:?}");
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    // What rows taken for people claim is far from true.
-    assert!(lowest["wilson_plain"] < 0.5 && lowest["wilson_rule"] > 0.8, "{lowest:?}");
 }

@@ -326,6 +326,33 @@ fn blocks_and_formulas_agree() {
     }
 }
 
+/// People of weight 0 change no value and no interval, and make no group and no denominator large
+/// enough. The smoothed divergence is the one that depends on the mean weight.
+#[test]
+fn people_of_weight_zero_carry_nothing() {
+    let quick = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
+    for (groups, per_target, n) in PLACES {
+        // Most people weigh nothing, so that what is left is small in some scopes.
+        let all =
+            keyed(people(groups, per_target, n), |key| if key % 9 == 0 { 1 + key % 4 } else { 0 });
+        let some: WeightedPeople = all.iter().filter(|one| one.1.weight > 0).cloned().collect();
+        let [all, some] = [&all, &some].map(|of| gather(of, groups, 2, &quick).measured);
+        assert_eq!(all.len(), some.len());
+        let mut small = 0;
+        for (a, b) in all.iter().zip(&some).filter(|(a, _)| a.metric.id != "kld_hist_smoothed") {
+            let what = format!("{} in {:?}", a.metric.id, a.scope);
+            assert_eq!((a.value.ok(), a.interval), (b.value.ok(), b.interval), "{what}");
+            assert_eq!((&a.flags, a.switched), (&b.flags, b.switched), "{what}");
+            assert_eq!((a.persons, a.weights), (b.persons, b.weights), "{what}");
+            assert!(a.persons.is_none_or(|of| of.n == b.n_rows), "{what}");
+            let below = a.persons.and_then(|of| of.denominator);
+            assert!(below.zip(b.denominator).is_none_or(|(n, rows)| n <= rows), "{what}");
+            small += usize::from(!a.flags.is_empty());
+        }
+        assert!(small > 20, "{small}");
+    }
+}
+
 /// Who could be divided by may be there and weigh nothing: undefined with that reason, never 0.
 #[test]
 fn those_who_weigh_nothing_leave_no_value() {

@@ -141,7 +141,9 @@ impl FactualMeasurement<'_> {
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        self.measured_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
+        let carriers = strata.n_weighing(a).zip(strata.n_weighing(d));
+        let people = ValuePeople::two([n_a, n_d], None).with_weighing(carriers);
+        self.measured_facets(metric, scope, value, people, (interval, ci_method))
             .with_rate(counted, weights.as_deref().and_then(rate))
     }
 
@@ -211,7 +213,7 @@ impl FactualMeasurement<'_> {
             metric,
             scope,
             value,
-            (facet.n_a, facet.n_d),
+            ValuePeople::two([facet.n_a, facet.n_d], None),
             (interval, ci_method),
         );
         measured.flags.extend(sampled.then_some(SAMPLED));
@@ -224,14 +226,13 @@ impl FactualMeasurement<'_> {
         metric: &'static Metric,
         scope: MetricScope,
         value: MetricValue,
-        (n_a, n_d): (u64, u64),
+        people: ValuePeople,
         (interval, ci_method): (Option<ValueInterval>, String),
     ) -> MeasuredValue {
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
         let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
         let impaired =
             first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        let people = ValuePeople::two([n_a, n_d], None);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, ci_method), people)
             .with_impaired(impaired)
     }

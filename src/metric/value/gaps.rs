@@ -3,10 +3,11 @@
 //! A is first. Clarify's metrics are about favourable labels and predictions: where the
 //! negative prediction is the favourable one they see both classes under each other's names.
 
+use crate::metric::catalog::performance::rates_of_mean;
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz, newcombe, newcombe_of, z_of_level,
+    IntervalProcedure, ValueInterval, katz, mover_ratio, newcombe, newcombe_of, wilson, z_of_level,
 };
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -15,7 +16,7 @@ use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::FavourableClass;
+use crate::metric::value::settings::{FavourableClass, NEGATIVE_PART, RATE_OF_ONE};
 use crate::metric::{
     Facet, ImpairedGroupRule, Metric, MetricFamily, Reads, combine, difference, ratio,
 };
@@ -126,6 +127,12 @@ impl FactualMeasurement<'_> {
         let at_end = |rate: &fn(&Confusion) -> Rate| {
             [of_a, of_b].iter().any(|of| rate(&seen(of.cells())).is_boundary())
         };
+        let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
+        // A ratio to or of a rate of 0 has no interval.
+        let at_one = |rate: &dyn Fn(&Confusion) -> Rate| {
+            let rates = [of_a, of_b].map(|of| rate(&seen(of.cells())));
+            rates.iter().any(|rate| is_one(*rate)) && rates.iter().all(|rate| rate.numerator > 0)
+        };
         let level = self.context.settings.level.map_or(0.0, |level| level.get());
         let apart = |rate: fn(&Confusion) -> Rate| {
             self.rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b, level)
@@ -133,10 +140,34 @@ impl FactualMeasurement<'_> {
         let hybrid = || match metric.reads {
             Reads::RateDifference(rate) if at_end(&rate) => Some(apart(rate)),
             Reads::WidestGap(rates) if rates.iter().any(at_end) => Some(widest(rates.map(apart))),
+            Reads::RateRatio(rate) if at_one(&rate) => {
+                Some(self.rate_ratio(|c: &Confusion| rate(&seen(c)), of_a, of_b, level))
+            }
+            Reads::FavourableRatio if at_one(&|c| favourable_rate(c, favourable)) => {
+                let rate = |c: &Confusion| favourable_rate(&seen(c), favourable);
+                Some(self.rate_ratio(rate, of_b, of_a, level))
+            }
+            Reads::RateMinRatio(rate) if at_one(&rate) => {
+                let ratio = self.rate_ratio(|c: &Confusion| rate(&seen(c)), of_a, of_b, level);
+                Some(ratio.map(smaller_over_larger))
+            }
+            Reads::ScoreDifference(_) | Reads::ScoreRatio(_) => {
+                rates_of_mean(metric).filter(|rates| rates.iter().any(at_end)).map(|rates| {
+                    let part = |of: &FactualSubject| self.mean_interval(rates, of, level);
+                    let (a, b) = (part(of_a)?, part(of_b)?);
+                    match metric.reads {
+                        Reads::ScoreRatio(_) => ratio_of_parts(a, b),
+                        _ => {
+                            let (values, ends) = ((a.0, b.0), (a.1, b.1));
+                            Some(newcombe_of(values, ends, 0.0, IntervalProcedure::Mover))
+                        }
+                    }
+                })
+            }
             _ => None,
         };
         let z = self.context.z;
-        let (interval, method) = self.context.interval(value, || match (&of_persons, people) {
+        let (interval, mut method) = self.context.interval(value, || match (&of_persons, people) {
             (Some((x, y)), _) if !weighed => {
                 let of = if is_difference { newcombe_of_persons } else { katz_of_persons };
                 IntervalBasis::Formula(of(x, y, x.correlation(y), z))
@@ -166,18 +197,40 @@ impl FactualMeasurement<'_> {
         let (n_a, n_b) =
             (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
         let denominators = people.map(|(x, y)| (x.denominator, y.denominator));
+        let below = |c: &Confusion| {
+            let rates = rates_behind(metric, favourable, &seen(c), &seen(c));
+            rates.map_or(0, |(rate, _)| rate.denominator)
+        };
         let basis = |of: &FactualSubject, rate: Option<&PersonRate>| {
-            of.person_basis(metric.needs_label, rate)
+            of.person_basis(metric.needs_label, rate, people.is_some().then_some(&below))
         };
         let (x, y) = of_persons.as_ref().map_or((None, None), |(x, y)| (Some(x), Some(y)));
-        let people = ValuePeople::two([n_a, n_b], denominators).with_persons(
-            all_persons([of_a, of_b].into_iter(), metric.needs_label),
-            &[basis(of_a, x), basis(of_b, y)],
-        );
+        let carriers = [basis(of_a, x), basis(of_b, y)];
+        let people = ValuePeople::two([n_a, n_b], denominators)
+            .with_persons(all_persons([of_a, of_b].into_iter(), metric.needs_label), &carriers);
         let impaired =
             first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
-            .with_impaired(impaired)
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let is_katz = interval.is_some_and(|interval| katz.contains(&interval.method));
+        let has_one = [of_a, of_b].iter().any(|of| {
+            let rates = rates_behind(metric, favourable, &seen(&of.people), &seen(&of.people));
+            rates.is_some_and(|(rate, _)| is_one(rate))
+        });
+        let takes_as_certain = is_katz && has_one;
+        if takes_as_certain {
+            method.push_str(", which takes a rate of 1 as certain");
+        }
+        let of = (metric, scope);
+        let mut measured = MeasuredValue::new(&self.context, of, value, (interval, method), people)
+            .with_impaired(impaired);
+        measured.flags.extend(takes_as_certain.then_some(RATE_OF_ONE));
+        if let (Reads::ScoreRatio(score), Ok(_)) = (metric.reads, value) {
+            let is_negative =
+                |of: &&FactualSubject| score(&seen(of.cells())).is_ok_and(|v| v < 0.0);
+            let negative = [of_a, of_b].iter().any(is_negative);
+            measured.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        measured
     }
 
     /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the
@@ -195,8 +248,67 @@ impl FactualMeasurement<'_> {
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
 
+    /// The interval of a rate of one subject at a level.
+    fn rate_interval(
+        &self,
+        rate: impl Fn(&Confusion) -> Rate + Copy,
+        of: &FactualSubject,
+        level: f64,
+    ) -> Option<ValueInterval> {
+        let z = z_of_level(level);
+        if of.weight.is_none() {
+            return match of.person_rate(rate) {
+                Some(by_person) => by_person.wilson(z),
+                None => wilson(rate(&of.people), z),
+            };
+        }
+        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
+        let own = of.boundary_interval(rate, z).or_else(|| {
+            let replicates = of.bootstrap.replicates(&self.context).iter();
+            self.context.percentile_at(level, replicates.map(value), of.bootstrap.method())
+        })?;
+        // Replicates may have their own bias.
+        let value = rate(of.cells()).value().ok()?;
+        (own.lo..=own.hi).contains(&value).then_some(own)
+    }
+
+    /// The mean of two rates of one subject, which are of different people, and its interval at a
+    /// level: the hybrid of theirs.
+    pub(crate) fn mean_interval(
+        &self,
+        rates: [fn(&Confusion) -> Rate; 2],
+        of: &FactualSubject,
+        level: f64,
+    ) -> Option<IntervalPart> {
+        let part = |rate: fn(&Confusion) -> Rate| {
+            Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
+        };
+        let ((p, of_p), (q, of_q)) = (part(rates[0])?, part(rates[1])?);
+        let mean = f64::midpoint(p, q);
+        let ends = ValueInterval {
+            lo: mean - libm::hypot(p - of_p.lo, q - of_q.lo) / 2.0,
+            hi: mean + libm::hypot(of_p.hi - p, of_q.hi - q) / 2.0,
+            method: IntervalProcedure::Mover,
+        };
+        Some((mean, ends))
+    }
+
+    /// The interval of the ratio of a rate of two subjects at a level, from those of both.
+    fn rate_ratio(
+        &self,
+        rate: impl Fn(&Confusion) -> Rate + Copy,
+        top: &FactualSubject,
+        bottom: &FactualSubject,
+        level: f64,
+    ) -> Option<ValueInterval> {
+        let part = |of: &FactualSubject| {
+            Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
+        };
+        ratio_of_parts(part(top)?, part(bottom)?)
+    }
+
     /// The interval of the difference of a rate of two subjects at a level.
-    fn rate_gap(
+    pub(crate) fn rate_gap(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
         of_a: &FactualSubject,
@@ -213,17 +325,9 @@ impl FactualMeasurement<'_> {
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let (a, b) = (rate(of_a.cells()), rate(of_b.cells()));
         if a.is_boundary() || b.is_boundary() {
-            let own = |of: &FactualSubject| {
-                of.boundary_interval(rate, z).or_else(|| {
-                    let replicates = of.bootstrap.replicates(&self.context).iter();
-                    self.context.percentile_at(level, replicates.map(value), of.bootstrap.method())
-                })
-            };
             let (p, q) = (a.value().ok()?, b.value().ok()?);
-            // Replicates may have their own bias.
-            let around =
-                |value: f64, own: ValueInterval| (own.lo..=own.hi).contains(&value).then_some(own);
-            let ends = (around(p, own(of_a)?)?, around(q, own(of_b)?)?);
+            let own = |of| self.rate_interval(rate, of, level);
+            let ends = (own(of_a)?, own(of_b)?);
             return Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Mover));
         }
         let replicates = of_a
@@ -239,20 +343,43 @@ impl FactualMeasurement<'_> {
     }
 }
 
+/// A value with its interval.
+type IntervalPart = (f64, ValueInterval);
+
+/// The hybrid interval of a ratio of two values above 0; none of others, and where it has no end.
+fn ratio_of_parts((p, of_p): IntervalPart, (q, of_q): IntervalPart) -> Option<ValueInterval> {
+    let found = (p > 0.0 && q > 0.0).then(|| mover_ratio((p, q), (of_p, of_q)))?;
+    found.hi.is_finite().then_some(found)
+}
+
+/// The interval of the smaller of two values over the larger, from that of their ratio.
+fn smaller_over_larger(ratio: ValueInterval) -> ValueInterval {
+    let ValueInterval { lo, hi, .. } = ratio;
+    let holds_one = lo <= 1.0 && hi >= 1.0;
+    let most = if hi < 1.0 { hi } else { 1.0 / lo };
+    ValueInterval { lo: lo.min(1.0 / hi), hi: if holds_one { 1.0 } else { most }, ..ratio }
+}
+
 /// The interval of the largest of two distances from 0, from the intervals of both differences: its
 /// ends cover each of them.
 fn widest(parts: [Option<ValueInterval>; 2]) -> Option<ValueInterval> {
     let [x, y] = parts;
-    let (x, y) = (x?, y?);
+    largest_distance([x?, y?].into_iter())
+}
+
+/// The same of any number of differences; none of none.
+pub(crate) fn largest_distance(
+    parts: impl Iterator<Item = ValueInterval>,
+) -> Option<ValueInterval> {
     let least = |i: &ValueInterval| {
         if i.lo <= 0.0 && i.hi >= 0.0 { 0.0 } else { i.lo.abs().min(i.hi.abs()) }
     };
-    let most = |i: &ValueInterval| i.lo.abs().max(i.hi.abs());
-    Some(ValueInterval {
-        lo: least(&x).max(least(&y)),
-        hi: most(&x).max(most(&y)),
+    let distance = |i: ValueInterval| ValueInterval {
+        lo: least(&i),
+        hi: i.lo.abs().max(i.hi.abs()),
         method: IntervalProcedure::Mover,
-    })
+    };
+    parts.map(distance).reduce(|x, y| ValueInterval { lo: x.lo.max(y.lo), hi: x.hi.max(y.hi), ..x })
 }
 
 /// Whether the sign of a value says that the first of two facets is at a disadvantage.

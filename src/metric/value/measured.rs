@@ -7,8 +7,8 @@
 //! [`switches`](super::switches).
 //! Which interval a value gets is in [`interval`](crate::metric::interval).
 //!
-//! Where people have weights, values are computed from what they weigh; flags and cases are about
-//! people anyway.
+//! Where people have weights, values are computed from what they weigh; cases are people anyway.
+//! Flags and gates count people (persons, where one may have several rows) who weigh more than 0.
 //!
 //! Streams of chance are named by scope, so that a value does not depend on which other values are
 //! asked for, nor on the thread that makes it: work is shared among the threads of the pool that
@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::repeats::RepeatSpread;
+use crate::metric::catalog::performance::rates_of_mean;
 use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -49,7 +50,8 @@ pub(crate) struct MeasuredValue {
     pub weights: Option<(u64, u64)>,
     /// People behind it; their rows where a person may have several.
     pub n_rows: u64,
-    /// The persons behind these rows; none where each row is a person.
+    /// Those behind these rows who carry information; none where each row is a person who counts
+    /// as one.
     pub(crate) persons: Option<PersonBasis>,
     /// Its interval.
     pub interval: Option<ValueInterval>,
@@ -77,15 +79,16 @@ pub(crate) struct MeasuredValue {
     pub furthest: Option<FurthestGroups>,
 }
 
-/// The persons behind a value, where a person may have several rows.
+/// The people who carry the information of a value, where a person may have several rows or people
+/// have weights: persons with a row that weighs more than 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PersonBasis {
     /// Persons with a row behind it.
     pub n: u64,
     /// Persons with a row below the rate; none where the value is not a rate of counts.
     pub denominator: Option<u64>,
-    /// Rows below the rate over their design effect: as many independent cases would be as sure.
-    /// None where the interval is made otherwise.
+    /// Rows below the rate, of weights Kish's number, over the design effect of persons: as many
+    /// independent cases would be as sure. None where a row counts more than once.
     pub effective: Option<f64>,
 }
 
@@ -98,6 +101,15 @@ impl PersonBasis {
             effective: rate.and_then(PersonRate::effective),
         }
     }
+
+    /// People with weights, each with one row: all who count, and those below a rate.
+    pub(crate) fn weighed(all: WeightSums, below: Option<WeightSums>) -> Self {
+        PersonBasis {
+            n: all.people(),
+            denominator: below.map(WeightSums::people),
+            effective: below.map(WeightSums::effective).filter(|n| n.is_finite()),
+        }
+    }
 }
 
 /// How many people and cases are behind a value.
@@ -105,7 +117,8 @@ impl PersonBasis {
 pub(crate) struct ValuePeople {
     /// People in all; their rows where a person may have several.
     pub(crate) n: u64,
-    /// The persons behind these rows; none where each row is a person.
+    /// Those behind these rows who carry information; none where each row is a person who counts
+    /// as one.
     pub(crate) persons: Option<PersonBasis>,
     /// Of several groups the people of the smallest.
     pub(crate) smallest_group: u64,
@@ -134,8 +147,8 @@ impl ValuePeople {
         }
     }
 
-    /// The same of one subject whose people have several rows: what is small is reported by
-    /// persons.
+    /// The same of one subject whose people have several rows or weights: what is small is reported
+    /// by those who carry information.
     pub(crate) fn with_person_basis(self, of: Option<PersonBasis>) -> Self {
         let Some(of) = of else { return self };
         ValuePeople {
@@ -144,6 +157,12 @@ impl ValuePeople {
             smallest_denominator: of.denominator,
             ..self
         }
+    }
+
+    /// The same of two facets, of whom so many weigh more than 0; none where nobody has a weight.
+    pub(crate) fn with_weighing(self, of: Option<(u64, u64)>) -> Self {
+        let basis = |n| Some(PersonBasis { n, denominator: None, effective: None });
+        of.map_or(self, |(a, d)| self.with_persons(Some(a + d), &[basis(a), basis(d)]))
     }
 
     /// The same of several subjects, so many persons in all.
@@ -253,7 +272,7 @@ pub(crate) fn measure_factual(
     let gaps = |metric: &'static Metric| {
         let mut out = Vec::new();
         if n_groups > 1 {
-            out.push(audit.worst(metric, &groups));
+            out.push(audit.worst(metric, &groups, &rests));
         }
         if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
             return out;
@@ -332,39 +351,53 @@ impl FactualSubject {
         let each = persons.iter().map(|(key, own)| (*key, of(own)));
         Some(match &self.weight {
             None => PersonRate::new(of(&self.people), each),
-            Some(weight) => PersonRate::of_weights(of(weight), self.below(&of), each),
+            Some(weight) => {
+                PersonRate::of_weights(of(weight), self.below(&|c| of(c).denominator), each)
+            }
         })
     }
 
-    /// What the rows below a rate weigh; nothing where nobody has a weight.
-    fn below(&self, of: impl Fn(&Confusion) -> Rate) -> WeightSums {
+    /// What the rows that a function counts weigh; nothing where nobody has a weight.
+    fn below(&self, counts: &dyn Fn(&Confusion) -> u64) -> WeightSums {
         let mut below = WeightSums::default();
         for (cells, sums) in self.weight_sums.iter().flatten() {
-            if of(&Confusion::from_cells(*cells)).denominator > 0 {
+            if counts(&Confusion::from_cells(*cells)) > 0 {
                 below += *sums;
             }
         }
         below
     }
 
-    /// The persons whom a metric counts, ascending by key; none where each row is a person.
+    /// The persons whom a metric counts, with weights those with a row that weighs more than 0,
+    /// ascending by key; none where each row is a person.
     pub(crate) fn counted_persons(
         &self,
         needs_label: bool,
     ) -> Option<impl Iterator<Item = u64> + '_> {
-        let persons = self.persons.as_ref()?.iter();
+        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?.iter();
         let counted = persons.filter(move |(_, own)| own.people(needs_label) > 0);
         Some(counted.map(|(key, _)| *key))
     }
 
-    /// The persons behind a value of this subject alone.
+    /// People whom a metric counts with what they weigh; none where nobody has a weight.
+    fn counted_weight(&self, needs_label: bool) -> Option<WeightSums> {
+        self.weight?;
+        Some(self.below(&|c| c.people(needs_label)))
+    }
+
+    /// The people who carry a value of this subject alone; of a rate with the rate by person, where
+    /// a person may have several rows, and with the function that counts those below it.
     pub(crate) fn person_basis(
         &self,
         needs_label: bool,
-        rate: Option<&PersonRate>,
+        by_person: Option<&PersonRate>,
+        below: Option<&dyn Fn(&Confusion) -> u64>,
     ) -> Option<PersonBasis> {
-        let n = self.counted_persons(needs_label)?.count() as u64;
-        Some(PersonBasis::new(n, rate))
+        if let Some(counted) = self.counted_persons(needs_label) {
+            return Some(PersonBasis::new(counted.count() as u64, by_person));
+        }
+        let all = self.counted_weight(needs_label)?;
+        Some(PersonBasis::weighed(all, below.map(|below| self.below(below))))
     }
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights
@@ -380,7 +413,7 @@ impl FactualSubject {
         }
         wilson_of_people(
             rate.numerator > 0,
-            self.below(of).effective(),
+            self.below(&|c| of(c).denominator).effective(),
             z,
             IntervalProcedure::WilsonPeople { weighed: true },
         )
@@ -392,18 +425,22 @@ impl FactualSubject {
     }
 }
 
-/// Different persons of some subjects; none where each row is a person.
+/// Different people who carry a value of some subjects that have no row in common; none where each
+/// row is a person who counts as one.
 pub(crate) fn all_persons<'a>(
     subjects: impl Iterator<Item = &'a FactualSubject>,
     needs_label: bool,
 ) -> Option<u64> {
-    let mut all = Vec::new();
+    let (mut all, mut weighed) = (Vec::new(), 0);
     for subject in subjects {
-        all.extend(subject.counted_persons(needs_label)?);
+        match subject.counted_persons(needs_label) {
+            Some(counted) => all.extend(counted),
+            None => weighed += subject.counted_weight(needs_label)?.people(),
+        }
     }
     all.sort_unstable();
     all.dedup();
-    Some(all.len() as u64)
+    Some(all.len() as u64 + weighed)
 }
 
 /// The name of the chance of some people.
@@ -461,9 +498,17 @@ impl FactualMeasurement<'_> {
             (Reads::Rate(rate), _) => subject.boundary_interval(|c| rate(&seen(c)), z).map(Some),
             _ => None,
         };
-        let interval = self.context.interval(value, || match formula {
-            Some(formula) => IntervalBasis::Formula(formula),
-            None => subject
+        // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
+        let ends = rates_of_mean(metric)
+            .filter(|rates| rates.iter().any(|rate| rate(subject.cells()).is_boundary()));
+        let level = self.context.settings.level.map_or(0.0, |level| level.get());
+        let interval = self.context.interval(value, || match (formula, ends) {
+            (Some(formula), _) => IntervalBasis::Formula(formula),
+            (None, Some(rates)) => {
+                let of_mean = self.mean_interval(rates, subject, level);
+                IntervalBasis::Hybrid(of_mean.map(|(_, interval)| interval))
+            }
+            (None, None) => subject
                 .bootstrap
                 .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
         });
@@ -472,8 +517,11 @@ impl FactualMeasurement<'_> {
             (metric, scope),
             value,
             interval,
-            ValuePeople::one(n_rows, people)
-                .with_person_basis(subject.person_basis(metric.needs_label, of_persons.as_ref())),
+            ValuePeople::one(n_rows, people).with_person_basis(subject.person_basis(
+                metric.needs_label,
+                of_persons.as_ref(),
+                people.is_some().then_some(&|c| rate(c).map_or(0, |rate| rate.denominator)),
+            )),
         )
         .with_rate(people, subject.weight.as_ref().and_then(rate))
     }

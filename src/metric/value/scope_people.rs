@@ -105,26 +105,40 @@ impl<'a> ScopePeople<'a> {
         PersonRate::of_weights(Rate { numerator, denominator, ..all }, below(weights), each)
     }
 
-    /// The persons whom a metric counts, ascending by key; none where each row is a person.
+    /// The persons whom a metric counts, with weights those with a row that weighs more than 0,
+    /// ascending by key; none where each row is a person.
     pub(crate) fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
-        let counts = |cells: &SwitchCells| {
-            if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
-        };
-        let persons = self.persons.as_ref()?.iter();
-        Some(persons.filter(|(_, cells)| counts(cells)).map(|(key, _)| *key).collect())
+        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?.iter();
+        let counted = persons.filter(|(_, cells)| is_counted(metric, cells));
+        Some(counted.map(|(key, _)| *key).collect())
     }
 
-    /// The persons behind a value of this scope alone.
+    /// The people who carry a value of this scope alone.
     pub(crate) fn person_basis(
         &self,
         metric: &Metric,
         rate: Option<&PersonRate>,
+        settings: &MeasureSettings,
     ) -> Option<PersonBasis> {
-        Some(PersonBasis::new(self.counted_persons(metric)?.len() as u64, rate))
+        if let Some(counted) = self.counted_persons(metric) {
+            return Some(PersonBasis::new(counted.len() as u64, rate));
+        }
+        let weights = self.weights?;
+        let mut all = WeightSums::default();
+        let counted = weights.0.iter().filter(|(cells, _)| is_counted(metric, cells));
+        counted.for_each(|(_, sums)| all += *sums);
+        let below = match metric.reads {
+            Reads::AnySwitch(of) => Some(weights.denominator(|kind| of_any(of, kind))),
+            _ => {
+                switch_rate(metric, settings).map(|of| weights.denominator(|kind| of(&Eccm(*kind))))
+            }
+        };
+        Some(PersonBasis::weighed(all, below))
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
+    /// switch rate counts, or that a rate of consistency lacks. People of weight 0 do not count.
+    /// None of what names nobody.
     pub(crate) fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let counts = |cells: &SwitchCells| {
@@ -135,11 +149,15 @@ impl<'a> ScopePeople<'a> {
                 (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
             }
         };
-        Some(match &self.persons {
-            Some(persons) => persons.iter().filter(|(_, cells)| counts(cells)).count() as u64,
-            None => {
-                let kinds = self.profiles.0.iter().filter(|(cells, _)| counts(cells));
-                kinds.map(|(_, people)| people).sum()
+        Some(match (self.weighed_persons.as_ref().or(self.persons.as_ref()), self.weights) {
+            (Some(persons), _) => persons.iter().filter(|(_, cells)| counts(cells)).count() as u64,
+            (None, Some(weights)) => {
+                let switch = weights.0.iter().filter(|(cells, _)| counts(cells));
+                switch.map(|(_, sums)| sums.people()).sum()
+            }
+            (None, None) => {
+                let switch = self.profiles.0.iter().filter(|(cells, _)| counts(cells));
+                switch.map(|(_, people)| people).sum()
             }
         })
     }
@@ -193,6 +211,11 @@ impl<'a> ScopePeople<'a> {
     pub(crate) fn is_plain(&self) -> bool {
         !self.has_repeats && self.weights.is_none()
     }
+}
+
+/// Whether a metric counts whoever fills these cells.
+fn is_counted(metric: &Metric, cells: &SwitchCells) -> bool {
+    if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
 }
 
 /// What a rate of switches counts of one person with these counterfactuals.

@@ -48,6 +48,12 @@ pub(crate) const SMALL_GROUP: &str = "small_group";
 /// Flag: a rate behind the value has fewer cases below it than asked for.
 pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
+/// Flag: a ratio has a rate of 1, which its interval takes as certain.
+pub(crate) const RATE_OF_ONE: &str = "rate_of_one";
+
+/// Flag: a ratio has a negative part, so that it does not say how many times as much one is.
+pub(crate) const NEGATIVE_PART: &str = "negative_part";
+
 /// The favoured groups of an attribute: words in a job, positions where values are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FavouredGroups<G> {

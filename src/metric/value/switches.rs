@@ -346,9 +346,9 @@ impl SwitchMeasurement<'_> {
         });
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
-        let basis = people.person_basis(metric, of_persons.as_ref());
+        let basis = people.person_basis(metric, of_persons.as_ref(), settings);
         let basis = basis.map(|basis| PersonBasis {
-            effective: basis.effective.filter(|_| counts_once || formula.is_some()),
+            effective: basis.effective.filter(|_| counts_once || formula.is_some() || at_an_end),
             ..basis
         });
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
@@ -434,6 +434,8 @@ impl SwitchMeasurement<'_> {
             all.dedup();
             all.len() as u64
         });
+        // Without several rows of a person those of the two groups are different people.
+        let all = all.or_else(|| Some(forth.persons?.n + back.persons?.n));
         let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)
             .with_persons(all, &[forth.persons, back.persons]);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)

@@ -12,16 +12,17 @@
 //! groups that hold the value may be others in every replicate, so its ends lie high where groups
 //! are small.
 
-use super::gaps::{favourable_rate, first_is_lower};
+use super::gaps::{favourable_rate, first_is_lower, largest_distance};
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::{FavourableClass, FurthestGroups};
+use crate::metric::value::settings::{FavourableClass, FurthestGroups, NEGATIVE_PART};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
 
 /// The values of some groups: the highest and the lowest with their groups.
@@ -185,11 +186,39 @@ fn rate(metric: &Metric, favourable: FavourableClass, c: &Confusion) -> Option<R
 }
 
 impl FactualMeasurement<'_> {
-    /// One metric over all groups.
+    /// The interval of the largest distance of a rate of a group to that of all, where a rate is 0
+    /// or 1, so that no replicate of it differs; none where none is. A group is as far from all as
+    /// it is from the others, times their share of all: its interval is that of this difference.
+    fn distance_to_all(
+        &self,
+        metric: &Metric,
+        groups: &[FactualSubject],
+        rests: &[FactualSubject],
+    ) -> Option<Option<ValueInterval>> {
+        let Reads::RateToTotal(rate) = metric.reads else { return None };
+        let at_end = |of: &FactualSubject| rate(of.cells()).is_boundary();
+        if !groups.iter().any(at_end) {
+            return None;
+        }
+        let level = self.context.settings.level.map_or(0.0, |level| level.get());
+        let n = |of: &FactualSubject| rate(of.cells()).denominator as f64;
+        let with_value =
+            groups.iter().zip(rests).filter(|(group, rest)| n(group) > 0.0 && n(rest) > 0.0);
+        let distances = with_value.map(|(group, rest)| {
+            let apart = self.rate_gap(rate, group, rest, level)?;
+            let share = n(rest) / (n(group) + n(rest));
+            Some(ValueInterval { lo: share * apart.lo, hi: share * apart.hi, ..apart })
+        });
+        let distances: Option<Vec<ValueInterval>> = distances.collect();
+        Some(distances.and_then(|all| largest_distance(all.into_iter())))
+    }
+
+    /// One metric over all groups; `rests` are all others of each.
     pub(crate) fn worst(
         &self,
         metric: &'static Metric,
         groups: &[FactualSubject],
+        rests: &[FactualSubject],
     ) -> MeasuredValue {
         let favourable = self.context.settings.favourable;
         let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
@@ -201,6 +230,9 @@ impl FactualMeasurement<'_> {
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
         let interval = self.context.interval(value, || {
+            if let Some(hybrid) = self.distance_to_all(metric, groups, rests) {
+                return IntervalBasis::Hybrid(hybrid);
+            }
             let drawn: Vec<&[ConfusionCells]> =
                 groups.iter().map(|subject| subject.bootstrap.replicates(&self.context)).collect();
             let mut redrawn = cells.clone();
@@ -244,7 +276,10 @@ impl FactualMeasurement<'_> {
             let of_persons = behind.and_then(|of_rows| {
                 subject.person_rate(|c| rate(metric, favourable, c).unwrap_or(of_rows))
             });
-            subject.person_basis(metric.needs_label, of_persons.as_ref())
+            let below =
+                |c: &Confusion| rate(metric, favourable, c).map_or(0, |rate| rate.denominator);
+            let is_rate = behind.is_some();
+            subject.person_basis(metric.needs_label, of_persons.as_ref(), is_rate.then_some(&below))
         };
         let behind: Vec<Option<PersonBasis>> = match held {
             true => holders().map(basis).collect(),
@@ -260,9 +295,14 @@ impl FactualMeasurement<'_> {
         }
         .with_persons(all_persons(groups.iter(), metric.needs_label), &behind);
         let of = (metric, MetricScope::WorstCase);
-        MeasuredValue::new(&self.context, of, value, interval, people)
+        let mut measured = MeasuredValue::new(&self.context, of, value, interval, people)
             .with_impaired(impaired)
-            .with_furthest(furthest)
+            .with_furthest(furthest);
+        if let (Reads::ScoreRatio(score), Ok(_)) = (metric.reads, value) {
+            let negative = cells.iter().any(|c| score(c).is_ok_and(|value| value < 0.0));
+            measured.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        measured
     }
 }
 

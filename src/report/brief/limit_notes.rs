@@ -16,11 +16,13 @@ use crate::table::GateRow;
 pub(crate) struct LimitNeed {
     /// The row that says it.
     part: LimitPart,
-    /// People below its value; persons, where one may have several rows.
+    /// People below its value: persons, where one may have several rows, and of people with weights
+    /// those who weigh more than 0.
     n: i64,
     /// Audited people who bring them.
     audited: Option<i64>,
-    /// Whether a person may have several rows, so that rows do not compare with `n`.
+    /// Whether a person may have several rows or none that weighs, so that rows do not compare with
+    /// `n`.
     of_persons: bool,
 }
 
@@ -37,7 +39,7 @@ impl LimitNeed {
         let decided = "the question would be decided in 4 of 5 cases";
         if self.of_persons {
             let n = count(rounded_up(self.n));
-            return format!("With about {n} persons who count here {decided}.");
+            return format!("With about {n} people who count here {decided}.");
         }
         let Some(today) = self.part.whole else {
             let n = count(rounded_up(self.n));

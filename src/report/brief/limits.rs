@@ -61,6 +61,7 @@ pub(crate) struct AuditLimit {
 /// before those that warn, those about harm before others, and then by how far beyond the limit.
 pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
     let mut limits: Vec<AuditLimit> = Vec::new();
+    let counts_all = audit.manifest.person.is_none() && audit.manifest.weight.is_none();
     for row in audit.gates.iter().filter(|row| row.decides == 1) {
         let own = || audit.gates.iter().filter(|r| r.gate.as_str() == row.gate.as_str());
         let of_harm = HARM.iter().all(|metric| own().any(|r| r.metric.as_str() == *metric));
@@ -91,8 +92,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             note: audit.manifest.words.gate_notes.get(row.gate.as_str()).cloned(),
             parts,
             of_harm,
-            needed: deciding_need(own())
-                .and_then(|row| LimitNeed::of(row, audit.manifest.person.is_some())),
+            needed: deciding_need(own()).and_then(|row| LimitNeed::of(row, !counts_all)),
             no_threshold: None,
         };
         // Curves count rows: where a person has several, they do not tell at which steps there are

@@ -35,7 +35,7 @@ use crate::metric::interval::{
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
-use crate::metric::value::measured::{MeasuredValue, ValuePeople};
+use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};
 use crate::num::binomial_draws::multinomial;
@@ -120,12 +120,8 @@ pub(crate) fn measure_factual_classes(
             false,
             MatrixBootstrap::new(kinds(), stream),
         );
-        let below = vec![counts.effective(who).unwrap_or(people.n() as f64)];
-        ClassSubject {
-            empty: counts.people(who).or_empty(Undefined::EmptyGroup),
-            denominator_people: below,
-            ..subject
-        }
+        let below = vec![PeopleBelow::new(people.n(), counts.labelled_weight(who))];
+        ClassSubject { empty: counts.people(who).or_empty(Undefined::EmptyGroup), below, ..subject }
     };
     let groups: Vec<ClassSubject> = (0..counts.groups())
         .map(|group| {
@@ -197,7 +193,7 @@ pub(crate) fn measure_switch_classes(
             repeats,
             MatrixBootstrap::new(kinds, stream),
         );
-        (scope, ClassSubject { denominator_people: people.at(place), ..subject })
+        (scope, ClassSubject { below: people.at(place), ..subject })
     });
     let subjects: Vec<(MetricScope, ClassSubject)> = subjects.collect();
     let of_scope = |(scope, subject): &(MetricScope, ClassSubject)| {
@@ -234,12 +230,29 @@ struct ClassSubject {
     weight: Option<ClassMatrix>,
     /// Why there is no value where the matrix is empty.
     empty: Undefined,
-    /// People below a rate of all, then below that of each class; their effective number where they
-    /// weigh differently.
-    denominator_people: Vec<f64>,
+    /// People below a rate of all, then below that of each class.
+    below: Vec<PeopleBelow>,
     /// Whether somebody counts more than once.
     has_repeats: bool,
     bootstrap: MatrixBootstrap,
+}
+
+/// People below a rate.
+#[derive(Debug, Clone, Copy)]
+struct PeopleBelow {
+    /// Their effective number where they weigh differently, else their number.
+    effective: f64,
+    /// Those who weigh more than 0; none where nobody has a weight.
+    weighing: Option<u64>,
+}
+
+impl PeopleBelow {
+    fn new(people: u64, weights: Option<WeightSums>) -> Self {
+        PeopleBelow {
+            effective: weights.map_or(people as f64, WeightSums::effective),
+            weighing: weights.map(WeightSums::people),
+        }
+    }
 }
 
 /// How many people are below the rates of counterfactuals.
@@ -260,15 +273,16 @@ impl DenominatorPeople {
     }
 
     /// In a scope: of all, then of those who are predicted each class.
-    fn at(&self, place: usize) -> Vec<f64> {
+    fn at(&self, place: usize) -> Vec<PeopleBelow> {
         let all = |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
         let positive = |kind: &SwitchCells| {
             let eccm = Eccm(*kind);
             eccm.rate(0, eccm.cp() + eccm.sn(), Undefined::EmptyGroup)
         };
-        let below = |class: usize, rate: &dyn Fn(&SwitchCells) -> Rate| match &self.weights {
-            Some(weights) => weights[class][place].denominator(rate).effective(),
-            None => self.people[class].at(place).denominator(rate) as f64,
+        let below = |class: usize, rate: &dyn Fn(&SwitchCells) -> Rate| {
+            let weights = self.weights.as_ref();
+            let weights = weights.map(|weights| weights[class][place].denominator(rate));
+            PeopleBelow::new(self.people[class].at(place).denominator(rate), weights)
         };
         let classes = 0..self.people.len();
         classes
@@ -309,7 +323,7 @@ impl ClassSubject {
             people: people.clone(),
             weight,
             empty: Undefined::EmptyGroup,
-            denominator_people: Vec::new(),
+            below: Vec::new(),
             has_repeats: repeats,
             bootstrap: drawing,
         }
@@ -385,11 +399,8 @@ impl ClassSubject {
             Some((rate, ..)) if self.is_plain() => IntervalBasis::Formula(wilson(rate, ask.z)),
             Some((rate, weights, class)) if weights.unwrap_or(rate).is_boundary() => {
                 let everybody = weights.unwrap_or(rate).numerator > 0;
-                let people = self
-                    .denominator_people
-                    .get(class.map_or(0, |class| class + 1))
-                    .copied()
-                    .unwrap_or(0.0);
+                let below = self.below.get(class.map_or(0, |class| class + 1));
+                let people = below.map_or(0.0, |below| below.effective);
                 let method = IntervalProcedure::WilsonPeople { weighed: self.weight.is_some() };
                 IntervalBasis::Formula(wilson_of_people(everybody, people, ask.z, method))
             }
@@ -424,8 +435,19 @@ impl ClassSubject {
         basis: impl FnOnce() -> IntervalBasis,
     ) -> MeasuredValue {
         let interval = ask.interval(value, basis);
-        let people = ValuePeople::one(self.n, rate);
+        let people = ValuePeople::one(self.n, rate).with_person_basis(self.person_basis(rate));
         MeasuredValue::new(ask, (metric, scope), value, interval, people).with_rate(rate, None)
+    }
+
+    /// The people who carry a value where people have weights; none where nobody has one.
+    fn person_basis(&self, rate: Option<Rate>) -> Option<PersonBasis> {
+        let all = self.below.first()?;
+        let counts_once = rate.is_some() && !self.has_repeats;
+        Some(PersonBasis {
+            n: all.weighing?,
+            denominator: all.weighing.filter(|_| rate.is_some()),
+            effective: Some(all.effective).filter(|n| counts_once && n.is_finite()),
+        })
     }
 
     /// This one's value minus the other's.
@@ -455,7 +477,10 @@ impl ClassSubject {
             }
         });
         let denominators = rates.map(|(a, b)| (a.denominator, b.denominator));
-        let people = ValuePeople::two([self.n, other.n], denominators);
+        let carriers = [(self, rates.map(|of| of.0)), (other, rates.map(|of| of.1))]
+            .map(|(of, rate)| of.person_basis(rate));
+        let all = carriers[0].zip(carriers[1]).map(|(a, b)| a.n + b.n);
+        let people = ValuePeople::two([self.n, other.n], denominators).with_persons(all, &carriers);
         MeasuredValue::new(ask, (metric, scope), value, interval, people)
     }
 
@@ -472,7 +497,11 @@ impl ClassSubject {
                 self.weight.as_ref().map(|weight| weight.transition(from_class, to_class));
             let (interval, ci_method) = ask
                 .interval(value, || self.basis(ask, Some((cases, weights, Some(from_class))), of));
-            let flags = ask.flags(self.n, Some(cases.denominator));
+            let weighing = |at: usize| self.below.get(at).and_then(|below| below.weighing);
+            let flags = ask.flags(
+                weighing(0).unwrap_or(self.n),
+                Some(weighing(from_class + 1).unwrap_or(cases.denominator)),
+            );
             ClassTransition {
                 scope,
                 from_class,
