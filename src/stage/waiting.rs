@@ -11,8 +11,8 @@
 //! that are there allow is measured and judged; the page, the summary and the status say that the
 //! rest is awaited, and every gate that needs it is inconclusive.
 //!
-//! Where the job names a place for them (`run.to_score`), the rows to score are put there, on a disk
-//! or in an object store, before the output folder is published, and not into that folder.
+//! Where the job names a place for them (`run.to_score`), the rows to score are put there, on a
+//! disk or in an object store, before the output folder is published, and not into that folder.
 
 use std::path::Path;
 

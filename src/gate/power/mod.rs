@@ -11,7 +11,8 @@
 //! - A share, difference or ratio of rows that are less sure than as many people, because a person
 //!   has several or people have weights: the same with effective numbers, see [`effective`].
 //! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
-//!   interval narrows with the root of n, and its end must clear the limit by z_t of its own standard deviations, so n ((1 + z_t / z) h /
+//!   interval narrows with the root of n, and its end must clear the limit by z_t of its own
+//!   standard deviations, so n ((1 + z_t / z) h /
 //!   |value - limit|)^2 with h the side of the interval that faces the limit, and z_t the normal
 //!   quantile of the probability. Approximate. Without the term in brackets the gate would decide
 //!   in half of the cases.

@@ -117,7 +117,8 @@ mod tests {
         assert!(room(2).bytes(Some(1000)) < 20 << 20, "{}", room(2).bytes(Some(1000)));
         let of_150 = room(150).bytes(Some(100_000));
         assert!((3_300_000_000..4_500_000_000).contains(&of_150), "{of_150}");
-        // Of many people 200 blocks of 22,500 directions, 0.6 kilobytes each, in three parts: 8.5 GB.
+        // Of many people 200 blocks of 22,500 directions, 0.6 kilobytes each, in three parts: 8.5
+        // GB.
         let of_many = room(150).bytes(Some(200_001));
         assert!((8_400_000_000..10_000_000_000).contains(&of_many), "{of_many}");
         assert_eq!(room(150).bytes(None), of_150, "the least of both");
