@@ -202,10 +202,11 @@ table! {
         training_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
-        /// small_group, small_denominator, sampled, selective_labels, rate_of_one (of a ratio, which
-        /// Katz's interval takes as certain), negative_part (of a ratio, which then says nothing),
-        /// binned (scores are counted in 65,536 cells), attribute_follows (in graphs of the set,
-        /// from another variable: no group is named at a disadvantage); joined by `,`; empty = none
+        /// small_group, small_denominator, sampled, selective_labels, rate_of_one (of a ratio,
+        /// which Katz's interval takes as certain), negative_part (of a ratio, which then says
+        /// nothing), binned (scores are counted in 65,536 cells), attribute_follows (in graphs of
+        /// the set, from another variable: no group is named at a disadvantage); joined by `,`;
+        /// empty = none
         flags: SharedText,
         /// the group put at a disadvantage: only where the interval (of graphs also theirs) leaves
         /// out the ideal and, of switches, where `min_denominator` people switch and the interval

@@ -69,8 +69,8 @@ pub struct DataBlock {
     pub reference: Option<ReferenceBlock>,
     /// Column that says how many people a row represents: finite, 0 or above, not 0 everywhere.
     /// Default: one each. Training, metrics, intervals and gates take every person so often;
-    /// numbers of people and recourse do not. `min_group_size`, `min_denominator` and `enough` count
-    /// people whose weight is above 0, each once.
+    /// numbers of people and recourse do not. `min_group_size`, `min_denominator` and `enough`
+    /// count people whose weight is above 0, each once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.

@@ -3,8 +3,8 @@
 //!
 //! Weights are whole numbers of a unit that the caller chose, so sums are exact and any partition
 //! of people gives the same. Values come from these sums; cases are counted in people anyway (see
-//! [`counts`](super::counts)). People of weight 0 tell nothing: groups and denominators are small by
-//! the number of people who weigh more.
+//! [`counts`](super::counts)). People of weight 0 tell nothing: groups and denominators are small
+//! by the number of people who weigh more.
 //!
 //! Choice: shares of weight are not shares of independent cases, so no formula gives their
 //! interval.

@@ -106,8 +106,8 @@ fn distances_to_all() {
     assert!((m.value.unwrap() - (46.0_f64 / 70.0 - 0.3)).abs() < 1e-12, "{:?}", m.value);
 }
 
-/// Katz's interval of a ratio with a rate of 1 stays, is flagged and says so; what is drawn gets the
-/// hybrid.
+/// Katz's interval of a ratio with a rate of 1 stays, is flagged and says so; what is drawn gets
+/// the hybrid.
 #[test]
 fn ratios_of_a_rate_of_one() {
     let all = [[40, 40, 0, 0], [250, 250, 0, 0]];
