@@ -250,7 +250,7 @@ fn coverage_of_means_ranks_and_draws_of_persons() {
                         let entry = |(i, value): (usize, &f64)| AmountEntry {
                             value: *value,
                             weight: 1,
-                            person: group << 32 | i as u64 / design.1,
+                            person: (group << 32) | (i as u64 / design.1),
                         };
                         let of = of_groups[group as usize].iter().enumerate();
                         AmountSample::new(basis(by_person), of.map(entry).collect())
