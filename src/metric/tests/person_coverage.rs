@@ -88,14 +88,13 @@ impl PersonKinds {
                 }
             }
         });
-        let groups = [0, 1].map(|group: usize| {
+        [0, 1].map(|group: usize| {
             let of = &each[group];
             let numerator = of.iter().map(|(_, rate)| rate.numerator).sum();
             let denominator = persons * self.rows[group];
             let all = Rate { numerator, denominator, empty: Undefined::EmptyGroup };
             PersonRate::new(all, of.iter().copied())
-        });
-        groups
+        })
     }
 }
 
