@@ -29,7 +29,7 @@ fn ends_of_both(
 }
 
 /// Whether the interval of a value takes a rate of 1 as certain.
-pub(super) fn is_flagged(seen: &GateObservation) -> bool {
+fn is_flagged(seen: &GateObservation) -> bool {
     !seen.is_change && has_flag(&seen.flags, RATE_OF_ONE)
 }
 

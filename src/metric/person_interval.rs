@@ -115,19 +115,22 @@ impl PersonRate {
             return 1.0;
         }
         let (n, persons) = (self.rate.denominator as f64, self.persons.len() as f64);
-        let sum = |of: &dyn Fn(&PersonShare) -> f64| self.persons.iter().map(of).sum::<f64>();
-        let agree = sum(&|person| person.rows * person.rows) / n * (self.rows / n);
+        let [mut together, mut squares, mut all, mut of_each] = [0.0; 4];
+        for person in &self.persons {
+            together += person.rows * person.rows;
+            let residual = person.cases - p * person.rows;
+            squares += residual * residual;
+            let rarer = if p <= 0.5 { person.cases } else { person.rows - person.cases };
+            all += rarer;
+            of_each += rarer * rarer;
+        }
+        let agree = together / n * (self.rows / n);
         if self.rate.is_boundary() || persons == 1.0 {
             return agree;
         }
-        let squares = self.residuals(p).map(|r| r * r).sum::<f64>();
         let variance = persons / (persons - 1.0) * squares / (n * n);
         let plain = (variance * self.rows / (p * (1.0 - p))).max(1.0);
-        let rarer = |person: &PersonShare| {
-            if p <= 0.5 { person.cases } else { person.rows - person.cases }
-        };
-        let all = sum(&rarer);
-        let carriers = all * all / sum(&|person| rarer(person) * rarer(person));
+        let carriers = all * all / of_each;
         plain.max((carriers * plain + agree) / (carriers + 1.0))
     }
 

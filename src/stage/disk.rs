@@ -1,18 +1,18 @@
 //! Whether the disks have room for what a run writes: asked before it starts to work.
 //!
 //! The estimate is of the large files only: prepared rows, counterfactuals, scores and outcomes,
-//! each as so many bytes for a row. What is in the cache counts for nothing. A run is refused where
-//! a disk has less than half of that; with less than all of it there is a warning. `plan` prints
-//! it.
+//! each as so many bytes for a row. What is in the cache counts for nothing. A run is refused
+//! where a disk has less than half of that; with less than all of it there is a warning. `plan`
+//! prints it.
 //!
-//! The bytes were measured in the cache of two runs with naive, greedy, plausible and transport
-//! sets: Adult (48,842 rows with 4 whole numbers, an ordinal number and 6 columns of levels) and a
-//! million generated rows (3 real numbers and a column of levels). Prepared rows took 7.8 and 25.0
-//! bytes, counterfactuals of all sets that move features 8.8 to 9.1 and 25.7 to 25.9, scores 8.0 to
-//! 8.3 and 8.0, a line of `outcomes` 17.6, rows kept for the user 7.5 to 28 on Adult. A real number
-//! takes 8 bytes, because no value repeats; a whole one or a level 1 at most. The job does not say
-//! which numbers are whole, so each counts as real: of whole numbers a run takes a quarter of the
-//! estimate.
+//! The bytes were measured in the cache of runs with naive, greedy, plausible and transport sets:
+//! Adult (4 whole numbers, an ordinal number, 6 columns of levels), once with its 48,842 rows and
+//! once repeated to a million, and a million generated rows (3 real numbers, a column of levels).
+//! Prepared rows took 7.8, 7.7 and 25.0 bytes, counterfactuals of the sets that move features 8.8
+//! to 9.1, 8.7 to 9.0 and 25.7 to 25.9, scores 8.0, a line of `outcomes` 17.6, rows kept for the
+//! user 7.5 to 28 on Adult. A real number takes 8 bytes, because hardly any value repeats; a whole
+//! one or a level 1 at most. The job does not say which numbers are whole, so each counts as real:
+//! rows of whole numbers take a quarter of the estimate.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -12,10 +12,16 @@
 //!   has several or people have weights: the same with effective numbers, see [`effective`].
 //! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
 //!   interval narrows with the root of n, and its end must clear the limit by z_t of its own
+<<<<<<< HEAD
 //!   standard deviations, so n ((1 + z_t / z) h /
 //!   |value - limit|)^2 with h the side of the interval that faces the limit, and z_t the normal
 //!   quantile of the probability. Approximate. Without the term in brackets the gate would decide
 //!   in half of the cases.
+=======
+//!   standard deviations, so n ((1 + z_t / z) h / |value - limit|)^2 with h the side of the interval
+//!   that faces the limit, and z_t the normal quantile of the probability. Approximate. Without the
+//!   term in brackets the gate would decide in half of the cases.
+>>>>>>> stats2
 //!
 //! A row that is decided has no such number: power for the value that was found says nothing new.
 
@@ -23,7 +29,6 @@ mod effective;
 mod pair;
 mod share;
 
-use crate::gate::certain_rate;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::decision::{obstacle, small_flags};
 use crate::gate::question::{
@@ -36,6 +41,7 @@ use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::{IntervalProcedure, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
+use crate::metric::value::settings::RATE_OF_ONE;
 use crate::num::summary::normal_quantile;
 use crate::table::{CountRow, WITH_FITS, has_flag};
 use effective::EffectiveEvidence;
@@ -420,7 +426,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     let one_side = question.limit.kept_by(lo) == question.limit.kept_by(hi);
     let few = obstacle(question, seen).is_some();
     // The search would take the rate of 1 as certain, too.
-    if ruling.verdict == GateStatus::Inconclusive && !few && certain_rate::is_flagged(seen) {
+    if ruling.verdict == GateStatus::Inconclusive && !few && has_flag(&seen.flags, RATE_OF_ONE) {
         return Some("boundary");
     }
     (ruling.verdict == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")

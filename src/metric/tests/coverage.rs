@@ -37,6 +37,11 @@ impl CoverageCount {
         );
     }
 
+    /// How many intervals were given.
+    pub(in crate::metric) fn given(&self) -> u64 {
+        self.given
+    }
+
     /// The share of the intervals given that held.
     pub(in crate::metric) fn share_held(&self) -> f64 {
         self.held as f64 / self.given.max(1) as f64
