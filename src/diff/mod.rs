@@ -20,7 +20,9 @@
 //!    bootstrap of [`compare`](crate::metric::value::compare), with its stream; by weight where
 //!    people have weights. Of the families performance, group, ccm and eccm; of score metrics
 //!    (family shift) people are drawn one by one as in a run, see
-//!    [`changes`](crate::metric::value::paired_scores).
+//!    [`changes`](crate::metric::value::paired_scores). Scores as such (family scores) need no
+//!    draws: what a person adds to both values goes together, of an AUC as DeLong's covariance, see
+//!    [`change`](crate::metric::value::scores).
 //!    Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
 //!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
 //!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of

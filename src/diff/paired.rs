@@ -16,7 +16,10 @@ use crate::metric::MetricFamily;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::catalog::catalog;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::paired_scores::changes;
+use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::param::Count;
 use crate::table::MetricRow;
@@ -96,12 +99,17 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         .intersection(&sets_with_scores(&new.metrics))
         .cloned()
         .collect();
+    let labelled: BTreeSet<[String; 2]> = labelled_models(&old.metrics)
+        .intersection(&labelled_models(&new.metrics))
+        .cloned()
+        .collect();
     let people = old.rows.max(new.rows);
     let asked = GatherSettings {
         groups: &groups,
         weighted: new.weighted,
         seed: new.seed,
         scores: &scores,
+        labelled: &labelled,
         people,
     };
     let of_old = gather(old_file, &old.scales, &asked)?;
@@ -140,16 +148,26 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     Ok(pairs)
 }
 
+/// The values of a family of all people in the plain audit.
+fn values_of(metrics: &[MetricRow], family: MetricFamily) -> impl Iterator<Item = &MetricRow> {
+    metrics.iter().filter(move |row| {
+        row.family.as_str() == family.as_str()
+            && [&row.arm, &row.slice, &row.class].iter().all(|text| text.as_str().is_empty())
+    })
+}
+
 /// Models, attributes and sets whose score metrics a run has.
 fn sets_with_scores(metrics: &[MetricRow]) -> BTreeSet<OutcomeSetKey> {
-    let rows = metrics.iter().filter(|row| {
-        row.family.as_str() == MetricFamily::Shift.as_str()
-            && [&row.arm, &row.slice, &row.class].iter().all(|text| text.as_str().is_empty())
-    });
-    rows.map(|row| {
+    let key = |row: &MetricRow| {
         [&row.model, &row.sensitive, &row.counterfactual].map(|text| text.as_str().to_owned())
-    })
-    .collect()
+    };
+    values_of(metrics, MetricFamily::Shift).map(key).collect()
+}
+
+/// Models and attributes of which a run measures scores as such.
+fn labelled_models(metrics: &[MetricRow]) -> BTreeSet<[String; 2]> {
+    let key = |row: &MetricRow| [&row.model, &row.sensitive].map(|text| text.as_str().to_owned());
+    values_of(metrics, MetricFamily::Scores).map(key).collect()
 }
 
 /// People of the first, of the second, and of both.
@@ -177,6 +195,7 @@ impl PairedValues {
                 MetricFamily::Ccm,
                 MetricFamily::Eccm,
                 MetricFamily::Shift,
+                MetricFamily::Scores,
             ],
             favourable: if side.favourable_is_positive {
                 FavourableClass::Positive
@@ -220,7 +239,10 @@ impl PairedValues {
                 );
             }
         };
-        keep("", change_factual(&after.factual, &before.factual, &settings));
+        let factual = [&after.factual, &before.factual];
+        keep("", change_factual(factual[0], factual[1], &settings));
+        let context = MeasureContext::new(&settings);
+        keep("", FactualMeasurement { context }.compare_scores(factual, RowsOf::Each));
         for (set, world) in &after.sets {
             if let Some(other) = before.sets.get(set) {
                 keep(set, change_counterfactual(&world.counts, &other.counts, &settings));
@@ -252,13 +274,27 @@ impl PairedValues {
             }
         };
         let one = |g: usize| before.digests[g].predictions == after.digests[g].predictions;
+        let scored = |g: usize| before.digests[g].scores == after.digests[g].scores;
         let all = (0..n).all(one);
+        let scores = [MetricFamily::Scores];
+        if (0..n).all(scored) {
+            mark("", "total", None, None, &scores);
+            (0..n).for_each(|a| mark("", "one_vs_rest", Some(a), None, &scores));
+        }
         for a in 0..n {
             if one(a) {
                 mark("", "group", Some(a), None, &[MetricFamily::Performance]);
             }
+            if scored(a) {
+                mark("", "group", Some(a), None, &scores);
+            }
             for b in (0..n).filter(|b| *b != a && one(*b) && one(a)) {
                 mark("", "pair", Some(a), Some(b), &[MetricFamily::Group]);
+            }
+            for b in (0..n).filter(|b| *b != a && scored(*b) && scored(a)) {
+                ["pair", "direction"]
+                    .iter()
+                    .for_each(|scope| mark("", scope, Some(a), Some(b), &scores));
             }
             if all {
                 mark("", "one_vs_rest", Some(a), None, &[MetricFamily::Group]);

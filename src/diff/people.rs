@@ -3,8 +3,10 @@
 //!
 //! Counterfactuals of a person stand together in the file, so that they are gathered as a run
 //! counts them. Scores are kept pair by pair up to [`MAX_SINGLE_PEOPLE`] people; beyond, the file
-//! is read twice, because blocks need the sums of all scores first. Memory: 16 bytes a person and
-//! model, 40 bytes a pair of scores that is kept, two kilobytes a block.
+//! is read twice, because blocks need the sums of all scores first. Scores with labels are kept, or
+//! counted in cells, as in a run ([`labelled_scores`](crate::metric::evidence::labelled_scores)).
+//! Memory: 16 bytes a person and model, 40 bytes a pair of scores or a labelled score that is kept,
+//! two kilobytes a block.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
@@ -12,8 +14,9 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
-use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;
 use crate::num::score_scale::ScoreScale;
@@ -38,11 +41,14 @@ pub(super) struct GatherSettings<'a> {
     pub(super) seed: Seed,
     /// Where scores are wanted too.
     pub(super) scores: &'a BTreeSet<OutcomeSetKey>,
+    /// Models and attributes of which scores with labels are wanted.
+    pub(super) labelled: &'a BTreeSet<[String; 2]>,
     /// People audited, of the larger run: both are drawn in the same way.
     pub(super) people: u64,
 }
 
-/// Sums of hashes of outcomes, regardless of their order: of predictions, and of scores.
+/// Sums of hashes of outcomes, regardless of their order: of labels with predictions, and of
+/// scores, of people as they are with their labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OutcomeDigest {
     pub(super) predictions: [u64; 2],
@@ -60,14 +66,14 @@ impl OutcomeDigest {
         let state = |answer: Option<bool>| answer.map_or(0, |yes| 1 + u64::from(yes));
         let bits = |score: Option<f64>| score.map_or(u64::MAX, f64::to_bits);
         let mut what = 3 * state(person.label) + state(person.predicted);
-        let (mut place, mut score_cf) = (0, 0);
+        let (mut place, mut score_cf, mut scored) = (0, 0, state(person.label));
         if let Some((counterfactual, index)) = moved {
             what = 3 * what + state(counterfactual.predicted);
             place = 1 + index.unsigned_abs();
-            score_cf = bits(counterfactual.score);
+            (score_cf, scored) = (bits(counterfactual.score), 0);
         }
         let what = h(person.weight, what, 1);
-        let scores = h(bits(person.score), score_cf, h(person.weight, 0, 0));
+        let scores = h(bits(person.score), score_cf, h(person.weight, scored, 0));
         for (i, seed) in [1, 2].into_iter().enumerate() {
             self.predictions[i] =
                 self.predictions[i].wrapping_add(h(seed, key, h(seed, place, what)));
@@ -121,6 +127,8 @@ struct PersonOutcomes {
     /// Groups of the attribute.
     n: usize,
     person: ScoredPerson,
+    /// The score in the numbers of its scale.
+    score: Option<f64>,
     counterfactuals: Vec<ScoredCounterfactual>,
     /// Their numbers.
     indices: Vec<i64>,
@@ -141,7 +149,7 @@ pub(super) fn gather(
     let (mut parts, mut complete) = (RunOutcomes::new(), true);
     each_person(file, scales, asked, |found| {
         complete &= found.has_weight || !asked.weighted;
-        add(&mut parts, asked, found);
+        add(&mut parts, scales, asked, found);
     })?;
     if complete && asked.people > MAX_SINGLE_PEOPLE {
         fill_blocks(file, scales, asked, &mut parts)?;
@@ -217,6 +225,7 @@ fn each_person(
                     score: share(outcome.score, outcome.predicted),
                     weight: weight.unwrap_or(1),
                 },
+                score: outcome.score,
                 counterfactuals: Vec::new(),
                 indices: Vec::new(),
                 has_weight: weight.is_some(),
@@ -241,7 +250,12 @@ fn each_person(
     Ok(())
 }
 
-fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcomes) {
+fn add(
+    parts: &mut RunOutcomes,
+    scales: &ScoreScales,
+    asked: &GatherSettings<'_>,
+    found: &PersonOutcomes,
+) {
     let PersonOutcomes {
         place: [model, attribute, set],
         key,
@@ -249,23 +263,31 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         has_person,
         n,
         person,
+        score,
         counterfactuals,
         indices,
         ..
     } = found;
     let (key, unit, n) = (*key, *unit, *n);
     let counted_by = CountingUnit::of(asked.weighted, *has_person, true);
-    let part =
-        parts.entry((model.clone(), attribute.clone())).or_insert_with(|| AttributeOutcomes {
-            person_keys: PersonKeys::default(),
-            factual: FactualCounts::new(n).counted_by(counted_by, asked.seed),
-            digests: vec![OutcomeDigest::default(); n],
-            sets: BTreeMap::new(),
-        });
+    let nobody = || {
+        let counts = FactualCounts::new(n).counted_by(counted_by, asked.seed);
+        let basis = SampleBasis { weighted: asked.weighted, persons: *has_person };
+        let scale = scales.get(model).copied().unwrap_or_default();
+        let factual = match asked.labelled.contains(&[model.clone(), attribute.clone()]) {
+            true => counts.with_scores(LabelledScores::new(scale, basis)),
+            false => counts,
+        };
+        let (person_keys, sets) = (PersonKeys::default(), BTreeMap::new());
+        AttributeOutcomes { person_keys, factual, digests: vec![OutcomeDigest::default(); n], sets }
+    };
+    let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
     if part.person_keys.insert(key) {
         part.factual.groups[person.group].add(person.label, person.predicted, false);
         part.factual.add_weight(person.group, unit, person.weight, person.label, person.predicted);
         part.factual.add_paired(person.group, unit, person.label, person.predicted);
+        let labelled = (person.label, score.unwrap_or(f64::NAN));
+        part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {

@@ -28,7 +28,7 @@ table! {
         from_group: SharedText,
         [meaning TO_GROUP]
         to_group: SharedText,
-        /// id of the metric, of the families performance, group, ccm and eccm
+        /// id of the metric, of the families performance, group, scores, ccm and eccm
         metric: SharedText,
         /// family of the metric
         family: SharedText,
@@ -48,7 +48,8 @@ table! {
         /// level of the interval; null = none
         level: Option<f64>,
         /// method of the interval: block-bootstrap, drawn once for both models; newcombe where one
-        /// of two rates is 0 or 1, as if of other people; empty = none
+        /// of two rates is 0 or 1, as if of other people; of scores delong, else influence, paired
+        /// by person; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -219,6 +219,88 @@ fn weights_persons_and_another_run() {
     assert_eq!(same.real("difference"), Some(0.0));
 }
 
+/// Two versions with outcomes: what a person adds to both AUCs goes together, by DeLong's covariance
+/// as computed here from all pairs; gates on the change take that interval.
+#[test]
+fn changes_of_scores_are_paired_by_person() {
+    let (work, job) = threshold_job("scale: {from: 0, to: 100}");
+    let gate = "  ranks-as-well:\n    {metric: auc, model: live, against: baseline, \
+                fall_at_most: 0.2, level: warn}\n";
+    let job = job.replace("gates:\n", &format!("gates:\n{gate}"));
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "--threads 2");
+    fs::rename(work.path("out"), work.path("before")).unwrap();
+    // Every other score moves a little; points stay.
+    let bumped = |i: usize| score(i).map(|s| if i % 2 == 0 { s } else { (s + 0.04).min(1.0) });
+    let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
+    let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
+    work.parquet(
+        "people.parquet",
+        vec![
+            ("id", column((0..N as i64).collect::<Int64Array>())),
+            ("sex", column(texts)),
+            ("repaid", column(labels)),
+            ("score", column((0..N).map(bumped).collect::<Float64Array>())),
+            ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
+        ],
+    );
+    work.run(0, "job.yaml", "--threads 2 --baseline before");
+    work.cfaudit(0, "diff before out --out page");
+    let changes = read_frame(&work.path("page"), "changes");
+    // By hand: everybody with a label and a score is in both runs.
+    let known: Vec<(bool, f64, f64)> =
+        (0..N).filter_map(|i| Some((label(i)?, bumped(i)?, score(i)?))).collect();
+    let placement = |of: &dyn Fn(&(bool, f64, f64)) -> f64| -> Vec<(bool, f64)> {
+        let side = |positive: bool| known.iter().filter(move |k| k.0 == positive);
+        let wins = |x: f64, y: f64| f64::from(u8::from(x > y)) + 0.5 * f64::from(u8::from(x == y));
+        known
+            .iter()
+            .map(|k| {
+                let others: Vec<f64> = side(!k.0).map(of).collect();
+                let own = of(k);
+                let won = |y: &f64| if k.0 { wins(own, *y) } else { wins(*y, own) };
+                (k.0, others.iter().map(won).sum::<f64>() / others.len() as f64)
+            })
+            .collect()
+    };
+    let (new, old) = (placement(&|k| k.1), placement(&|k| k.2));
+    let mut variance = 0.0;
+    for positive in [true, false] {
+        let own: Vec<f64> =
+            new.iter().zip(&old).filter(|(a, _)| a.0 == positive).map(|(a, b)| a.1 - b.1).collect();
+        let (n, mean) = (own.len() as f64, own.iter().sum::<f64>() / own.len() as f64);
+        variance += own.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / (n - 1.0) / n;
+    }
+    let found = row(&changes, "live", ["auc", "", ""]);
+    let half = 1.959_963_984_540_054 * variance.sqrt();
+    let (lo, hi) = (found.real("lo").unwrap(), found.real("hi").unwrap());
+    assert!((hi - lo - 2.0 * half).abs() < 1e-9, "{lo} to {hi}, half {half}");
+    assert_eq!((found.text("interval"), found.int("paired")), ("delong", Some(1)));
+    for metric in ["brier", "observed_expected", "calibration_slope", "calibration_intercept"] {
+        let found = row(&changes, "live", [metric, "f", ""]);
+        assert_eq!((found.text("interval"), found.int("paired")), ("influence", Some(1)));
+    }
+    for (metric, from, to) in [("auc_difference", "m", "f"), ("xauc", "f", "m")] {
+        let found = row(&changes, "live", [metric, from, to]);
+        assert_eq!((found.text("interval"), found.int("paired")), ("delong", Some(1)));
+    }
+    let ecce = row(&changes, "live", ["ecce", "", ""]);
+    assert!(ecce.text("ci_method").contains("ecce_p"), "{}", ecce.text("ci_method"));
+    // Nobody's points have changed.
+    let same = row(&changes, "points", ["auc_difference", "m", "f"]);
+    assert_eq!((same.text("interval"), same.real("hi")), ("identical", Some(0.0)));
+    let gates = table(&work, "gates");
+    let gate = gates.records().find(|row| row.text("gate") == "ranks-as-well").unwrap();
+    assert_eq!((gate.real("lo"), gate.real("hi")), (Some(lo), Some(hi)));
+    // Without outcomes the same change is less sure, and says so.
+    fs::remove_file(work.path("before/rows/outcomes.parquet")).unwrap();
+    work.cfaudit(0, "diff before out --out unpaired");
+    let unpaired = read_frame(&work.path("unpaired"), "changes");
+    let alone = row(&unpaired, "live", ["auc", "", ""]);
+    assert_eq!((alone.text("interval"), alone.int("paired")), ("mover", Some(0)));
+    assert!(alone.real("hi").unwrap() - alone.real("lo").unwrap() > 2.0 * (hi - lo));
+}
+
 /// What a job cannot ask for.
 #[test]
 fn scores_are_measured_where_the_job_asks() {

@@ -1,6 +1,7 @@
 //! Scores as such: against values that another program computed from the definitions, and what
 //! must hold of all of them.
 
+mod change;
 mod curves;
 
 use serde_json::Value as Json;
@@ -17,7 +18,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue};
-use crate::metric::value::scores::{BINNED, measure_reliability};
+use crate::metric::value::scores::{BINNED, RowsOf, measure_reliability};
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
@@ -35,7 +36,7 @@ fn measured(counts: &FactualCounts) -> Vec<MeasuredValue> {
 fn compared(first: &FactualCounts, second: &FactualCounts) -> Vec<ComparedValue> {
     let settings = only_scores();
     let with = FactualMeasurement { context: MeasureContext::new(&settings) };
-    with.compare_scores([first, second])
+    with.compare_scores([first, second], RowsOf::Both)
 }
 
 /// The two models of a case of the oracle, and its groups.
@@ -178,7 +179,8 @@ fn values_and_intervals_are_those_of_the_definitions() {
         for (of, told) in object(&case["models"]) {
             let scope =
                 if of == "total" { MetricScope::Total } else { MetricScope::Group(place(of)) };
-            let found = both.iter().find(|found| found.scope == scope).unwrap();
+            let is = |of: &&ComparedValue| of.metric.id == "auc" && of.scope == scope;
+            let found = both.iter().find(is).unwrap();
             let what = format!("{name} {of}, two models");
             for (value, told) in [
                 (found.first, &told["auc_1"]),

@@ -43,6 +43,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::value::measured::FactualMeasurement;
+use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 
@@ -121,7 +122,7 @@ pub(crate) fn compare_factual(
     let mut compared = drop_intervals_unless(same_people, change_factual(first, second, settings));
     // Of rows that both score, whoever else there is.
     let scores = FactualMeasurement { context: MeasureContext::new(settings) };
-    compared.extend(scores.compare_scores([first, second]));
+    compared.extend(scores.compare_scores([first, second], RowsOf::Both));
     compared
 }
 

@@ -375,6 +375,11 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
              bootstrap of people)",
         ),
         (
+            n(&["delong", "influence"]),
+            "of scores as such from what each person adds to both values (DeLong's covariance, \
+             influences)",
+        ),
+        (
             n(&["identical"]),
             "exactly no change, because no outcome of a person behind them differs",
         ),

@@ -223,7 +223,7 @@ fn matrix_cells(
 
 fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
     let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    let untaught = row_builder.is_untaught(transition.scope);
+    let untaught = row_builder.audit.is_untaught(transition.scope);
     let (scope, interval): (MetricScope, _) =
         (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
     let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };

@@ -3,6 +3,7 @@
 use crate::data::Attribute;
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::metric::scope::MetricScope;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{
@@ -31,6 +32,13 @@ pub(crate) struct CountedAudit {
     pub scoreless: bool,
     /// Whether the scores are points, so that metrics which need probabilities are undefined.
     pub points: bool,
+}
+
+impl CountedAudit {
+    /// Whether a value is about a group of which nothing could be learnt.
+    pub(crate) fn is_untaught(&self, scope: MetricScope) -> bool {
+        self.untaught.iter().any(|&group| scope.involves(group))
+    }
 }
 
 /// An audit with the stages that it is measured from.

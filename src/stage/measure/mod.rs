@@ -344,7 +344,7 @@ impl AuditMeasurement<'_> {
                     (&other.arm, &other.model) == (arm, model)
                         && (&other.set, other.attribute) == (&audit.set, audit.attribute)
                 };
-                let Some((_, others)) = audits.iter().find(same) else { continue };
+                let Some((other, others)) = audits.iter().find(same) else { continue };
                 ctx.check()?;
                 let builder = self.builder(audit, self.context.rows.layout());
                 let selective = builder.selective || self.is_selective(arm, model, audit.attribute);
@@ -361,7 +361,7 @@ impl AuditMeasurement<'_> {
                         compare_counterfactual(&counts[0], &counts[1], &builder.settings)
                     })
                 };
-                rows.extend(compared.iter().map(|of| builder.comparison_row((arm, model), of)));
+                rows.extend(compared.iter().map(|of| builder.comparison_row(other, of)));
             }
         }
         Ok(rows)

@@ -150,6 +150,28 @@ pub(crate) struct RowBuilder<'a> {
     /// Whether the group that is worse off is named: not for a class that shares its side of the
     /// label with others.
     pub(crate) names_impaired: bool,
+/// Why a value of an audit is not known: it needs scores or probabilities that the model does not
+/// give, or is about a group of which nothing could be learnt: a sum over the other groups would be
+/// another value.
+fn why_unknown(
+    audit: &CountedAudit,
+    metric: &metric::Metric,
+    scope: MetricScope,
+) -> Option<Undefined> {
+    let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
+    let compares = match metric.reads {
+        Reads::Scored(reading) => reading.needs_probability(),
+        _ => false,
+    };
+    if audit.scoreless && of_scores.contains(&metric.family) {
+        Some(Undefined::NoScore)
+    } else if audit.points && compares {
+        Some(Undefined::NoProbability)
+    } else {
+        audit.is_untaught(scope).then_some(Undefined::NoTrainingRows)
+    }
+}
+
 }
 
 impl RowBuilder<'_> {
@@ -296,27 +318,9 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Whether a value is about a group of which nothing could be learnt.
-    pub(crate) fn is_untaught(&self, scope: MetricScope) -> bool {
-        self.audit.untaught.iter().any(|&group| scope.involves(group))
-    }
-
-    /// The same, undefined where it needs scores or probabilities and there are none, and where it
-    /// is about a group of which nothing could be learnt: a sum over the other groups would be
-    /// another value.
+    /// The same, undefined where it is not known.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
-        let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
-        let compares = match measured.metric.reads {
-            Reads::Scored(reading) => reading.needs_probability(),
-            _ => false,
-        };
-        let reason = if self.audit.scoreless && of_scores.contains(&measured.metric.family) {
-            Undefined::NoScore
-        } else if self.audit.points && compares {
-            Undefined::NoProbability
-        } else if self.is_untaught(measured.scope) {
-            Undefined::NoTrainingRows
-        } else {
+        let Some(reason) = why_unknown(self.audit, measured.metric, measured.scope) else {
             return Cow::Borrowed(measured);
         };
         Cow::Owned(MeasuredValue {
@@ -347,24 +351,30 @@ impl RowBuilder<'_> {
         (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }
 
-    /// Compared with another arm and model. [`Self::selective`] is then of either.
+    /// Compared with another audit. [`Self::selective`] is then of either.
     pub(crate) fn comparison_row(
         &self,
-        (arm, against): (&str, &str),
+        other: &CountedAudit,
         compared: &ComparedValue,
     ) -> ComparisonRow {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
-        let untaught = self.is_untaught(compared.scope);
-        let (scope, interval) = (compared.scope, compared.interval.as_ref().filter(|_| !untaught));
-        let of_taught = |value: MetricValue| {
-            if untaught { Err(Undefined::NoTrainingRows) } else { value }
+        let scope = compared.scope;
+        let unknown = [self.audit, other].map(|audit| why_unknown(audit, compared.metric, scope));
+        let is_known = unknown.iter().all(Option::is_none);
+        let interval = compared.interval.as_ref().filter(|_| is_known);
+        let known = |value: MetricValue, of: &[Option<Undefined>]| {
+            of.iter().flatten().next().map_or(value, |reason| Err(*reason))
         };
-        let difference = of_taught(compared.difference);
+        let difference = known(compared.difference, &unknown);
+        let ci_method = match difference {
+            Err(_) => "none: the value is undefined",
+            Ok(_) => compared.ci_method.as_str(),
+        };
         ComparisonRow {
             arm: self.audit.arm.as_str().into(),
             model: self.audit.model.as_str().into(),
-            against_arm: arm.into(),
-            against: against.into(),
+            against_arm: other.arm.as_str().into(),
+            against: other.model.as_str().into(),
             counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
             sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
             scope: scope.as_str().into(),
@@ -374,13 +384,13 @@ impl RowBuilder<'_> {
             family: compared.metric.family.as_str().into(),
             difference: difference.ok().and_then(finite),
             undefined: difference.err().map_or("", Undefined::code).into(),
-            model_value: of_taught(compared.first).ok().and_then(finite),
-            against_value: of_taught(compared.second).ok().and_then(finite),
+            model_value: known(compared.first, &unknown[..1]).ok().and_then(finite),
+            against_value: known(compared.second, &unknown[1..]).ok().and_then(finite),
             lo: interval.map(|i| i.lo).and_then(finite),
             hi: interval.map(|i| i.hi).and_then(finite),
             level: interval.and(self.settings.level).map(|l| l.get()).and_then(finite),
             interval: interval.map_or("", |i| i.method.as_str()).into(),
-            ci_method: compared.ci_method.as_str().into(),
+            ci_method: ci_method.into(),
             n_rows: whole(compared.n_rows),
             flags: Some(self.selective_labels(compared.metric).unwrap_or_default().into()),
         }

@@ -66,8 +66,9 @@ impl RowBuilder<'_> {
         }
     }
 
-    fn curve_rows(&self, grid: &ScoreGrid, curve: &ThresholdCurve) -> Vec<CurveRow> {
-        let (scope, untaught) = (curve.scope, self.is_untaught(curve.scope));
+    /// The rows of a curve, by step.
+    pub(crate) fn curve_rows(&self, grid: &ScoreGrid, curve: &ThresholdCurve) -> Vec<CurveRow> {
+        let (scope, untaught) = (curve.scope, self.audit.is_untaught(curve.scope));
         let key = self.key(scope.as_str(), scope.first_group(), scope.second_group());
         let [class, metric] = [self.class, curve.metric.id].map(SharedText::from);
         let taught = |n: u64| (!untaught).then(|| whole(n));

@@ -29,7 +29,7 @@ pub(crate) fn push_fold_spread(
         values
             .entry((key, measured.metric.id))
             .or_default()
-            .extend(measured.value.ok().filter(|_| !row_builder.is_untaught(scope)));
+            .extend(measured.value.ok().filter(|_| !row_builder.audit.is_untaught(scope)));
     }
     for ((key, metric), values) in values {
         let n = values.len();

@@ -7,7 +7,7 @@ use crate::metric::value::scores::influence::{RowInfluence, n_units, variance};
 const NO_VARIANCE: f64 = 1e-30;
 
 /// The same of a difference.
-const NO_VARIANCE_OF_GAP: f64 = 1e-18;
+pub(super) const NO_VARIANCE_OF_GAP: f64 = 1e-18;
 
 /// The AUC of some positives over some negatives.
 #[derive(Debug, Clone)]
@@ -44,10 +44,17 @@ impl RankedSide {
         self.rows.iter().map(|(row, deviation)| RowInfluence::new(row, deviation / self.weight))
     }
 
-    /// The share of this side in DeLong's variance of some deviations; none of one row.
-    fn delong(&self, deviations: impl Iterator<Item = (u64, f64)>) -> Option<f64> {
-        let squares: f64 = deviations.map(|(n, d)| n as f64 * d * d).sum();
+    /// The share of this side in DeLong's variance; none of one row.
+    fn delong(&self) -> Option<f64> {
+        let squares: f64 = self.rows.iter().map(|(row, d)| row.n as f64 * d * d).sum();
         (self.n >= 2.0).then(|| squares / (self.n - 1.0) / self.n)
+    }
+
+    /// What the rows add, such that the squares sum to DeLong's variance; none of one row.
+    fn delong_influences(&self) -> Option<impl Iterator<Item = RowInfluence>> {
+        let scale = (self.n * (self.n - 1.0)).sqrt();
+        let each = move |(row, d): &(RankedScore, f64)| RowInfluence::new(row, d / scale);
+        (self.n >= 2.0).then(|| self.rows.iter().map(each))
     }
 
     fn units(&self, by_person: bool) -> u64 {
@@ -106,14 +113,22 @@ impl AucEstimate {
         self.sides().map(|side| side.units(by_person)).into_iter().min().unwrap_or(0)
     }
 
-    fn influences(&self) -> impl Iterator<Item = RowInfluence> {
+    /// What each row adds.
+    pub(super) fn influences(&self) -> impl Iterator<Item = RowInfluence> {
         self.sides().into_iter().flat_map(RankedSide::influences)
+    }
+
+    /// What each row adds, where each is a person without a weight, such that the squares sum to
+    /// DeLong's variance; none where a side has one row.
+    pub(super) fn delong_influences(&self) -> Option<Vec<RowInfluence>> {
+        let both = [&self.positives, &self.negatives].map(RankedSide::delong_influences);
+        let [Some(positives), Some(negatives)] = both else { return None };
+        Some(positives.chain(negatives).collect())
     }
 
     /// DeLong's variance; none where a side has one row.
     fn delong(&self) -> Option<f64> {
-        let of = |side: &RankedSide| side.delong(side.rows.iter().map(|(row, d)| (row.n, *d)));
-        Some(of(&self.positives)? + of(&self.negatives)?)
+        Some(self.positives.delong()? + self.negatives.delong()?)
     }
 
     /// The variance where each row is a person without a weight, else that of influences; none
@@ -137,36 +152,6 @@ impl AucEstimate {
             let theirs = other.influences().map(RowInfluence::negated);
             variance(self.influences().chain(theirs).collect(), by_person)
         };
-        found.filter(|v| *v > NO_VARIANCE_OF_GAP)
-    }
-
-    /// The same of the AUC of other scores of the same rows, none of which is a cell: DeLong's
-    /// variances minus twice the covariance, from the differences row by row.
-    pub(super) fn variance_of_pair(
-        &self,
-        other: &Self,
-        plain: bool,
-        by_person: bool,
-    ) -> Option<f64> {
-        let mut differences = Vec::new();
-        let mut found = Some(0.0);
-        for (mine, theirs) in self.sides().into_iter().zip(other.sides()) {
-            let of = |side: &RankedSide| {
-                let mut rows = side.rows.clone();
-                rows.sort_by_key(|(row, _)| row.row);
-                rows
-            };
-            let both: Vec<(RankedScore, f64)> = of(mine)
-                .into_iter()
-                .zip(of(theirs))
-                .map(|((row, x), (_, y))| (row, x - y))
-                .collect();
-            let own = mine.delong(both.iter().map(|(row, d)| (row.n, *d)));
-            found = found.zip(own).map(|(sum, own)| sum + own);
-            let influence = |(row, d): &(RankedScore, f64)| RowInfluence::new(row, d / mine.weight);
-            differences.extend(both.iter().map(influence));
-        }
-        let found = if plain { found } else { variance(differences, by_person) };
         found.filter(|v| *v > NO_VARIANCE_OF_GAP)
     }
 }

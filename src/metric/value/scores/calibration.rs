@@ -34,7 +34,7 @@ pub(super) struct FittedCoefficient {
     /// From the inverse of the information.
     information: f64,
     /// What each row adds by unit of weight.
-    influences: Vec<f64>,
+    by_weight: Vec<f64>,
 }
 
 impl FittedCoefficient {
@@ -47,8 +47,13 @@ impl FittedCoefficient {
         if plain {
             return Some(self.information);
         }
-        let each = rows.rows.iter().zip(&self.influences);
-        variance(each.map(|(row, each)| RowInfluence::new(row, *each)).collect(), by_person)
+        variance(self.influences(rows), by_person)
+    }
+
+    /// What each row adds.
+    pub(super) fn influences(&self, rows: &LogOddsRows<'_>) -> Vec<RowInfluence> {
+        let each = rows.rows.iter().zip(&self.by_weight);
+        each.map(|(row, each)| RowInfluence::new(row, *each)).collect()
     }
 }
 
@@ -144,7 +149,7 @@ impl<'a> LogOddsRows<'a> {
         Ok(FittedCoefficient {
             value: at[0],
             information: 1.0 / h0,
-            influences: self.residuals(at).map(|(_, error)| error / h0).collect(),
+            by_weight: self.residuals(at).map(|(_, error)| error / h0).collect(),
         })
     }
 
@@ -168,7 +173,7 @@ impl<'a> LogOddsRows<'a> {
         Ok(FittedCoefficient {
             value: at[1],
             information: h0 / det,
-            influences: self.residuals(at).map(|(x, e)| e * (h0 * x - h1) / det).collect(),
+            by_weight: self.residuals(at).map(|(x, e)| e * (h0 * x - h1) / det).collect(),
         })
     }
 }

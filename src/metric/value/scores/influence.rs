@@ -1,5 +1,7 @@
 //! What each row or person adds to a value, and the variance that follows.
 
+use std::collections::BTreeSet;
+
 use crate::metric::evidence::labelled_scores::RankedScore;
 
 /// What a row adds to a value; of people in a cell what each of them adds, and their number.
@@ -27,6 +29,11 @@ impl RowInfluence {
     pub(super) fn negated(self) -> Self {
         RowInfluence { sum: -self.sum, ..self }
     }
+
+    /// So many times as much.
+    pub(super) fn times(self, factor: f64) -> Self {
+        RowInfluence { sum: self.sum * factor, squares: self.squares * factor * factor, ..self }
+    }
 }
 
 /// The variance P / (P - 1) sum u^2 over what P persons or rows add; none of fewer than two.
@@ -47,6 +54,30 @@ pub(super) fn variance(mut rows: Vec<RowInfluence>, by_person: bool) -> Option<f
         }
     }
     (units >= 2.0).then(|| units / (units - 1.0) * squares)
+}
+
+/// What P persons or rows add, times the root of P / (P - 1), so that the squares of what each adds
+/// sum to [`variance`]; none of fewer than two.
+pub(super) fn scaled(rows: Vec<RowInfluence>, by_person: bool) -> Option<Vec<RowInfluence>> {
+    let units = if by_person {
+        rows.iter().map(|row| row.person).collect::<BTreeSet<u64>>().len() as f64
+    } else {
+        rows.iter().map(|row| row.n as f64).sum()
+    };
+    let factor = (units / (units - 1.0)).sqrt();
+    (units >= 2.0).then(|| rows.into_iter().map(|row| row.times(factor)).collect())
+}
+
+/// The variance of one value less another, from what the rows of both add, [`scaled`]: what a
+/// person adds to one goes together with what the same person adds to the other. Where each row is
+/// a person, rows are the same by their key.
+pub(super) fn variance_of_change(first: Vec<RowInfluence>, second: Vec<RowInfluence>) -> f64 {
+    let mut rows = first;
+    rows.extend(second.into_iter().map(RowInfluence::negated));
+    // Stable: the rows of a person stay in order.
+    rows.sort_by_key(|row| row.person);
+    let own = rows.chunk_by(|a, b| a.person == b.person);
+    own.map(|own| own.iter().map(|row| row.sum).sum::<f64>()).map(|sum| sum * sum).sum()
 }
 
 /// How many persons, or rows where each row is a person.

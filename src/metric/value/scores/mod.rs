@@ -6,8 +6,8 @@
 //! - AUC: mean over positives of the share of negatives below them plus half of those equal, by
 //!   weight. Variance: DeLong et al. 1988 (divisors m - 1 and n - 1). Interval on the logit: Wald's
 //!   covers 49 to 94 % at an AUC of 0.95. None where the AUC is 0 or 1, or does not vary, or a
-//!   class has one row. Gap of two groups: d -+ z sqrt(v_a + v_b). Two models on the same rows:
-//!   minus twice the covariance.
+//!   class has one row. Gap of two groups: d -+ z sqrt(v_a + v_b). Two models, or one model in two
+//!   runs: minus twice the covariance of the rows in both ([`change`]).
 //! - xAUC of A and B (Kallus and Zhou 2019): the AUC of the positives of A over the negatives of B.
 //! - Brier score: mean of (s - y)^2 with Student's interval, cut to [0, 1]; gaps: Welch 1947.
 //! - Observed over expected: O / E, O = sum w y, E = sum w s; Wilson's interval of the share O / W
@@ -44,10 +44,9 @@
 
 mod auc;
 mod calibration;
+mod change;
 mod influence;
 mod reliability;
-
-use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
@@ -58,7 +57,6 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share}
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
@@ -66,6 +64,7 @@ use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::num::student::{satterthwaite, student_quantile};
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
+pub(crate) use change::RowsOf;
 use influence::{RowInfluence, n_units, variance};
 pub(crate) use reliability::ReliabilityBin;
 
@@ -79,8 +78,6 @@ const GAP_WITHOUT_VARIANCE: &str = "boundary: the scores do not vary, or one of 
 const ONE_PERSON: &str = "boundary: the values of the people do not vary, or there is one person";
 const TESTED: &str = "none: `ecce_p` tests it";
 const NO_INTERVAL_OF_P: &str = "none: a p-value has no interval";
-const CELLS_ARE_UNPAIRED: &str = "none: 200,000 people or more are counted in cells of scores, \
-    which do not pair the scores of two models";
 
 /// The labelled scores of one group, of all others, or of all.
 struct ScoreSample {
@@ -221,20 +218,16 @@ impl ScoreSample {
         formed(variance.and_then(of), ONE_OF_CLASS)
     }
 
-    /// The interval of the difference of two AUCs, of other people or of the same.
+    /// The interval of the difference of two AUCs of other people.
     fn gap_interval(
         &self,
         (a, b): (&AucEstimate, &AucEstimate),
-        of_the_same: bool,
         context: &MeasureContext<'_>,
     ) -> IntervalBasis {
         let (plain, by_person) = (self.is_plain(), self.basis.persons);
         let fewest = a.fewest(by_person).min(b.fewest(by_person));
         let (value, df) = (a.value - b.value, self.df(fewest));
-        let variance = match of_the_same {
-            true => a.variance_of_pair(b, plain, by_person),
-            false => a.variance_of_gap(b, plain, by_person),
-        };
+        let variance = a.variance_of_gap(b, plain, by_person);
         let of = |variance| Estimate { value, variance, df }.interval(context, self.gap_method());
         formed(variance.and_then(of), GAP_WITHOUT_VARIANCE)
     }
@@ -520,7 +513,7 @@ impl ScoreMeasurement<'_> {
         };
         let gap = difference(value_of_auc(&first), value_of_auc(&second));
         let interval = context.interval(gap, || match (&first, &second) {
-            (Ok(first), Ok(second)) => a.gap_interval((first, second), false, context),
+            (Ok(first), Ok(second)) => a.gap_interval((first, second), context),
             _ => IntervalBasis::NotFormed(GAP_WITHOUT_VARIANCE),
         });
         if let (Ok(first), Ok(second)) = (&first, &second) {
@@ -603,57 +596,6 @@ impl FactualMeasurement<'_> {
         };
         let metrics: Vec<&'static Metric> = context.metrics(MetricFamily::Scores).collect();
         metrics.into_par_iter().map(measured).collect::<Vec<_>>().into_iter().flatten().collect()
-    }
-
-    /// The AUCs of two models on the rows that both score, first less second: of each group and of
-    /// all. Nothing where no scores were gathered.
-    pub(crate) fn compare_scores(&self, counts: [&FactualCounts; 2]) -> Vec<ComparedValue> {
-        let context = &self.context;
-        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
-            return Vec::new();
-        };
-        let auc =
-            |metric: &&'static Metric| matches!(metric.reads, Reads::Scored(ScoreReading::Auc));
-        let Some(metric) = context.metrics(MetricFamily::Scores).find(auc) else {
-            return Vec::new();
-        };
-        let is_binned = first.is_binned() || second.is_binned();
-        let of = |(scope, who): (MetricScope, GroupSelection)| {
-            let mut rows = [first, second].map(|scores| scores.ascending(who));
-            if !is_binned {
-                let keys =
-                    |rows: &[RankedScore]| rows.iter().map(|r| r.row).collect::<BTreeSet<u64>>();
-                let [a, b] = [keys(&rows[0]), keys(&rows[1])];
-                rows.iter_mut().for_each(|rows| {
-                    rows.retain(|row| a.contains(&row.row) && b.contains(&row.row));
-                });
-            }
-            let [x, y] = rows;
-            let [a, b] = [(first, x), (second, y)]
-                .map(|(scores, rows)| ScoreSample::new(scores, rows, Undefined::EmptyGroup));
-            let [of_a, of_b] = [&a, &b].map(|sample| value_of_auc(&sample.auc));
-            let gap = difference(of_a, of_b);
-            let (interval, mut ci_method) = context.interval(gap, || match (&a.auc, &b.auc) {
-                (Ok(x), Ok(y)) if !is_binned => a.gap_interval((x, y), true, context),
-                _ => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
-            });
-            if interval.is_some() {
-                ci_method.push_str(", the same for both models");
-            }
-            ComparedValue {
-                scope,
-                metric,
-                first: of_a,
-                second: of_b,
-                difference: gap,
-                n_rows: a.n().min(b.n()),
-                interval,
-                ci_method,
-            }
-        };
-        let groups = (0..counts[0].groups.len())
-            .map(|group| (MetricScope::Group(group), GroupSelection::One(group)));
-        groups.chain([(MetricScope::Total, GroupSelection::All)]).map(of).collect()
     }
 }
 

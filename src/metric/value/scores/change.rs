@@ -1,0 +1,318 @@
+//! The family `scores` of two models on the same rows, or of a model in two runs, which may share
+//! only some of their rows: by how much do the values differ, and how sure is that?
+//!
+//! Each value is, up to terms that vanish with more rows, a sum of what its rows add (influences).
+//! What a person adds to the first value goes together with what the same person adds to the second:
+//! the variance of the difference is the sum over persons of (u - u')^2, u what a person adds to the
+//! one and u' to the other, 0 where the person has no row there. Of an AUC of people without weights
+//! u is scaled so that the squares sum to DeLong's variance: with the same people in both this is
+//! DeLong's variance of the difference of two correlated AUCs, the variances minus twice the
+//! covariance (DeLong et al. 1988, equation 5); without any shared person it is the sum of both.
+//! Of everything else u is scaled by the root of P / (P - 1), P the persons behind the value.
+//!
+//! What a row of weight w adds: to an AUC and to a mean as in [`scores`](super); to a calibration
+//! coefficient the inverse of the information times w (y - p); to observed over expected w (y - r s)
+//! / E, r = O / E. Choice: of a single run the interval of observed over expected takes E as known;
+//! here both O and E vary with the people, because two models differ in E alone.
+//!
+//! Quantile: normal of AUCs of people without weights, else Student's with (fewest persons on any
+//! side of either value) - 1 degrees of freedom. No interval where the difference does not vary.
+//! `ecce` and `ecce_mad` have none: they are ranges of a process and not sums over rows.
+//!
+//! Coverage of 95 % intervals of the change between two models on the same 30, 100 and 300 rows,
+//! simulated with 400 samples (see the tests): within five points of 95 % for AUC, Brier score,
+//! observed over expected, intercept and slope.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
+use crate::metric::interval::IntervalProcedure;
+use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::compare::ComparedValue;
+use crate::metric::value::interval_choice::IntervalBasis;
+use crate::metric::value::measured::FactualMeasurement;
+use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
+use crate::metric::value::scores::calibration::LogOddsRows;
+use crate::metric::value::scores::influence::{RowInfluence, scaled, variance_of_change};
+use crate::metric::value::scores::{Estimate, ScoreSample, TESTED, formed, value_of_auc};
+use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
+
+const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
+    person";
+const CELLS_ARE_UNPAIRED: &str = "none: 200,000 people or more are counted in cells of scores, \
+    which do not pair the scores of two models or runs";
+
+/// Which rows count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowsOf {
+    /// Those that both score, as of two models of a run.
+    Both,
+    /// Those of each: what two runs say.
+    Each,
+}
+
+/// The samples of one of the two.
+struct ChangeSide {
+    groups: Vec<ScoreSample>,
+    /// All others of each group; empty where there are two.
+    rests: Vec<ScoreSample>,
+    total: ScoreSample,
+}
+
+/// A value with what each row adds to it.
+struct SummedValue {
+    value: MetricValue,
+    /// Scaled, see [`scaled`]; none where a side has one person, or the value is no sum over rows.
+    added: Option<Vec<RowInfluence>>,
+    /// Persons on the side with the fewest.
+    fewest: u64,
+    /// Whether the normal quantile serves.
+    is_normal: bool,
+    n: u64,
+}
+
+impl SummedValue {
+    /// A value of some samples. `parts`: what rows add, of people without weights scaled already,
+    /// and the persons on the side with the fewest.
+    fn new(
+        samples: &[&ScoreSample],
+        value: MetricValue,
+        parts: Option<(Vec<RowInfluence>, u64)>,
+        is_of_auc: bool,
+    ) -> Self {
+        let is_plain = samples.iter().all(|sample| sample.is_plain());
+        let by_person = samples.iter().any(|sample| sample.basis.persons);
+        let fewest = parts.as_ref().map_or(0, |(_, fewest)| *fewest);
+        let scale = |rows| if is_plain { Some(rows) } else { scaled(rows, by_person) };
+        let added = parts.and_then(|(rows, _)| scale(rows));
+        let n = samples.iter().map(|sample| sample.n()).sum();
+        SummedValue { value, added, fewest, is_normal: is_plain && is_of_auc, n }
+    }
+}
+
+/// What rows add to one part of a value less another.
+fn less(mine: Vec<RowInfluence>, theirs: Vec<RowInfluence>) -> Vec<RowInfluence> {
+    mine.into_iter().chain(theirs.into_iter().map(RowInfluence::negated)).collect()
+}
+
+impl ScoreSample {
+    fn added_to_auc(&self, auc: &AucEstimate) -> Option<Vec<RowInfluence>> {
+        if self.is_plain() { auc.delong_influences() } else { Some(auc.influences().collect()) }
+    }
+
+    fn added_to_mean(&self, rows: Vec<RowInfluence>) -> Option<Vec<RowInfluence>> {
+        if self.is_plain() { scaled(rows, false) } else { Some(rows) }
+    }
+
+    /// What rows add to observed over expected.
+    fn ratio_influences(&self) -> Vec<RowInfluence> {
+        let (observed, expected) = self.observed_and_expected();
+        let ratio = observed as f64 / expected;
+        let excess = |row: &RankedScore| f64::from(u8::from(row.positive)) - ratio * row.share;
+        self.rows.iter().map(|row| RowInfluence::new(row, excess(row) / expected)).collect()
+    }
+
+    /// An AUC of the positives and negatives of one sample or of two.
+    fn summed_auc(&self, auc: &Result<AucEstimate, Undefined>, samples: &[&Self]) -> SummedValue {
+        let parts = auc
+            .as_ref()
+            .ok()
+            .and_then(|auc| Some((self.added_to_auc(auc)?, auc.fewest(self.basis.persons))));
+        SummedValue::new(samples, value_of_auc(auc), parts, true)
+    }
+
+    /// A metric of these people alone.
+    fn summed(&self, reading: ScoreReading) -> SummedValue {
+        let of_rows = |value: MetricValue, rows: &dyn Fn() -> Vec<RowInfluence>| {
+            let added = value.ok().and_then(|_| self.added_to_mean(rows()));
+            let parts = added.map(|rows| (rows, self.n_persons()));
+            SummedValue::new(&[self], value, parts, false)
+        };
+        let alone = |value: MetricValue| SummedValue::new(&[self], value, None, false);
+        match reading {
+            ScoreReading::Brier => of_rows(self.brier(), &|| self.brier_influences()),
+            ScoreReading::ObservedExpected => {
+                of_rows(self.observed_over_expected(), &|| self.ratio_influences())
+            }
+            ScoreReading::Intercept | ScoreReading::Slope => {
+                let rows = LogOddsRows::new(&self.rows, self.places_are_log_odds);
+                match self.coefficient(&rows, reading) {
+                    Ok(found) => of_rows(Ok(found.value), &|| found.influences(&rows)),
+                    Err(reason) => alone(Err(reason)),
+                }
+            }
+            ScoreReading::Ecce => alone(self.cumulative().map(|found| found.range)),
+            ScoreReading::EcceDistance => alone(self.cumulative().map(|found| found.distance)),
+            ScoreReading::Auc
+            | ScoreReading::AucGap
+            | ScoreReading::CrossAuc
+            | ScoreReading::CrossAucGap
+            | ScoreReading::BrierGap
+            | ScoreReading::EcceP => self.summed_auc(&self.auc, &[self]),
+        }
+    }
+
+    /// A metric of these people less that of others.
+    fn summed_gap(&self, other: &Self, reading: ScoreReading) -> SummedValue {
+        let (samples, by_person) = ([self, other], self.basis.persons);
+        if reading == ScoreReading::BrierGap {
+            let value = difference(self.brier(), other.brier());
+            let added = |of: &Self| of.added_to_mean(of.brier_influences());
+            let both = value.ok().and_then(|_| added(self).zip(added(other)));
+            let fewest = self.n_persons().min(other.n_persons());
+            let parts = both.map(|(mine, theirs)| (less(mine, theirs), fewest));
+            return SummedValue::new(&samples, value, parts, false);
+        }
+        let (first, second) = match reading {
+            ScoreReading::CrossAucGap => (self.over(other), other.over(self)),
+            _ => (self.auc.clone(), other.auc.clone()),
+        };
+        let value = difference(value_of_auc(&first), value_of_auc(&second));
+        let both = first.as_ref().ok().zip(second.as_ref().ok());
+        let parts = both.and_then(|(first, second)| {
+            let rows = less(self.added_to_auc(first)?, other.added_to_auc(second)?);
+            Some((rows, first.fewest(by_person).min(second.fewest(by_person))))
+        });
+        SummedValue::new(&samples, value, parts, true)
+    }
+}
+
+impl ChangeSide {
+    fn new(sample: impl Fn(GroupSelection) -> ScoreSample + Sync, groups: usize) -> Self {
+        let each = |who: fn(usize) -> GroupSelection, n: usize| {
+            (0..n).into_par_iter().map(|group| sample(who(group))).collect::<Vec<_>>()
+        };
+        ChangeSide {
+            groups: each(GroupSelection::One, groups),
+            rests: each(GroupSelection::Rest, if groups > 2 { groups } else { 0 }),
+            total: sample(GroupSelection::All),
+        }
+    }
+
+    /// A metric in a scope; none where it is not measured there.
+    fn summed(&self, reading: ScoreReading, scope: MetricScope) -> Option<SummedValue> {
+        let of = |group: usize| self.groups.get(group);
+        match scope {
+            MetricScope::Group(group) => Some(of(group)?.summed(reading)),
+            MetricScope::Total => Some(self.total.summed(reading)),
+            MetricScope::Pair(a, b) => Some(of(a)?.summed_gap(of(b)?, reading)),
+            MetricScope::OneVsRest(a) => Some(of(a)?.summed_gap(self.rests.get(a)?, reading)),
+            MetricScope::Direction(a, b) => {
+                let (a, b) = (of(a)?, of(b)?);
+                Some(a.summed_auc(&a.over(b), &[a, b]))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where a metric is measured; p-values are not compared.
+    fn scopes(&self, reading: ScoreReading) -> Vec<MetricScope> {
+        let n = self.groups.len();
+        let pairs = || (0..n).flat_map(move |a| (0..n).map(move |b| (a, b)));
+        match reading {
+            ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
+                let gaps = pairs().filter(|(a, b)| a < b).map(|(a, b)| MetricScope::Pair(a, b));
+                gaps.chain((0..self.rests.len()).map(MetricScope::OneVsRest)).collect()
+            }
+            ScoreReading::CrossAuc => {
+                let directions = pairs().filter(|(a, b)| a != b);
+                directions.map(|(a, b)| MetricScope::Direction(a, b)).collect()
+            }
+            ScoreReading::EcceP => Vec::new(),
+            _ => (0..n).map(MetricScope::Group).chain([MetricScope::Total]).collect(),
+        }
+    }
+}
+
+impl FactualMeasurement<'_> {
+    /// Every metric of the family but p-values, the first less the second, in every scope. Nothing
+    /// where no scores were gathered.
+    pub(crate) fn compare_scores(
+        &self,
+        counts: [&FactualCounts; 2],
+        rows: RowsOf,
+    ) -> Vec<ComparedValue> {
+        let metrics: Vec<&'static Metric> = self.context.metrics(MetricFamily::Scores).collect();
+        let [Some(first), Some(second)] = counts.map(FactualCounts::scores) else {
+            return Vec::new();
+        };
+        if metrics.is_empty() {
+            return Vec::new();
+        }
+        let is_binned = first.is_binned() || second.is_binned();
+        let keys = |scores: &LabelledScores| -> BTreeSet<u64> {
+            scores.ascending(GroupSelection::All).iter().map(|row| row.row).collect()
+        };
+        let both = (rows == RowsOf::Both && !is_binned)
+            .then(|| keys(first).intersection(&keys(second)).copied().collect::<BTreeSet<u64>>());
+        let side = |counts: &FactualCounts, scores: &LabelledScores| {
+            let sample = |who: GroupSelection| match &both {
+                None => ScoreSample::of(counts, scores, who),
+                Some(both) => {
+                    let mut rows = scores.ascending(who);
+                    rows.retain(|row| both.contains(&row.row));
+                    ScoreSample::new(scores, rows, Undefined::EmptyGroup)
+                }
+            };
+            ChangeSide::new(sample, counts.groups.len())
+        };
+        let sides = [side(counts[0], first), side(counts[1], second)];
+        let of_metric = |metric: &'static Metric| {
+            let Reads::Scored(reading) = metric.reads else { return Vec::new() };
+            let in_scope = |scope: MetricScope| {
+                let [one, other] = sides.each_ref().map(|side| side.summed(reading, scope));
+                Some(self.compared((metric, scope), reading, [one?, other?], is_binned))
+            };
+            sides[0].scopes(reading).into_iter().filter_map(in_scope).collect::<Vec<_>>()
+        };
+        metrics.into_par_iter().map(of_metric).collect::<Vec<_>>().into_iter().flatten().collect()
+    }
+
+    fn compared(
+        &self,
+        (metric, scope): (&'static Metric, MetricScope),
+        reading: ScoreReading,
+        [first, second]: [SummedValue; 2],
+        is_binned: bool,
+    ) -> ComparedValue {
+        let context = &self.context;
+        let gap = difference(first.value, second.value);
+        let is_normal = first.is_normal && second.is_normal;
+        let df = (!is_normal).then_some(first.fewest.min(second.fewest) as f64 - 1.0);
+        let method =
+            if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::InfluenceGap };
+        let values = [first.value, second.value];
+        let n_rows = first.n.min(second.n);
+        let (interval, mut ci_method) =
+            context.interval(gap, || match (first.added, second.added) {
+                _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => {
+                    IntervalBasis::NotFormed(TESTED)
+                }
+                _ if is_binned => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
+                (Some(mine), Some(theirs)) => {
+                    let variance = variance_of_change(mine, theirs);
+                    let found = Estimate { value: gap.unwrap_or(f64::NAN), variance, df };
+                    let varies = variance > NO_VARIANCE_OF_GAP;
+                    formed(varies.then(|| found.interval(context, method)).flatten(), UNCHANGED)
+                }
+                _ => IntervalBasis::NotFormed(UNCHANGED),
+            });
+        if interval.is_some() {
+            ci_method.push_str(", paired by person");
+        }
+        ComparedValue {
+            scope,
+            metric,
+            first: values[0],
+            second: values[1],
+            difference: gap,
+            n_rows,
+            interval,
+            ci_method,
+        }
+    }
+}
