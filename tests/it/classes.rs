@@ -435,6 +435,54 @@ fn three_classes_and_three_groups_with_scores_apart() {
     check(3, true);
 }
 
+/// Each class against all others at every threshold of its score; at the step of the job the
+/// highest score decides.
+#[test]
+fn curves_of_classes() {
+    let people = people(300, 2);
+    let work = work(&people, 2, false, "");
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let asked = "metrics: {families: [performance, ccm, scores], bootstrap";
+    work.write("job.yaml", &job.replace("metrics: {bootstrap", asked));
+    work.run(0, "job.yaml", "--threads 1");
+    let curves = frame(&work, "curves");
+    let at = |[class, metric, from, to]: [&str; 4], step: i64| {
+        let is = |row: &TableRecord<'_>| {
+            row.int("step") == Some(step)
+                && [row.text("class"), row.text("metric")] == [class, metric]
+                && [row.text("from_group"), row.text("to_group")] == [from, to]
+        };
+        let row = curves.records().find(is).unwrap_or_else(|| panic!("{class} {metric} {step}"));
+        (row.int("numerator").unwrap(), row.int("denominator").unwrap(), row.real("threshold"))
+    };
+    let of_b = || people.iter().filter(|p| p.group == 1).filter_map(|p| p.points);
+    let pairs: Vec<([i64; 3], [i64; 3])> = people
+        .iter()
+        .filter(|p| p.group == 0)
+        .flat_map(|p| p.moved.iter().filter_map(|(_, moved)| Some((p.points?, (*moved)?))))
+        .collect();
+    for (k, class) in CLASSES.into_iter().enumerate() {
+        // 512 steps are 5 tenths; 308 are just above 3 tenths.
+        for (step, least) in [(512, 5), (308, 4)] {
+            let n = of_b().filter(|points| points[k] >= least).count() as i64;
+            let t = Some(step as f64 / 1024.0);
+            assert_eq!(at([class, "pprev", "B", ""], step), (n, of_b().count() as i64, t));
+            let switch = |(x, y): &&([i64; 3], [i64; 3])| (x[k] >= least) != (y[k] >= least);
+            let n = pairs.iter().filter(switch).count() as i64;
+            assert_eq!(at([class, "sr", "A", "B"], step), (n, pairs.len() as i64, t));
+        }
+        let n = of_b().filter(|points| best(*points) == k).count() as i64;
+        assert_eq!(at([class, "pprev", "B", ""], 1025), (n, of_b().count() as i64, None));
+    }
+    assert!(curves.records().all(|row| CLASSES.contains(&row.text("class"))));
+    let bins = frame(&work, "reliability");
+    assert!(bins.records().all(|row| CLASSES.contains(&row.text("class"))));
+    // Nothing of this depends on threads.
+    let expected = work.results();
+    work.cfaudit(0, "run job.yaml --out other --cache again --threads 5");
+    assert_same(&expected, &crate::work::results(&work.path("other")), "5 threads");
+}
+
 /// Weights: shares are of what people weigh, counts of people.
 #[test]
 fn weighted() {

@@ -1,7 +1,7 @@
 //! Slices: the numbers inside a value are those of a job that keeps nobody else; small ones are
 //! named, and nothing else changes.
 
-use crate::frame::{TableCell, TableFrame, read_frame};
+use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use arrow::array::{Float64Array, Int64Array, StringArray};
 
 use crate::work::{Work, column};
@@ -172,6 +172,43 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
             let whole = |out: &str| rows_of(&frame(&work, out, "metrics"), "", attribute);
             assert!(whole("all") == whole("none"), "{attribute}");
         }
+    }
+}
+
+/// Rates at every threshold and bins of scores inside slices, of people with and without weights.
+#[test]
+fn curves_of_a_slice_are_those_of_a_job_that_keeps_nobody_else() {
+    for weight in ["", "weight: weight"] {
+        let work = Work::new();
+        people(&work, "all", ["", ""]);
+        work.write("all.yaml", &job("all", "", "by: [town]\n  smallest_cell: 12", weight));
+        work.cfaudit(0, "run all.yaml --cache cache --out all --threads 2");
+        people(&work, "one", ["", "b"]);
+        work.write("one.yaml", &job("one", "{town: {in: [b]}}", "", weight));
+        work.cfaudit(0, "run one.yaml --cache cache --out one");
+        for def in ["curves", "reliability"] {
+            let of = |out: &str, slice: &str| rows_of(&frame(&work, out, def), slice, "sex");
+            let (sliced, kept) = (of("all", "town=b"), of("one", ""));
+            assert!(!kept.is_empty() && sliced == kept, "{def}: {} rows", sliced.len());
+        }
+        // The table is in the order of its key, whatever was measured first.
+        let curves = frame(&work, "all", "curves");
+        let key = |row: &TableRecord<'_>| {
+            let texts = ["counterfactual", "sensitive", "scope", "from_group", "to_group", "slice"];
+            (texts.map(|c| row.text(c).to_owned()), row.text("metric").to_owned(), row.int("step"))
+        };
+        assert!(curves.records().map(|row| key(&row)).is_sorted());
+        // Groups are not slices of themselves; small slices have no curves.
+        let slices = |sensitive: &str| -> Vec<String> {
+            let of = curves.records().filter(|row| row.text("sensitive") == sensitive);
+            let mut all: Vec<String> = of.map(|row| row.text("slice").to_owned()).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        assert_eq!(slices("sex"), ["", "town=a", "town=b", "town=c"]);
+        assert_eq!(slices("town"), [""]);
+        assert!(!work.path("all/curve-files").exists());
     }
 }
 

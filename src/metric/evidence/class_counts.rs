@@ -19,6 +19,7 @@ use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
+use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
 
@@ -116,6 +117,13 @@ impl FactualClassCounts {
     pub(crate) fn with_scores(self, scores: &LabelledScores) -> Self {
         let one_vs_all = self.one_vs_all.into_iter();
         let one_vs_all = one_vs_all.map(|counts| counts.with_scores(scores.clone())).collect();
+        FactualClassCounts { one_vs_all, ..self }
+    }
+
+    /// The same where curves of every threshold are asked for.
+    #[must_use]
+    pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter().map(|counts| counts.with_grid(grid)).collect();
         FactualClassCounts { one_vs_all, ..self }
     }
 

@@ -8,8 +8,8 @@
 //! its scale, even where the share is rounded to 0 or 1.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory:
-//! 8 bytes a cell, with weights 40; three lists of cells for each group, five for each direction.
+//! Memory: 8 bytes a cell, with weights 40; three lists of cells for each group, five for each
+//! direction. A list without people takes nothing, and files hold only cells with people.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,10 @@ pub(crate) const GRID_STEPS: usize = 1024;
 /// Numbers of thresholds at which a score may be positive: 0 to 1,025.
 const CELLS: usize = GRID_STEPS + 2;
 
-/// Bytes that the cells of a direction take at most.
-pub(crate) const BYTES_PER_DIRECTION: u64 = 5 * 40 * CELLS as u64;
+/// Bytes that the cells of a direction, or of a group, take at most.
+pub(crate) fn bytes_of_direction(weighted: bool) -> u64 {
+    5 * CELLS as u64 * if weighted { 40 } else { 8 }
+}
 
 /// How scores are compared with the thresholds of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,12 +62,48 @@ impl ScoreGrid {
 
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "FilledCells", try_from = "FilledCells")]
 pub(crate) struct GridCells {
     /// Empty where nobody is.
     rows: Vec<u64>,
     /// What they weigh; empty where nobody has a weight.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     weights: Vec<WeightSums>,
+}
+
+/// The same as files hold it: cells with people, by their number.
+#[derive(Serialize, Deserialize)]
+struct FilledCells {
+    rows: Vec<(usize, u64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<(usize, WeightSums)>,
+}
+
+impl From<GridCells> for FilledCells {
+    fn from(all: GridCells) -> Self {
+        let is_filled = |cell: &usize| all.rows.get(*cell).is_some_and(|n| *n > 0);
+        let filled = || (0..CELLS).filter(is_filled);
+        let weight = |cell: usize| Some((cell, *all.weights.get(cell)?));
+        FilledCells {
+            rows: filled().map(|cell| (cell, all.rows[cell])).collect(),
+            weights: filled().filter_map(weight).collect(),
+        }
+    }
+}
+
+impl TryFrom<FilledCells> for GridCells {
+    type Error = String;
+
+    fn try_from(filled: FilledCells) -> Result<Self, String> {
+        fn dense<T: Copy + Default>(filled: &[(usize, T)]) -> Result<Vec<T>, String> {
+            let mut all = vec![T::default(); if filled.is_empty() { 0 } else { CELLS }];
+            for (cell, value) in filled {
+                let place = all.get_mut(*cell).ok_or_else(|| format!("there is no cell {cell}"))?;
+                *place = *value;
+            }
+            Ok(all)
+        }
+        Ok(GridCells { rows: dense(&filled.rows)?, weights: dense(&filled.weights)? })
+    }
 }
 
 /// Rows, and what they weigh.

@@ -13,6 +13,10 @@
 //! counts on average where a person has several counterfactuals and no other row. There is none
 //! where this design effect is not known, because nobody is below the rate at the job's threshold.
 //!
+//! Of several classes each against all others: a score of the class at the threshold or above it is
+//! positive, and at the threshold of the job the decisions are those for the class with the highest
+//! score, which no threshold gives.
+//!
 //! Of a set that depends on causal graphs there are no curves: its rates are means over graphs, and
 //! a curve of mean scores would not pass through them.
 
@@ -24,7 +28,7 @@ use crate::metric::evidence::outcome_patterns::ScopeCellProfiles;
 use crate::metric::evidence::person::{
     CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
-use crate::metric::evidence::score_grid::RowsAndWeights;
+use crate::metric::evidence::score_grid::{RowsAndWeights, ScoreGrid};
 use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate};
@@ -206,38 +210,74 @@ impl RowsByThreshold {
     }
 }
 
-/// The curves of groups as they are; none where none are asked for.
-pub(crate) fn factual_curves(
-    counts: &FactualCounts,
-    settings: &MeasureSettings,
+/// Counts from which rates are known at every threshold.
+pub(crate) trait CurveEvidence: Sync {
+    /// How scores are compared with thresholds; none where no curves are asked for.
+    fn score_grid(&self) -> Option<&ScoreGrid>;
+
+    /// Where there are curves.
+    fn curve_scopes(&self) -> Vec<MetricScope>;
+
+    /// The curves in one of these scopes; none where none are asked for.
+    fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve>;
+}
+
+impl CurveEvidence for FactualCounts {
+    fn score_grid(&self) -> Option<&ScoreGrid> {
+        Some(self.grid()?.grid())
+    }
+
+    fn curve_scopes(&self) -> Vec<MetricScope> {
+        let n = self.groups.len();
+        let pairs = (0..n).flat_map(|a| (a + 1..n).map(move |b| MetricScope::Pair(a, b)));
+        (0..n).map(MetricScope::Group).chain([MetricScope::Total]).chain(pairs).collect()
+    }
+
+    /// Groups as they are.
+    fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
+        let (z, rows) = (quantile(settings), |who| RowsByThreshold::new(self, who));
+        match scope {
+            MetricScope::Pair(a, b) => {
+                let both = rows(GroupSelection::One(a)).zip(rows(GroupSelection::One(b)));
+                let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
+                curve.into_iter().collect()
+            }
+            MetricScope::Group(group) => rows(GroupSelection::One(group))
+                .map_or_else(Vec::new, |rows| rates_by_threshold(&rows, scope, z)),
+            MetricScope::Total => rows(GroupSelection::All)
+                .map_or_else(Vec::new, |rows| rates_by_threshold(&rows, scope, z)),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The rates of a group, or of all.
+fn rates_by_threshold(
+    rows: &RowsByThreshold,
+    scope: MetricScope,
+    z: Option<f64>,
 ) -> Vec<ThresholdCurve> {
-    let (n, z) = (counts.groups.len(), quantile(settings));
-    let groups: Vec<RowsByThreshold> =
-        (0..n).filter_map(|g| RowsByThreshold::new(counts, GroupSelection::One(g))).collect();
-    let Some(total) = RowsByThreshold::new(counts, GroupSelection::All) else { return Vec::new() };
-    let mut curves = Vec::new();
-    for metric in OF_GROUPS.iter().filter_map(|id| find(id)) {
-        let Reads::Rate(of) = metric.reads else { continue };
-        let scopes = (0..n).map(MetricScope::Group).zip(&groups);
-        for (scope, rows) in scopes.chain([(MetricScope::Total, &total)]) {
-            let points = rows.rates(&of).iter().map(|rate| rate.point(z)).collect();
-            curves.push(ThresholdCurve { metric, scope, points });
-        }
-    }
-    let favourable = settings.favourable;
+    let curve = |metric: &'static Metric| {
+        let Reads::Rate(of) = metric.reads else { return None };
+        let points = rows.rates(&of).iter().map(|rate| rate.point(z)).collect();
+        Some(ThresholdCurve { metric, scope, points })
+    };
+    OF_GROUPS.iter().filter_map(|id| find(id)).filter_map(curve).collect()
+}
+
+/// The favourable rate of the second group over that of the first.
+fn favourable_ratio(
+    settings: &MeasureSettings,
+    scope: MetricScope,
+    [first, second]: [&RowsByThreshold; 2],
+) -> Option<ThresholdCurve> {
+    let (metric, favourable) = (find("di")?, settings.favourable);
     let of = |c: &Confusion| favourable_rate(c, favourable);
-    let Some(metric) = find("di") else { return curves };
-    for (a, of_a) in groups.iter().enumerate() {
-        for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-            let persons = of_b.by_person(&of).zip(of_a.by_person(&of));
-            let correlation = persons.map_or(0.0, |(x, y)| x.correlation(&y));
-            let (x, y) = (of_b.rates(&of), of_a.rates(&of));
-            let both = x.iter().zip(&y);
-            let points = both.map(|(x, y)| x.over(y, correlation, z)).collect();
-            curves.push(ThresholdCurve { metric, scope: MetricScope::Pair(a, b), points });
-        }
-    }
-    curves
+    let persons = second.by_person(&of).zip(first.by_person(&of));
+    let correlation = persons.map_or(0.0, |(x, y)| x.correlation(&y));
+    let (x, y) = (second.rates(&of), first.rates(&of));
+    let points = x.iter().zip(&y).map(|(x, y)| x.over(y, correlation, quantile(settings)));
+    Some(ThresholdCurve { metric, scope, points: points.collect() })
 }
 
 /// The counterfactuals of a scope at every threshold.
@@ -292,23 +332,34 @@ impl SwitchesByThreshold {
     }
 }
 
-/// The curves of counterfactuals; none where none are asked for.
-pub(crate) fn switch_curves(
-    counts: &CounterfactualCounts,
-    settings: &MeasureSettings,
-) -> Vec<ThresholdCurve> {
-    if counts.grid().is_none() {
-        return Vec::new();
+impl CurveEvidence for CounterfactualCounts {
+    fn score_grid(&self) -> Option<&ScoreGrid> {
+        Some(self.grid()?.grid())
     }
-    let (places, profiles, z) = (counts.scope_index(), counts.cell_profiles(), quantile(settings));
-    let drawn =
-        |scope: &MetricScope| matches!(scope, MetricScope::Direction(..) | MetricScope::Total);
-    let mut curves = Vec::new();
-    for (place, scope) in places.scopes().filter(|(_, scope)| drawn(scope)) {
-        let Some(switches) = SwitchesByThreshold::new(counts, &profiles, place) else { continue };
+
+    fn curve_scopes(&self) -> Vec<MetricScope> {
+        let drawn =
+            |scope: &MetricScope| matches!(scope, MetricScope::Direction(..) | MetricScope::Total);
+        self.scope_index().scopes().map(|(_, scope)| scope).filter(drawn).collect()
+    }
+
+    fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
+        let places = self.scope_index();
+        let place = match scope {
+            MetricScope::Direction(from, to) => places.direction(from, to),
+            MetricScope::Total => places.total(),
+            _ => return Vec::new(),
+        };
+        if self.grid().is_none() {
+            return Vec::new();
+        }
+        let (profiles, z) = (self.cell_profiles(), quantile(settings));
+        let Some(switches) = SwitchesByThreshold::new(self, &profiles, place) else {
+            return Vec::new();
+        };
         let own = profiles.at(place);
-        for metric in OF_SWITCHES.iter().filter_map(|id| find(id)) {
-            let Some(of) = switch_rate(metric, settings) else { continue };
+        let curve = |metric: &'static Metric| {
+            let of = switch_rate(metric, settings)?;
             let design = match own.has_repeats() || switches.persons.is_some() {
                 true => switches.design(of, own.denominator(|kind| of(&Eccm(*kind)))),
                 false => Some(1.0),
@@ -316,10 +367,10 @@ pub(crate) fn switch_curves(
             let rate = |cells: SwitchCells| of(&Eccm(cells));
             let points = switches.cells.iter().map(|cells| cells.rate(&rate).divided(design));
             let points = points.map(|rate| rate.point(z)).collect();
-            curves.push(ThresholdCurve { metric, scope, points });
-        }
+            Some(ThresholdCurve { metric, scope, points })
+        };
+        OF_SWITCHES.iter().filter_map(|id| find(id)).filter_map(curve).collect()
     }
-    curves
 }
 
 /// The first and the last step of the unbroken run around a step at which not even the value keeps

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::report::read::panel::{KeyedRow, ResultKey, is_plain_audit};
-use crate::table::file::read_rows;
+use crate::table::file::{read_matching, read_rows};
 use crate::table::{CurveRow, JOB_STEP, ReliabilityRow};
 
 /// A rate at one threshold.
@@ -64,8 +64,8 @@ impl ScoreTables {
     /// # Errors
     /// A table cannot be read.
     pub(crate) fn read(tables: &Path) -> Result<Self> {
-        let mut rows = read_rows::<CurveRow>(tables)?;
-        rows.retain(|row| is_plain_audit(&row) && row.class.is_empty());
+        let mut rows =
+            read_matching(tables, |row: &CurveRow| is_plain_audit(&row) && row.class.is_empty())?;
         rows.sort_by_key(|row| row.step);
         let mut curves: BTreeMap<ResultKey, BTreeMap<String, ReportedCurve>> = BTreeMap::new();
         for row in &rows {

@@ -13,6 +13,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
@@ -85,6 +86,13 @@ pub(crate) struct ClassCountInputs<'a> {
     pub scores_cf: &'a ClassScores,
 }
 
+/// How the scores of a class are compared with the thresholds of a grid. The job has none: the
+/// highest score decides.
+pub(crate) fn class_grid(layout: &Layout) -> ScoreGrid {
+    let weighted = layout.weight.is_some();
+    ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: None }
+}
+
 fn n_classes(layout: &Layout) -> usize {
     layout.label.as_ref().map_or(0, |label| label.classes.len())
 }
@@ -105,6 +113,7 @@ pub(crate) fn gather_rows(
     let empty = || {
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         let none = if layout.weight.is_some() { none.with_weights(blocks.seed) } else { none };
+        let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
         if blocks.scores {
             none.with_scores(&no_scores(layout, ScoreScale::default()))
         } else {

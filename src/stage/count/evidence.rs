@@ -39,7 +39,7 @@ pub(crate) struct BlockSettings {
     pub paired: bool,
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether rates are measured at every threshold; of all rows only.
+    /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
 
@@ -304,18 +304,16 @@ pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
     CountingUnit::of(layout.weight.is_some(), layout.person.is_some(), paired)
 }
 
-/// No counterfactuals yet, of `everybody` or of some. Models are compared, and rates measured at
-/// every threshold, on everybody.
+/// No counterfactuals yet.
 pub(crate) fn no_switches(
     layout: &Layout,
     scored: CountInputs<'_>,
     blocks: BlockSettings,
-    everybody: bool,
 ) -> CounterfactualCounts {
     let n_groups = layout.attributes[scored.attribute].groups.len();
-    let unit = counting_unit(layout, everybody && blocks.paired);
+    let unit = counting_unit(layout, blocks.paired);
     let none = CounterfactualCounts::new(n_groups).counted_by(unit, blocks.seed);
-    match everybody && blocks.curves {
+    match blocks.curves {
         true => none.with_grid(score_grid(layout, scored.rule)),
         false => none,
     }

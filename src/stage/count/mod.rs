@@ -234,7 +234,7 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Bloc
 fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
     let (_, model) = b.plan.model_of(unit)?;
     let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
-    Ok(model.gives_scores() && b.plan.n_classes().is_none() && !graphs)
+    Ok(model.gives_scores() && !graphs)
 }
 
 /// How score metrics are made; none where the job requests none.
@@ -410,7 +410,7 @@ fn plan_switches<'a>(
             if let Some(n) = plan.n_classes() {
                 let passes = (ctx, passes);
                 let counted = sources.with_class_scores(ctx, (row_context, n), |scored| {
-                    switches::count_class_switches(passes, row_context, scored, blocks.seed, wanted)
+                    switches::count_class_switches(passes, row_context, scored, blocks, wanted)
                 })?;
                 let Some((counts, shift)) = counted else { return Ok(()) };
                 if let Some(shift) = shift {

@@ -5,7 +5,8 @@ use crate::error::{Fault, Result};
 use crate::metric::evidence::labelled_scores::{
     BYTES_KEPT, BYTES_MEASURED, CELLS_PER_GROUP, EXACT_ROWS,
 };
-use crate::metric::evidence::score_grid::BYTES_PER_DIRECTION;
+use crate::metric::evidence::score_grid::bytes_of_direction;
+use crate::stage::count::slices::AttributeSlices;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -51,20 +52,30 @@ impl StagePlan<'_> {
         Err(Fault::new("too-many-scores", what).hint(hint).into())
     }
 
-    /// Bytes that the curves of every threshold take while they are counted and written.
+    /// Bytes that the curves of every threshold take while they are counted, written and read for
+    /// the page, which shows those of all rows.
     fn curve_memory(&self, row_context: RowContext<'_>) -> u64 {
         let [sets, models] =
             [self.job.counterfactuals.len(), self.job.models.len()].map(|n| n as u64);
         let threads = self.settings.threads.max(1) as u64;
-        let of_attribute = |attribute: &Attribute| {
+        let (layout, rows) = (row_context.rows.layout(), row_context.roles.n_audited());
+        let cells = bytes_of_direction(layout.weight.is_some());
+        let columns = self.job.metrics.by.len() as u64;
+        let classes = self.n_classes().map_or(1, |n| n as u64);
+        let of_attribute = |(position, attribute): (usize, &Attribute)| {
             let groups = attribute.groups.len() as u64;
             let directions = groups * groups;
-            let gathered = directions.saturating_mul((threads + 1) * BYTES_PER_DIRECTION);
+            let slices = AttributeSlices::of(layout, position).map_or(0, |of| of.len() as u64);
+            // Each row is in a slice of each column and in one of each two columns; where it is in
+            // none, nothing is kept.
+            let of_rows = rows.saturating_mul(groups * columns * (columns + 1) / 2);
+            let parts = (directions * slices).min(of_rows).saturating_add(directions * classes);
+            let gathered = parts.saturating_mul((threads + 1) * cells);
             // Three rates of each group and a ratio of each pair; five of each direction.
             let curves = 3 * (groups + 1) + directions + sets * 5 * (directions + 1);
             gathered.saturating_add(curves.saturating_mul(models * BYTES_PER_CURVE))
         };
-        let each = row_context.rows.layout().attributes.iter().map(of_attribute);
+        let each = layout.attributes.iter().enumerate().map(of_attribute);
         each.fold(0, u64::saturating_add)
     }
 }

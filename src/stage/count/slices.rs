@@ -153,12 +153,8 @@ pub(crate) fn slice_rows(
 ) -> Result<Vec<(usize, FactualCounts)>> {
     let layout = row_context.rows.layout();
     let slices = AttributeSlices::of(layout, attribute)?;
-    let counting = RowCounting::new(
-        layout,
-        cut,
-        attribute,
-        BlockSettings { paired: false, curves: false, ..blocks },
-    )?;
+    let counting =
+        RowCounting::new(layout, cut, attribute, BlockSettings { paired: false, ..blocks })?;
     let whole = row_context.row_groups().fold(
         || slices.empty::<FactualCounts>(),
         |parts, g| {

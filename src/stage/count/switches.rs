@@ -28,7 +28,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
-use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
+use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
 use crate::stage::count::evidence::{
     BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
     no_switches,
@@ -198,9 +198,14 @@ impl SwitchPass<'_> {
         self.context.rows.layout()
     }
 
-    /// Nobody of everybody, or of a slice.
+    /// Nobody of everybody, of a slice or of a fold. Models are compared on everybody; folds have
+    /// no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
-        no_switches(self.layout(), self.scored, self.blocks, number == 0)
+        let n_slices = self.slices.map_or(0, AttributeSlices::len);
+        let paired = self.blocks.paired && number == 0;
+        let curves = self.blocks.curves && number <= n_slices;
+        let blocks = BlockSettings { paired, curves, ..self.blocks };
+        no_switches(self.layout(), self.scored, blocks)
     }
 
     /// Adds the rows of a row group before the position `end`.
@@ -512,7 +517,7 @@ impl Accumulator for ClassSwitchAccumulator {
 struct ClassSwitchPass<'a> {
     context: RowContext<'a>,
     scored: ClassCountInputs<'a>,
-    seed: Seed,
+    blocks: BlockSettings,
     n_classes: usize,
 }
 
@@ -520,7 +525,12 @@ impl ClassSwitchPass<'_> {
     fn nobody(&self) -> CounterfactualCounts {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout, false), self.seed)
+        let unit = counting_unit(layout, false);
+        let none = CounterfactualCounts::new(n_groups).counted_by(unit, self.blocks.seed);
+        match self.blocks.curves {
+            true => none.with_grid(class_grid(layout)),
+            false => none,
+        }
     }
 
     fn empty(&self) -> ClassSwitchAccumulator {
@@ -528,7 +538,7 @@ impl ClassSwitchPass<'_> {
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = SwitchClassCounts::new(self.n_classes, n_groups);
         ClassSwitchAccumulator::new(match layout.weight.is_some() {
-            true => none.with_weights(self.seed),
+            true => none.with_weights(self.blocks.seed),
             false => none,
         })
     }
@@ -595,13 +605,13 @@ pub(crate) fn count_class_switches(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: ClassCountInputs<'_>,
-    seed: Seed,
+    blocks: BlockSettings,
     wanted: Option<ShiftSettings>,
 ) -> Result<Option<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)>> {
     let layout = row_context.rows.layout();
     check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let n_classes = layout.label.as_ref().map_or(0, |label| label.classes.len());
-    let pass = ClassSwitchPass { context: row_context, scored, seed, n_classes };
+    let pass = ClassSwitchPass { context: row_context, scored, blocks, n_classes };
     let learn = || {
         let first = passes.gather(ctx, ShardPass::Learn, || pass.gather_first())?;
         Ok(first.map(|first| pass.balances(first)))

@@ -25,10 +25,10 @@ use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::table::picked::gather_rows;
+use crate::table::picked::{gather_rows, join_tables};
 use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
-    ScoreShiftRow, ThresholdRow,
+    ScoreShiftRow, TableRow, ThresholdRow,
 };
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -138,7 +138,9 @@ impl Stage for TablesStage {
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
-        let trials = b.plan.experiments();
+        let mut trials = b.plan.experiments();
+        // Arms are `NAME/ARM`.
+        trials.sort_by_key(|trial| format!("{}/", trial.name));
         let mut tables: Vec<StageInput<MeasureStage>> = Vec::new();
         for trial in &trials {
             tables.extend(b.want_part(|b| b.need::<MeasureStage>(&trial.unit()))?);
@@ -150,7 +152,7 @@ impl Stage for TablesStage {
     }
 }
 
-/// The tables of the plain audit and of all experiments in one.
+/// The tables of the plain audit and of all experiments, in the order of their arms, in one.
 fn gather_tables(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
     let all: Vec<&Path> = std::iter::once(plain).chain(experiments.iter().copied()).collect();
     gather_rows::<MetricRow>(out, &all)?;
@@ -158,7 +160,7 @@ fn gather_tables(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> 
     gather_rows::<ScoreShiftRow>(out, &all)?;
     gather_rows::<ComparisonRow>(out, &all)?;
     gather_rows::<ReliabilityRow>(out, &all)?;
-    gather_rows::<CurveRow>(out, &all)?;
+    join_tables(&all, CurveRow::TABLE, out)?;
     gather_rows::<ThresholdRow>(out, &all)?;
     gather_rows::<ArmRow>(out, experiments)?;
     gather_rows::<ArmFoldRow>(out, experiments)

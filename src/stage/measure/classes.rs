@@ -21,6 +21,7 @@ use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClass
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
+use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
 use crate::table::{CountRow, TransitionRow, finite, whole};
@@ -35,7 +36,7 @@ pub(crate) fn measure(
     row_context: RowContext<'_>,
     (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
     text: &str,
-    tables: &mut ResultTables,
+    (tables, curves): (&mut ResultTables, &mut CurveFiles),
 ) -> Result<()> {
     if row_builder.audit.set.is_none() {
         let counts: FactualClassCounts = stages.count.parse(text)?;
@@ -60,7 +61,8 @@ pub(crate) fn measure(
             );
             unlabelled(row_builder, (scope, who), &counts, tables);
         }
-        return Ok(());
+        let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest());
+        return curves.add(row_context.workers, of_classes.collect());
     }
     let counts: SwitchClassCounts = stages.count.parse(text)?;
     let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
@@ -109,7 +111,8 @@ pub(crate) fn measure(
         .first()
         .into_iter()
         .for_each(|one| row_builder.missing_scores(one, tables));
-    Ok(())
+    let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest());
+    curves.add(row_context.workers, of_classes.collect())
 }
 
 fn directions(row_builder: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {

@@ -5,6 +5,7 @@ pub(crate) mod amounts;
 pub mod catalog;
 mod classes;
 pub(crate) mod counted_audit;
+mod curve_files;
 pub(crate) mod labels;
 pub(crate) mod quality;
 mod row_builder;
@@ -50,6 +51,7 @@ use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
@@ -59,6 +61,9 @@ use crate::table::{
     whole,
 };
 pub(crate) use row_builder::{ResultTables, RowBuilder};
+
+/// The folder with the curves of single audits, which is gone in the end.
+const CURVE_FILES: &str = "curve-files";
 
 /// Writes what preparing found as tables next to the rows.
 ///
@@ -115,6 +120,7 @@ pub(crate) fn measure(
         graphs,
         across: worlds::WorldTables::new(),
         tables: ResultTables::new(),
+        curves: CurveFiles::new(ctx.out().join(CURVE_FILES)),
         spreads: Vec::new(),
         selective: BTreeMap::new(),
     };
@@ -145,6 +151,7 @@ struct AuditMeasurement<'a> {
     graphs: &'a [GraphSetScenario],
     across: worlds::WorldTables,
     tables: ResultTables,
+    curves: CurveFiles,
     /// Of arms what single folds give.
     spreads: Vec<ArmFoldRow>,
     /// By arm, model and attribute whether labels are missing for some people more often than for
@@ -179,24 +186,71 @@ impl AuditMeasurement<'_> {
         let builder = self.builder(audit, layout);
         let label = self.checked.job.data.label.column();
         if let Some(label) = label.filter(|label| label.classes.is_some()) {
-            let part = (&builder, stages);
-            return classes::measure(ctx, label, self.context, part, &text, &mut self.tables);
+            let (part, into) = ((&builder, stages), (&mut self.tables, &mut self.curves));
+            return classes::measure(ctx, label, self.context, part, &text, into);
         }
+        let slices =
+            stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
+        let slices = slices.as_deref();
         if audit.set.is_none() {
-            self.add_rows(&builder, stages, &stages.count.parse(&text)?)?;
+            let counts: FactualCounts = stages.count.parse(&text)?;
+            self.add_rows(&builder, stages, &counts)?;
+            let slices =
+                slices.map(|text| stages.count.parse::<FactualSlices>(text)).transpose()?;
+            self.add_row_slices(&builder, &counts, slices.map_or_else(Vec::new, |of| of.0))
         } else {
-            self.add_counterfactuals(&builder, stages, &stages.count.parse(&text)?)?;
+            let counts: CounterfactualCounts = stages.count.parse(&text)?;
+            self.add_counterfactuals(&builder, stages, &counts)?;
+            let slices =
+                slices.map(|text| stages.count.parse::<CounterfactualSlices>(text)).transpose()?;
+            self.add_switch_slices(&builder, &counts, slices.map_or_else(Vec::new, |of| of.0))
         }
-        if stages.has_slices {
-            measure_slices(
-                (&stages.count, &stages.count.text(ctx, SLICE_EVIDENCE)?),
-                &builder,
-                self.checked.job.metrics.smallest_cell.get(),
-                self.context,
-                &mut self.tables,
-            )?;
+    }
+
+    /// The rows of an audit inside every slice, and the curves of everybody and of slices.
+    fn add_row_slices(
+        &mut self,
+        whole: &RowBuilder<'_>,
+        everybody: &FactualCounts,
+        slices: Vec<(usize, FactualCounts)>,
+    ) -> Result<()> {
+        let (workers, names) = (self.context.workers, slices_of(whole)?);
+        let mut curves = vec![(whole.clone(), everybody)];
+        for (slice, counts) in &slices {
+            let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
+            if of_slice.is_measured(counts.people_predicted(), self.smallest(), &mut self.tables) {
+                of_slice.rows_measured(workers, counts, None, None, &mut self.tables);
+                curves.push((of_slice.clone(), counts));
+            }
+            of_slice.factual_counts(counts, &mut self.tables);
         }
-        Ok(())
+        self.curves.add(workers, curves)
+    }
+
+    /// The same of counterfactuals.
+    fn add_switch_slices(
+        &mut self,
+        whole: &RowBuilder<'_>,
+        everybody: &CounterfactualCounts,
+        slices: Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>,
+    ) -> Result<()> {
+        let (workers, names) = (self.context.workers, slices_of(whole)?);
+        let mut curves = vec![(whole.clone(), everybody)];
+        for (slice, counts, second) in &slices {
+            let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
+            if of_slice.is_measured(counts.people_moved(), self.smallest(), &mut self.tables) {
+                let beside = (second.as_ref(), None);
+                of_slice.switches_measured(workers, counts, beside, (None, None), &mut self.tables);
+                curves.push((of_slice.clone(), counts));
+            }
+            of_slice.counterfactual_counts(counts, &mut self.tables);
+        }
+        self.curves.add(workers, curves)
+    }
+
+    /// A slice of fewer people is counted, and not measured.
+    fn smallest(&self) -> u64 {
+        self.checked.job.metrics.smallest_cell.get()
     }
 
     /// A model whose outcome is an amount: the job says by itself which end people want.
@@ -388,7 +442,7 @@ impl AuditMeasurement<'_> {
         write_rows(out, &tables.transitions)?;
         write_rows(out, &tables.amounts)?;
         write_rows(out, &tables.reliability)?;
-        write_rows(out, &tables.curves)?;
+        self.curves.finish(out)?;
         write_rows(out, &self.spreads)?;
         write_rows(out, compared)
     }
@@ -408,45 +462,9 @@ fn missing_labels(
     Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }
 
-/// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
-/// not measured.
-fn measure_slices(
-    (stage, text): (&StageInput<CountStage>, &str),
-    whole: &RowBuilder<'_>,
-    smallest: u64,
-    row_context: RowContext<'_>,
-    tables: &mut ResultTables,
-) -> Result<()> {
-    let slices = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
-    let row_builder = |slice: usize| RowBuilder {
-        slice: slices.name(slice),
-        settings: whole.settings.clone(),
-        ..*whole
-    };
-    if whole.audit.set.is_none() {
-        for (slice, counts) in &stage.parse::<FactualSlices>(text)?.0 {
-            let row_builder = row_builder(*slice);
-            if row_builder.is_measured(counts.people_predicted(), smallest, tables) {
-                row_builder.rows_measured(row_context.workers, counts, None, None, tables);
-            }
-            row_builder.factual_counts(counts, tables);
-        }
-        return Ok(());
-    }
-    for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
-        let row_builder = row_builder(*slice);
-        if row_builder.is_measured(counts.people_moved(), smallest, tables) {
-            row_builder.switches_measured(
-                row_context.workers,
-                counts,
-                (second.as_ref(), None),
-                (None, None),
-                tables,
-            );
-        }
-        row_builder.counterfactual_counts(counts, tables);
-    }
-    Ok(())
+/// The slices of the attribute of an audit.
+fn slices_of(whole: &RowBuilder<'_>) -> Result<AttributeSlices> {
+    AttributeSlices::of(whole.layout, whole.audit.attribute)
 }
 
 /// Puts the tables of quality of all sets and attributes together.

@@ -26,7 +26,7 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{
-    AmountRow, ArmFoldRow, ComparisonRow, CountRow, CurveRow, GroupRow, MetricRow, ReliabilityRow,
+    AmountRow, ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, SharedText, TransitionRow, finite, whole,
 };
 
@@ -48,8 +48,6 @@ pub(crate) struct ResultTables {
     pub(crate) amounts: Vec<AmountRow>,
     /// `reliability`.
     pub(crate) reliability: Vec<ReliabilityRow>,
-    /// `curves`.
-    pub(crate) curves: Vec<CurveRow>,
     /// Who lacks labels more often than others.
     pub(crate) labels: SelectiveLabels,
 }
@@ -66,7 +64,6 @@ impl ResultTables {
             small_slices: SmallSlices::new(),
             amounts: Vec::new(),
             reliability: Vec::new(),
-            curves: Vec::new(),
             labels: SelectiveLabels::new(),
         }
     }
@@ -133,6 +130,7 @@ impl From<AuditKey> for AmountRow {
 }
 
 /// Writes the numbers of one part as rows of tables.
+#[derive(Clone)]
 pub(crate) struct RowBuilder<'a> {
     /// Whose numbers.
     pub(crate) audit: &'a CountedAudit,
@@ -150,6 +148,8 @@ pub(crate) struct RowBuilder<'a> {
     /// Whether the group that is worse off is named: not for a class that shares its side of the
     /// label with others.
     pub(crate) names_impaired: bool,
+}
+
 /// Why a value of an audit is not known: it needs scores or probabilities that the model does not
 /// give, or is about a group of which nothing could be learnt: a sum over the other groups would be
 /// another value.
@@ -170,8 +170,6 @@ fn why_unknown(
     } else {
         audit.is_untaught(scope).then_some(Undefined::NoTrainingRows)
     }
-}
-
 }
 
 impl RowBuilder<'_> {
@@ -256,7 +254,6 @@ impl RowBuilder<'_> {
             of.training = trainings.and_then(|trainings| trainings.spread_of(of));
         }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
-        self.moved_scores_measured(workers, counts, tables);
     }
 
     /// A row of `metrics`.

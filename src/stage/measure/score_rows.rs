@@ -1,48 +1,29 @@
 //! What is said of scores themselves: rows of `reliability` and of `curves`.
 
 use crate::exec::pieces::WorkerPool;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::score_grid::{GRID_STEPS, ScoreGrid};
 use crate::metric::rate::Undefined;
 use crate::metric::scope::GroupSelection;
-use crate::metric::value::curves::{ThresholdCurve, factual_curves, switch_curves};
+use crate::metric::value::curves::ThresholdCurve;
 use crate::metric::value::scores::{ReliabilityBin, measure_reliability};
 use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::table::{CurveRow, ReliabilityRow, SharedText, finite, whole};
 
 impl RowBuilder<'_> {
-    /// Rows of the scores of people as they are; none of a model that gives decisions only.
+    /// The bins of scores of people as they are; none of a model that gives decisions or points.
     pub(crate) fn scores_measured(
         &self,
         workers: &WorkerPool,
         counts: &FactualCounts,
         tables: &mut ResultTables,
     ) {
-        if self.audit.scoreless {
+        if self.audit.scoreless || self.audit.points {
             return;
         }
-        if !self.audit.points {
-            let bins = workers.within(|| measure_reliability(counts, &self.settings));
-            let rows = bins.iter().map(|(who, bin)| self.reliability_row(*who, bin));
-            tables.reliability.extend(rows);
-        }
-        if let Some(grid) = counts.grid() {
-            let curves = workers.within(|| factual_curves(counts, &self.settings));
-            tables.curves.extend(curves.iter().flat_map(|of| self.curve_rows(grid.grid(), of)));
-        }
-    }
-
-    /// Rows of the scores of people and their counterfactuals.
-    pub(crate) fn moved_scores_measured(
-        &self,
-        workers: &WorkerPool,
-        counts: &CounterfactualCounts,
-        tables: &mut ResultTables,
-    ) {
-        if let Some(grid) = counts.grid() {
-            let curves = workers.within(|| switch_curves(counts, &self.settings));
-            tables.curves.extend(curves.iter().flat_map(|of| self.curve_rows(grid.grid(), of)));
-        }
+        let bins = workers.within(|| measure_reliability(counts, &self.settings));
+        let rows = bins.iter().map(|(who, bin)| self.reliability_row(*who, bin));
+        tables.reliability.extend(rows);
     }
 
     fn reliability_row(&self, who: GroupSelection, bin: &ReliabilityBin) -> ReliabilityRow {

@@ -13,7 +13,7 @@ use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::tests::oracle::{OracleColumns, object, parquet};
 use crate::metric::value::curves::{
-    CurvePoint, LEAST_BROKEN_STEPS, ThresholdCurve, broken_run, factual_curves, switch_curves,
+    CurveEvidence, CurvePoint, LEAST_BROKEN_STEPS, ThresholdCurve, broken_run,
 };
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
@@ -28,6 +28,12 @@ const THRESHOLD: f64 = 0.35;
 
 /// Weights of the oracle have two decimals.
 const WEIGHT_UNITS: f64 = 100.0;
+
+/// The curves of every scope.
+fn all_curves(counts: &impl CurveEvidence) -> Vec<ThresholdCurve> {
+    let scopes = counts.curve_scopes().into_iter();
+    scopes.flat_map(|scope| counts.curves(&settings(), scope)).collect()
+}
 
 fn grid(strict: bool, weighted: bool) -> ScoreGrid {
     ScoreGrid { scale: ScoreScale::default(), strict, weighted, threshold: Some(THRESHOLD) }
@@ -79,8 +85,8 @@ impl GridAudit {
     }
 
     fn curves(&self) -> Vec<ThresholdCurve> {
-        let mut curves = factual_curves(&self.rows, &settings());
-        curves.extend(switch_curves(&self.switches, &settings()));
+        let mut curves = all_curves(&self.rows);
+        curves.extend(all_curves(&self.switches));
         curves
     }
 
@@ -368,7 +374,7 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
                 ScoredCounterfactual { to: 1, predicted: Some(to >= THRESHOLD), score: Some(to) };
             counts.add_cells(i, &person, &vec![moved; times]);
         }
-        let curves = switch_curves(&counts, &settings());
+        let curves = all_curves(&counts);
         curve(&curves, "sr", MetricScope::Direction(0, 1)).points[700]
     };
     let (once, thrice) = (make(1), make(3));
@@ -380,10 +386,10 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
 /// Nothing is asked for, nothing is there.
 #[test]
 fn there_are_no_curves_unless_they_are_asked_for() {
-    assert!(factual_curves(&FactualCounts::new(2), &settings()).is_empty());
-    assert!(switch_curves(&CounterfactualCounts::new(2), &settings()).is_empty());
+    assert!(all_curves(&FactualCounts::new(2)).is_empty());
+    assert!(all_curves(&CounterfactualCounts::new(2)).is_empty());
     let nobody = FactualCounts::new(2).with_grid(grid(false, false));
-    let curves = factual_curves(&nobody, &settings());
+    let curves = all_curves(&nobody);
     let all = curves.iter().flat_map(|curve| &curve.points);
     assert!(all.clone().count() > 0 && all.clone().all(|p| p.value.is_err() && p.ends.is_none()));
 }
