@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::levels::PatternColumn;
 use super::patterns::{CarriedPattern, PatternHalf, PatternPeople, PatternSettings, find_patterns};
 use crate::data::prepare::derive::DerivedBin;
-use crate::num::seed::{RandomStream, h, named_seed};
+use crate::num::seed::{RandomStream, h, named_seed, u01};
 use crate::tests::json_frame::{self, JsonFrame};
 use crate::tests::{expected, json, shared};
 
@@ -227,10 +227,25 @@ fn quartiles_and_halves_agree_with_the_oracle() {
     }
 }
 
-/// 20,000 people with ten columns. `planted` of them share two traits and switch in 30 % of cases,
+/// Who holds the planted pattern.
+#[derive(Clone, Copy)]
+enum PlantedPeople {
+    Nobody,
+    /// So many.
+    Exactly(usize),
+    /// Each with this probability.
+    Each(f64),
+}
+
+/// 20,000 people with ten columns. The planted ones share two traits and switch in 30 % of cases,
 /// the others in 5 %.
-fn simulated(seed: u64, planted: usize) -> PatternPeople {
+fn simulated(seed: u64, planted: PlantedPeople) -> PatternPeople {
     const N: usize = 20_000;
+    let is_planted = |i: usize| match planted {
+        PlantedPeople::Nobody => false,
+        PlantedPeople::Exactly(n) => i < n,
+        PlantedPeople::Each(share) => u01(h(seed, i as u64, 77)) < share,
+    };
     let mut stream = RandomStream::new(seed, "why/simulation");
     let mut columns: Vec<PatternColumn> = (0..10)
         .map(|c| {
@@ -242,50 +257,57 @@ fn simulated(seed: u64, planted: usize) -> PatternPeople {
     // Nobody but the planted people has both traits.
     for i in 0..N {
         let both = columns[0].codes[i] == 0 && columns[1].codes[i] == 0;
-        if i < planted {
+        if is_planted(i) {
             (columns[0].codes[i], columns[1].codes[i]) = (0, 0);
-        } else if both && planted > 0 {
+        } else if both && !matches!(planted, PlantedPeople::Nobody) {
             columns[1].codes[i] = 1;
         }
     }
-    let switched = (0..N).map(|i| stream.u01() < if i < planted { 0.3 } else { 0.05 }).collect();
+    let switched = (0..N).map(|i| stream.u01() < if is_planted(i) { 0.3 } else { 0.05 }).collect();
     let half = named_seed(seed, "why/half");
     let second = (0..N as u64).map(|key| h(half, key, 0) >> 63 == 1).collect();
     PatternPeople { columns, switched, second }
 }
 
-/// A pattern that 2 % of the people hold is confirmed in at least 95 of 100 seeds.
-#[test]
-#[ignore = "slow: 100 searches"]
-fn a_planted_pattern_is_confirmed() {
-    let settings = PatternSettings {
-        support: "0.02".parse().unwrap(),
-        longest: 3,
-        min_denominator: 10,
-        level: 0.95,
-    };
-    let is_confirmed = |seed: u64| {
-        let found = find_patterns(&simulated(seed, 400), &settings).unwrap();
-        found.carried.iter().any(|p| p.confirmed && p.text == "c0 = l0, c1 = l0")
-    };
-    let confirmed = (0..100).filter(|seed| is_confirmed(*seed)).count();
-    assert!(confirmed >= 95, "{confirmed} of 100");
+fn searched(support: &str) -> PatternSettings {
+    let support = support.parse().unwrap();
+    PatternSettings { support, longest: 3, min_denominator: 10, level: 0.95 }
 }
 
-/// Where nobody switches more than anybody else nothing is confirmed in at least 95 of 100 seeds.
+/// A pattern that exactly 2 % of the people hold is confirmed at a support of 2 %, one that 2 % of
+/// the population hold at 1 %, each in at least 95 of 100 seeds.
 #[test]
-#[ignore = "slow: 100 searches"]
+#[ignore = "slow: 200 searches"]
+fn a_planted_pattern_is_confirmed() {
+    for (planted, support) in
+        [(PlantedPeople::Exactly(400), "0.02"), (PlantedPeople::Each(0.02), "0.01")]
+    {
+        let is_confirmed = |seed: u64| {
+            let found = find_patterns(&simulated(seed, planted), &searched(support)).unwrap();
+            found.carried.iter().any(|p| p.confirmed && p.text == "c0 = l0, c1 = l0")
+        };
+        let confirmed = (0..100).filter(|seed| is_confirmed(*seed)).count();
+        println!("planted, support {support}: confirmed in {confirmed} of 100");
+        assert!(confirmed >= 95, "{confirmed} of 100");
+    }
+}
+
+/// Where nobody switches more than anybody else nothing is confirmed in at least 95 % of 1,000
+/// seeds: of 100, six and more are confirmed by luck in one of twenty lists of seeds. Holm's method
+/// promises 5 % at most; Fisher's test is discrete and only a higher rate confirms, so that about
+/// 2.6 % remain, as another program found (45 of 1,700).
+#[test]
+#[ignore = "slow: 1,000 searches"]
 fn nothing_is_confirmed_by_chance() {
-    let settings = PatternSettings {
-        support: "0.02".parse().unwrap(),
-        longest: 3,
-        min_denominator: 10,
-        level: 0.95,
-    };
     let is_quiet = |seed: u64| {
-        let found = find_patterns(&simulated(1000 + seed, 0), &settings).unwrap();
+        let people = simulated(1000 + seed, PlantedPeople::Nobody);
+        let found = find_patterns(&people, &searched("0.02")).unwrap();
         found.carried.iter().all(|pattern| !pattern.confirmed)
     };
-    let quiet = (0..100).filter(|seed| is_quiet(*seed)).count();
-    assert!(quiet >= 95, "{quiet} of 100");
+    let hundreds: Vec<usize> = (0..10)
+        .map(|hundred| (100 * hundred..100 * (hundred + 1)).filter(|s| is_quiet(*s)).count())
+        .collect();
+    let quiet: usize = hundreds.iter().sum();
+    println!("without a pattern: quiet in {quiet} of 1,000, {hundreds:?}");
+    assert!((950..=990).contains(&quiet), "{quiet} of 1,000");
 }
