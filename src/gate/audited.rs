@@ -3,7 +3,7 @@
 
 use crate::gate::question::{GateObservation, GateQuantity, GateQuestion};
 use crate::table::GateRow;
-use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
+use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
 /// change without a baseline.
@@ -40,7 +40,7 @@ pub(super) fn in_words(question: &GateQuestion, seen: &GateObservation, own: &[G
     }
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
-    let decimals = decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>());
+    let decimals = decimals_apart(&end_pairs(ends).chain(judged).collect::<Vec<_>>());
     let ends = ends
         .map_or_else(String::new, |(lo, hi)| format!(" ({})", interval_digits(lo, hi, decimals)));
     let value = row.value.map_or_else(String::new, |x| fixed_digits(x, decimals));

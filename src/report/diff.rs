@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::export::{deciding, gate_sentence};
+use crate::report::export::{deciding, gate_sentence_in_units};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -303,7 +303,7 @@ impl FolderDiff<'_> {
                 let told = gates
                     .entry(row.gate.as_str())
                     .or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
-                told[at] = format!("{}: {}", row.verdict.as_str(), gate_sentence(row));
+                told[at] = format!("{}: {}", row.verdict.as_str(), gate_sentence_in_units(row));
             }
         }
         gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()

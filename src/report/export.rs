@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::report::page::number::NumberFormat;
+use crate::report::page::terms;
 use crate::report::read::deciding_range::DecidingRange;
-use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
+use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 use crate::table::{ColumnType, GateRow, MetricRow, SharedText, TableRow};
@@ -70,17 +72,40 @@ fn xml(text: &str) -> String {
     escaped
 }
 
-/// What a row of the table `gates` says, in one line.
+/// What a row of the table `gates` says, in one line, in the numbers of the table.
 pub(crate) fn gate_sentence(row: &GateRow) -> String {
+    sentence_of_gate(row, [(1.0, ""); 2])
+}
+
+/// The same in the units of the page: shares in per cent, their changes in points.
+pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
+    let format = terms::kind(row.metric.as_str(), row.scope.as_str());
+    let judged = if is_of_change(row) { format.of_change() } else { format };
+    sentence_of_gate(row, [format, judged].map(NumberFormat::unit))
+}
+
+/// Whether a gate limits a change from the baseline.
+fn is_of_change(row: &GateRow) -> bool {
+    row.rule.contains("_at_most,")
+}
+
+/// The units are those of a value of the metric and of what is judged: what numbers are times, and
+/// a word behind them.
+fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
     let decimals = match row.metric.as_str() {
         UNFAIR_SUBGROUPS | CONFIRMED_PATTERNS => 0,
-        _ => decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>()),
+        _ => {
+            let apart = decimals_apart(&end_pairs(ends).chain(judged).collect::<Vec<_>>());
+            if of_judged.0 > 1.0 { apart - 2 } else { apart }
+        }
     };
-    let number = |value: Option<f64>| {
-        value.map_or_else(|| "undefined".to_owned(), |v| fixed_digits(v, decimals))
+    let number_in = |value: Option<f64>, (times, unit): (f64, &str)| {
+        let digits = |v: f64| format!("{}{unit}", fixed_digits(v * times, decimals));
+        value.map_or_else(|| "undefined".to_owned(), digits)
     };
+    let number = |value: Option<f64>| number_in(value, of_judged);
     let between = match (row.from_group.as_str(), row.to_group.as_str()) {
         ("", "") if row.scope == "worst_case" => " of the groups furthest apart".to_owned(),
         ("", "") => String::new(),
@@ -104,6 +129,7 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
                 (_, Some(range)) => format!("{} ", range.short),
                 (_, None) => String::new(),
             };
+            let [lo, hi] = [lo, hi].map(|end| end * of_judged.0);
             format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }
         None => String::new(),
@@ -112,9 +138,12 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
         (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
         _ => String::new(),
     };
-    let value = match row.rule.contains("_at_most,") {
+    let value = match is_of_change(row) {
         _ if row.verdict == "skipped" => "is not judged".to_owned(),
-        true => format!("changes from {} by {}", number(row.baseline_value), number(row.value)),
+        true => {
+            let from = number_in(row.baseline_value, of_metric);
+            format!("changes from {from} by {}", number(row.value))
+        }
         false => format!("is {}", number(row.value)),
     };
     format!(

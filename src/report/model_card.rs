@@ -23,7 +23,7 @@ use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::export::{ExportedAudit, deciding, gate_sentence};
 use crate::table::MetricRow;
-use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
+use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 
 /// Where the schema of the file is published.
 const SCHEMA: &str = "http://cyclonedx.org/schema/bom-1.6.schema.json";
@@ -331,7 +331,7 @@ fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String 
         );
     };
     let ends = row.lo.zip(row.hi);
-    let decimals = decimals_apart(ends.as_slice()).saturating_sub(2);
+    let decimals = decimals_apart(&end_pairs(ends).collect::<Vec<_>>()).saturating_sub(2);
     let share = fixed_digits(100.0 * value, decimals);
     let interval = ends.map_or_else(
         || "no interval".to_owned(),

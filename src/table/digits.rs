@@ -18,6 +18,13 @@ pub(crate) fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
     pairs.iter().map(of_pair).max().unwrap_or(LEAST)
 }
 
+/// The pairs that the ends of an interval must tell apart: both ends, and the nearer one from 0
+/// where the interval leaves out 0.
+pub(crate) fn end_pairs(ends: Option<(f64, f64)>) -> impl Iterator<Item = (f64, f64)> {
+    let nearest = ends.map(|(lo, hi)| if lo > 0.0 { lo } else { hi.min(0.0) });
+    ends.into_iter().chain(nearest.filter(|end| *end != 0.0).map(|end| (end, 0.0)))
+}
+
 /// A number with so many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
 pub(crate) fn fixed_digits(value: f64, decimals: usize) -> String {
     let digits = format!("{value:.decimals$}");
@@ -32,7 +39,7 @@ pub(crate) fn interval_digits(lo: f64, hi: f64, decimals: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{decimals_apart, fixed_digits, interval_digits};
+    use super::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 
     /// An interval that holds more than one number does not read as one, and zero has no sign.
     #[test]
@@ -47,9 +54,14 @@ mod tests {
             // What is one number, rounding apart, reads as one.
             (0.25, 0.25, "0.2500 to 0.2500"),
             (-2e-17, 3e-17, "0.0000 to 0.0000"),
+            // What leaves out 0 does not seem to touch it.
+            (-0.045, -0.000_041, "-0.04500 to -0.00004"),
+            (0.000_000_4, 0.2, "0.0000004 to 0.2000000"),
         ] {
-            assert_eq!(interval_digits(lo, hi, decimals_apart(&[(lo, hi)])), text);
+            let pairs: Vec<(f64, f64)> = end_pairs(Some((lo, hi))).collect();
+            assert_eq!(interval_digits(lo, hi, decimals_apart(&pairs)), text);
         }
+        assert_eq!(end_pairs(None).count(), 0);
         assert_eq!(decimals_apart(&[]), 4);
         assert_eq!(decimals_apart(&[(0.1, 0.2), (0.1, 0.100_001)]), 6);
         assert_eq!(fixed_digits(-0.000_001, 4), "0.0000");

@@ -223,6 +223,31 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     assert!(page.contains("Nobody could be explained by features: that would ask"), "{page}");
 }
 
+/// Where nobody is looked at, or nobody switches, the table says so in rows without people, and the
+/// page in a sentence.
+#[test]
+fn nobody_to_explain_is_said() {
+    for (threshold, flag, of_anybody, words) in [
+        ("0", "nobody_counted", false, "Nobody is looked at, so there is no switch to explain"),
+        ("1", "nobody_switches", true, "Nobody switches, so there is no switch to explain"),
+    ] {
+        let work = Work::with_jobs();
+        work.write("why.yaml", &job());
+        let flags = format!("--gates report {FEW} --set models.scorecard.threshold={threshold}");
+        work.run(0, "why.yaml", &flags);
+        let features = table(&work, "switch_features");
+        let names: Vec<&str> = features.records().map(|row| row.text("feature")).collect();
+        assert_eq!(names, ["debt", "income", "sex"]);
+        for row in features.records() {
+            assert_eq!((row.text("people"), row.int("n")), ("all", Some(0)));
+            assert_eq!((row.text("flags"), row.int("of") > Some(0)), (flag, of_anybody));
+            assert!(row.real("score").is_none() && row.real("decision").is_none());
+        }
+        let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+        assert!(page.contains(words), "{threshold}");
+    }
+}
+
 /// Scores computed elsewhere: the block has patterns, no features, and `check` says so.
 #[test]
 fn scores_have_no_features() {

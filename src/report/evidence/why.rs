@@ -230,18 +230,26 @@ fn unexplained(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String
         return None;
     }
     let nobody = || rows().filter(|row| row.n == 0);
-    Some(if nobody().any(|row| has_flag(&row.flags, "asks_at_most")) {
+    let all = |flag: &str| rows().all(|row| has_flag(&row.flags, flag));
+    Some(if all("nobody_counted") {
+        "Nobody is looked at, so there is no switch to explain by features.".to_owned()
+    } else if rows().all(|row| row.n == 0 && no_switch(row)) {
+        "Nobody switches, so there is no switch to explain by features.".to_owned()
+    } else if nobody().any(|row| has_flag(&row.flags, "asks_at_most")) {
         "Nobody could be explained by features: that would ask the model for more rows than \
          `asks_at_most` allows."
             .to_owned()
-    } else if nobody().next().is_some() {
+    } else if nobody().any(|row| !no_switch(row)) {
         "Nobody could be explained by features: mixtures of their features have no score."
             .to_owned()
-    } else if rows().any(|row| row.people == "switched") {
-        "Too few people switch to say through which feature.".to_owned()
     } else {
-        "Nobody switches, so there is no switch to explain by features.".to_owned()
+        "Too few people switch to say through which feature.".to_owned()
     })
+}
+
+/// Whether a row is about people of whom nobody switches.
+fn no_switch(row: &SwitchFeatureRow) -> bool {
+    ["nobody_counted", "nobody_switches"].iter().any(|flag| has_flag(&row.flags, flag))
 }
 
 /// The picture of what each feature adds: its own axis, a row for each.

@@ -42,12 +42,17 @@ impl NumberFormat {
         }
     }
 
-    fn scale(self) -> f64 {
-        if matches!(self, NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance) {
-            100.0
-        } else {
-            1.0
+    /// What a number is times, and its unit.
+    pub(crate) fn unit(self) -> (f64, &'static str) {
+        match self {
+            NumberFormat::Share => (100.0, " %"),
+            NumberFormat::Points | NumberFormat::Distance => (100.0, " points"),
+            NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => (1.0, ""),
         }
+    }
+
+    fn scale(self) -> f64 {
+        self.unit().0
     }
 
     fn signed(self) -> bool {
@@ -115,9 +120,10 @@ impl NumberFormat {
 
     /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
     /// Where an end would look as if it were 0 or 100 per cent and is not, both get as many more as
-    /// show it, up to three: `0.03 to 1.20`. Where both would read as the same number and are not,
-    /// or as if both were 0, they get as many as distinguish them: `-0.0001 to +0.0001`,
-    /// `99.9996 to 100`.
+    /// show it, up to three: `0.03 to 1.20`; up to eight where both are on one side of 0 of a
+    /// difference, so that none reads as 0: `-0.04500 to -0.00004`. Where both would read as the
+    /// same number and are not, or as if both were 0, they get as many as distinguish them:
+    /// `-0.0001 to +0.0001`, `99.9996 to 100`.
     pub(crate) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let percent = self.scale() > 1.0;
         let of_value = match self.decimals(self.scaled(value)) {
@@ -127,9 +133,11 @@ impl NumberFormat {
             None => 3,
         };
         let ends = [lo, hi].map(|x| self.scaled(x));
-        let decimals = ends
-            .iter()
-            .fold(of_value, |decimals, x| telling_decimals(self.distance_to_end(*x), decimals, 3));
+        let is_clear = self.signed() && (ends[0] > 0.0 || ends[1] < 0.0);
+        let most = if is_clear { MOST_DECIMALS } else { 3 };
+        let decimals = ends.iter().fold(of_value, |decimals, x| {
+            telling_decimals(self.distance_to_end(*x), decimals, most)
+        });
         let end = |x: f64, digits: &dyn Fn(f64) -> String| {
             let whole = x == 0.0 || (self == NumberFormat::Share && x == 100.0);
             sign(self.signed(), x, &if whole { format!("{x:.0}") } else { digits(x) })
@@ -144,7 +152,9 @@ impl NumberFormat {
                 .to_owned()
         };
         let is_empty = |ends: &[String; 2]| read(&ends[0]) == read(&ends[1]);
-        let told = if ends[0] == ends[1] || !is_empty(&plain) {
+        let told = if is_clear && plain.iter().any(|end| read(end) == "0") {
+            both(&|x| three_digits(x))
+        } else if ends[0] == ends[1] || !is_empty(&plain) {
             plain
         } else {
             let least = if ends[0].abs() < 1000.0 { decimals } else { 0 };
@@ -417,6 +427,11 @@ mod tests {
             (NumberFormat::Plain, 1.0, 0.999_999_6, 1.0, "0.9999996 to 1.0000000"),
             (NumberFormat::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
             (NumberFormat::FeatureUnit, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
+            // What leaves out 0 does not seem to touch it.
+            (NumberFormat::Signed, -0.0225, -0.045, -0.000_041, "-0.04500 to -0.00004"),
+            (NumberFormat::Points, 0.012, 0.000_004_1, 0.024, "+0.0004 to +2.4000"),
+            (NumberFormat::Signed, -0.02, -0.04, -4.1e-12, "-0.0400 to -4.10 × 10⁻¹²"),
+            (NumberFormat::Signed, -0.02, -0.04, 0.000_04, "-0.0400 to +0.0000"),
             // What is one number stays one.
             (NumberFormat::Share, 0.0, 0.0, 0.0, "0 to 0"),
             (NumberFormat::Share, 0.5, 0.5, 0.5, "50.0 to 50.0"),

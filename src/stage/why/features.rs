@@ -348,26 +348,29 @@ impl<'a> FeatureInputs<'a> {
             ..SwitchFeatureRow::default()
         };
         let smallest = job.metrics.min_denominator.get();
-        let flags = |of: Option<&PlayerMeans>| {
+        let of_all = of[0] + of[1];
+        let flags = |means: Option<&PlayerMeans>| {
             let agree = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::AllAgree);
             let few = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::TooManyUndefined);
             let flags = [
                 ("asks_at_most", explained.cut),
                 ("missing_scores", explained.unscored > 0),
+                ("nobody_counted", of_all == 0),
+                ("nobody_switches", of_all > 0 && of[0] == 0),
                 ("unweighted", row_context.rows.layout().weight.is_some()),
-                ("small_denominator", of.is_some_and(|of| of.n < smallest)),
-                ("few_people", of.is_some_and(|of| few(of.score) || few(of.decision))),
-                ("score_boundary", of.is_some_and(|of| gives_scores && agree(of.score))),
-                ("decision_boundary", of.is_some_and(|of| agree(of.decision))),
+                ("small_denominator", means.is_some_and(|of| of.n < smallest)),
+                ("few_people", means.is_some_and(|of| few(of.score) || few(of.decision))),
+                ("score_boundary", means.is_some_and(|of| gives_scores && agree(of.score))),
+                ("decision_boundary", means.is_some_and(|of| agree(of.decision))),
             ];
             let held: Vec<&str> = flags.into_iter().filter(|flag| flag.1).map(|of| of.0).collect();
             held.join(",")
         };
-        if found.is_empty() && of[0] > 0 {
-            // Nobody could be explained.
+        if found.is_empty() {
+            // Nobody switches, or could be explained.
             let nobody = |player: &FeaturePlayer| SwitchFeatureRow {
                 people: "all".into(),
-                of: whole(of[0] + of[1]),
+                of: whole(of_all),
                 flags: flags(None).into(),
                 ..row(player)
             };
