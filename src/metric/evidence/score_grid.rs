@@ -62,7 +62,7 @@ impl ScoreGrid {
 
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "FilledCells", try_from = "FilledCells")]
+#[serde(into = "FilledGridCells", try_from = "FilledGridCells")]
 pub(crate) struct GridCells {
     /// Empty where nobody is.
     rows: Vec<u64>,
@@ -72,28 +72,28 @@ pub(crate) struct GridCells {
 
 /// The same as files hold it: cells with people, by their number.
 #[derive(Serialize, Deserialize)]
-struct FilledCells {
+struct FilledGridCells {
     rows: Vec<(usize, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     weights: Vec<(usize, WeightSums)>,
 }
 
-impl From<GridCells> for FilledCells {
+impl From<GridCells> for FilledGridCells {
     fn from(all: GridCells) -> Self {
         let is_filled = |cell: &usize| all.rows.get(*cell).is_some_and(|n| *n > 0);
         let filled = || (0..CELLS).filter(is_filled);
         let weight = |cell: usize| Some((cell, *all.weights.get(cell)?));
-        FilledCells {
+        FilledGridCells {
             rows: filled().map(|cell| (cell, all.rows[cell])).collect(),
             weights: filled().filter_map(weight).collect(),
         }
     }
 }
 
-impl TryFrom<FilledCells> for GridCells {
+impl TryFrom<FilledGridCells> for GridCells {
     type Error = String;
 
-    fn try_from(filled: FilledCells) -> Result<Self, String> {
+    fn try_from(filled: FilledGridCells) -> Result<Self, String> {
         fn dense<T: Copy + Default>(filled: &[(usize, T)]) -> Result<Vec<T>, String> {
             let mut all = vec![T::default(); if filled.is_empty() { 0 } else { CELLS }];
             for (cell, value) in filled {

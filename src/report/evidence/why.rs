@@ -230,10 +230,7 @@ fn unexplained(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String
         return None;
     }
     let nobody = || rows().filter(|row| row.n == 0);
-    let all = |flag: &str| rows().all(|row| has_flag(&row.flags, flag));
-    Some(if all("nobody_counted") {
-        "Nobody is looked at, so there is no switch to explain by features.".to_owned()
-    } else if rows().all(|row| row.n == 0 && no_switch(row)) {
+    Some(if rows().all(|row| row.n == 0 && no_switch(row)) {
         "Nobody switches, so there is no switch to explain by features.".to_owned()
     } else if nobody().any(|row| has_flag(&row.flags, "asks_at_most")) {
         "Nobody could be explained by features: that would ask the model for more rows than \
