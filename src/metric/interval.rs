@@ -14,11 +14,7 @@
 //!   is 0. It takes a rate of 1 as certain (flag `rate_of_one`), so no gate depends on that, see
 //!   [`mover_ratio`].
 //! - What is drawn, but has a rate of 0 or 1 in it whose replicates are all equal: the hybrid of
-<<<<<<< HEAD
-//!   the intervals of both parts (MOVER, Zou and Donner 2008), of means and differences of rates,
-=======
 //!   the intervals of both parts (MOVER, Zou and Donner 2008), of means and differences of rates;
->>>>>>> stats2
 //!   of ratios that of Donner and Zou.
 //! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their

@@ -145,10 +145,11 @@ table! {
         /// asks_at_most (fewer people are explained than `people` allows, because the model would
         /// be asked too many rows), missing_scores (people with a mixture that has no score are
         /// left out), nobody_counted, nobody_switches (n is 0: nobody is looked at who has a
-        /// counterfactual of the direction, or none of them switches), unweighted (rows have weights, which play no part here), small_denominator (n
-        /// is below `metrics.min_denominator`), few_people (no interval: replicates without
-        /// anybody), score_boundary, decision_boundary (no interval: all people of a kind have the
-        /// same value); joined by `,`; empty = none
+        /// counterfactual of the direction, or none of them switches), unweighted (rows have
+        /// weights, which play no part here), small_denominator (n is below
+        /// `metrics.min_denominator`), few_people (no interval: replicates without anybody),
+        /// score_boundary, decision_boundary (no interval: all people of a kind have the same
+        /// value); joined by `,`; empty = none
         flags: SharedText,
     }
 }

@@ -219,8 +219,8 @@ fn weights_persons_and_another_run() {
     assert_eq!(same.real("difference"), Some(0.0));
 }
 
-/// Two versions with outcomes: what a person adds to both AUCs goes together, by DeLong's covariance
-/// as computed here from all pairs; gates on the change take that interval.
+/// Two versions with outcomes: what a person adds to both AUCs goes together, by DeLong's
+/// covariance as computed here from all pairs; gates on the change take that interval.
 #[test]
 fn changes_of_scores_are_paired_by_person() {
     let (work, job) = threshold_job("scale: {from: 0, to: 100}");

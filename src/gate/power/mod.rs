@@ -12,16 +12,9 @@
 //!   has several or people have weights: the same with effective numbers, see [`effective`].
 //! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
 //!   interval narrows with the root of n, and its end must clear the limit by z_t of its own
-<<<<<<< HEAD
-//!   standard deviations, so n ((1 + z_t / z) h /
-//!   |value - limit|)^2 with h the side of the interval that faces the limit, and z_t the normal
-//!   quantile of the probability. Approximate. Without the term in brackets the gate would decide
-//!   in half of the cases.
-=======
-//!   standard deviations, so n ((1 + z_t / z) h / |value - limit|)^2 with h the side of the interval
-//!   that faces the limit, and z_t the normal quantile of the probability. Approximate. Without the
-//!   term in brackets the gate would decide in half of the cases.
->>>>>>> stats2
+//!   standard deviations, so n ((1 + z_t / z) h / |value - limit|)^2 with h the side of the
+//!   interval that faces the limit, and z_t the normal quantile of the probability. Approximate.
+//!   Without the term in brackets the gate would decide in half of the cases.
 //!
 //! A row that is decided has no such number: power for the value that was found says nothing new.
 

@@ -304,17 +304,11 @@ pub(crate) fn bacc(c: &Confusion) -> MetricValue {
     combine(tpr(c).value(), tnr(c).value(), |tpr, tnr| Ok(f64::midpoint(tpr, tnr)))
 }
 
-<<<<<<< HEAD
-/// The two rates whose mean a metric of one group is, or the metric behind a gap; none of any
-/// other.
-pub(crate) fn rates_of_mean(metric: &Metric) -> Option<[fn(&Confusion) -> Rate; 2]> {
-=======
 /// A rate of one group.
 type RateOfGroup = fn(&Confusion) -> Rate;
 
 /// The two rates whose mean a metric of one group, or the metric behind a gap, is; none of others.
 pub(crate) fn rates_of_mean(metric: &Metric) -> Option<[RateOfGroup; 2]> {
->>>>>>> stats2
     match metric.gap_of.map_or(metric.id, |(base, _)| base) {
         "bacc" => Some([tpr, tnr]),
         "aod" => Some([tpr, fpr]),
