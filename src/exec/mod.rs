@@ -45,11 +45,11 @@ mod lock;
 pub(crate) mod object;
 pub(crate) mod pieces;
 mod planned_stage;
+pub(crate) mod replaced_file;
 pub(crate) mod shared_folder;
 pub mod source_fingerprint;
 mod staleness;
 pub(crate) mod store;
-pub(crate) mod synced_file;
 
 pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{
