@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::data::exchange::row_answer::copy_rows;
+use crate::data::exchange::row_answer::{CopyUse, copy_rows};
 use crate::data::source::row_program::RowProgramBlock;
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
@@ -164,7 +164,9 @@ impl<'a> RowProgram<'a> {
         let ask = || {
             let child = self.child()?;
             let shown = |bytes: &[u8]| child.excerpt(bytes);
-            child::run(ctx, &child, feed, |output| copy_rows(output, answer, &shown, self.memory))
+            child::run(ctx, &child, feed, |output| {
+                copy_rows(output, (answer, CopyUse::Kept), &shown, self.memory)
+            })
         };
         ask().map_err(|error| self.placed(error))
     }

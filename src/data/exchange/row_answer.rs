@@ -29,7 +29,17 @@ use crate::data::exchange::row_stream::{RawBatch, RowFile, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
 use crate::table::decoding::decoded;
+use crate::table::field_marks::{cached, distinct};
 use crate::table::file::{FileOwner, ParquetFile};
+
+/// What a copy of rows is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CopyUse {
+    /// It is kept, so it is small.
+    Kept,
+    /// It is read once, so it takes little time to write and to read.
+    Once,
+}
 
 /// Copies the rows of a stream, after which nothing may follow, into a new Parquet file; the number
 /// of rows.
@@ -41,7 +51,7 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// The output is no such stream, a batch is too large, or the file cannot be written.
 pub(crate) fn copy_rows(
     source: &mut dyn Read,
-    path: &Path,
+    (path, used): (&Path, CopyUse),
     fit: &dyn Fn(&[u8]) -> String,
     allowed: u64,
 ) -> Result<u64> {
@@ -51,7 +61,11 @@ pub(crate) fn copy_rows(
     };
     let schema = schema_of(parsed(&first)?)?;
     let plain = Arc::new(plain_schema(&schema));
-    let mut file = Box::new(RowFile::create(path, &plain)?);
+    let packing = match used {
+        CopyUse::Kept => Schema::clone(&plain),
+        CopyUse::Once => passing_schema(&plain),
+    };
+    let mut file = Box::new(RowFile::create(path, &packing)?);
     let mut rows = StreamedRows::new(schema, plain, allowed);
     let mut n_rows = 0;
     loop {
@@ -115,6 +129,15 @@ fn plain_schema(schema: &Schema) -> Schema {
         kind => Field::new(field.name(), kind.clone(), true),
     };
     Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>())
+}
+
+/// The same columns, packed as files between the stages: without a dictionary of numbers.
+fn passing_schema(plain: &Schema) -> Schema {
+    let packed = |field: &FieldRef| {
+        let field = Field::clone(field);
+        cached(if field.data_type().is_numeric() { distinct(field) } else { field })
+    };
+    Schema::new(plain.fields().iter().map(packed).collect::<Vec<_>>())
 }
 
 /// The fault of a batch or of dictionaries of so many bytes, where fewer are allowed.
@@ -281,7 +304,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
     use arrow::ipc::writer::StreamWriter;
 
-    use super::copy_rows;
+    use super::{CopyUse, copy_rows};
     use crate::error::Result;
     use crate::table::file::{FileOwner, ParquetFile};
 
@@ -311,7 +334,27 @@ mod tests {
 
     fn copy_within(bytes: &[u8], path: &Path, allowed: u64) -> Result<u64> {
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        copy_rows(&mut &*bytes, path, &shown, allowed)
+        copy_rows(&mut &*bytes, (path, CopyUse::Kept), &shown, allowed)
+    }
+
+    /// How a copy is packed changes none of its columns and values.
+    #[test]
+    fn a_copy_that_is_read_once_has_the_same_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["kept", "once"].map(|name| folder.path().join(name));
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let bytes = stream(&[rows(0, 70_000)]);
+        for (path, used) in paths.iter().zip([CopyUse::Kept, CopyUse::Once]) {
+            let copied = copy_rows(&mut &*bytes, (path, used), &shown, u64::MAX);
+            assert_eq!(copied.unwrap(), 70_000);
+        }
+        assert_eq!(super::other_columns(&paths[0], &paths[1]).unwrap(), None);
+        let [kept, once] = paths.map(|path| ParquetFile::open(&path, FileOwner::Program).unwrap());
+        assert_eq!(once.n_groups(), 2);
+        for group in 0..2 {
+            let read = |file: &ParquetFile| file.read_group(group, None).unwrap();
+            assert_eq!(read(&kept), read(&once));
+        }
     }
 
     #[test]

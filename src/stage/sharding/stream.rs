@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::data::exchange::row_answer::{copy_rows, other_columns};
+use crate::data::exchange::row_answer::{CopyUse, copy_rows, other_columns};
 use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
@@ -58,7 +58,10 @@ impl StreamCopy {
         let path = folder.path().join(COPY);
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let allowed = memory::allowed(settings);
-        let copied = copy_rows(&mut StoppableInput { source, cancel }, &path, &shown, allowed);
+        let copied = {
+            let to = (path.as_path(), CopyUse::Once);
+            copy_rows(&mut StoppableInput { source, cancel }, to, &shown, allowed)
+        };
         cancel.check()?;
         let rows = copied.map_err(|error| match error {
             Error::Data(fault) => {
