@@ -12,10 +12,11 @@ UNIT = $(CARGO) test --locked $(FEATURES) --lib
 WHOLE = $(CARGO) test --locked $(FEATURES) --profile dev --test it
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
 MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
+CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow bare cloud airflow dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test
+.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -36,18 +37,21 @@ test: .tools/env   ## unit and integration tests that take seconds; the last lin
 	@rm -f $(TARGET)/skipped.txt
 	$(ENV) $(UNIT) && $(WHOLE); status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
-test-slow: $(TARGET)/airflow/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, real Airflow and dvc (fetched)
+test-slow: $(TARGET)/airflow/ready $(TARGET)/cluster/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, real Airflow, dvc, Spark and Ray (fetched)
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(UNIT) -- --ignored && $(AIRFLOW) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
+	$(ENV) $(UNIT) -- --ignored && $(AIRFLOW) $(CLUSTER) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
 bare: .tools/env  ## without LightGBM and ONNX it must build too
 	$(ENV) $(CARGO) check --locked --no-default-features --bins
 
 cloud: .tools/env  ## builds with the feature `cloud` and runs its tests: rows and scores in object stores, against a small S3 server
-	$(ENV) $(TEST) --features cloud -- object
+	$(ENV) $(UNIT) --features cloud -- object && $(WHOLE) --features cloud -- object
 
 airflow: $(TARGET)/airflow/ready .tools/env  ## the recipe of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
 	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule::
+
+cluster: $(TARGET)/cluster/ready .tools/env  ## shards under the real Spark and Ray, fetched into target/cluster (700 MB; Spark needs Java 17)
+	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters
 
 dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
 	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc

@@ -1,10 +1,11 @@
-"""What a job in shards costs: next to one run, to merge, to plan, and by streams.
+"""What a job in shards costs: next to one run, to merge, to plan, and by streams; and what once was slow in one run of many rows.
 
     python3 bench/scale.py [--rows 20000000] [--shards 5] [--files 10000] [--counts 1000] [--learns 200]
+        [--split-rows 4000000] [--slice-rows 2000000]
 
 One LightGBM file, naive counterfactuals, all metrics of switches and scores; a cold run next to its shards, CPU seconds of all processes
 together, with a shared cache. States are merged as often as the flags say, each with the body of a real one. Needs pyarrow; 1.5 GB in the folder for 20 million
-rows. Prints one table with the goals, and fails where one is missed, unless `--rows` is below 20 million: the start of a process then counts.
+rows (shards of 20 million each: `--rows 100000000`; the split once grew with the square of the rows: `--split-rows 16000000`). Prints one table with the goals, and fails where one is missed, unless `--rows` is below 20 million: the start of a process then counts.
 """
 
 import hashlib
@@ -43,9 +44,13 @@ metrics: {{families: [performance, group, ccm, eccm, shift]{more}}}
 run: {{seed: 5, keep_rows: none}}
 """
 
+# A split that ranks all rows, and slices by two columns.
+SPLIT = JOB.replace("counterfactuals:", "  split: {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:")
+SLICES = JOB.replace("    nominal: [channel]", "    nominal: [channel, area]")
 
-def batch(first: int, n: int):
-    """Rows with these numbers: ids that rise, two groups, two features, one of words."""
+
+def batch(first: int, n: int, area: bool = False):
+    """Rows with these numbers: ids that rise, two groups, two features, one of words; with `area` one more of words."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -60,38 +65,40 @@ def batch(first: int, n: int):
         "channel": pc.take(pa.array(["branch", "phone", "web"]), pc.cast(draw(4, 0, 3), pa.int32())),
         "repaid": pc.cast(draw(5, 0, 2), pa.int64()),
     }
+    if area:
+        columns["area"] = pc.take(pa.array(["north", "east", "south", "west"]), pc.cast(draw(6, 0, 4), pa.int32()))
     return pa.RecordBatch.from_pydict(columns)
 
 
-def write(path: str, first: int, rows: int) -> None:
+def write(path: str, first: int, rows: int, area: bool = False) -> None:
     """Rows from this number on: a Parquet file in row groups of a million, or an Arrow stream."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, parquet = batch(0, 1).schema, path.endswith(".parquet")
+    schema, parquet = batch(0, 1, area).schema, path.endswith(".parquet")
     step = 1_000_000 if parquet else 100_000
     with pq.ParquetWriter(path, schema, compression="zstd") if parquet else pa.ipc.new_stream(path, schema) as file:
         for at in range(0, rows, step):
-            file.write_batch(batch(first + at, min(step, rows - at)))
+            file.write_batch(batch(first + at, min(step, rows - at), area))
 
 
-def made(*files: tuple[Path, int, int]) -> None:
+def made(*files: tuple) -> None:
     """Writes files in a process of their own: a child's peak of memory counts from the size of its parent."""
-    wanted = json.dumps([[str(path), first, rows] for path, first, rows in files])
+    wanted = json.dumps([[str(path), *rest] for path, *rest in files])
     subprocess.run([sys.executable, "-B", __file__, "--make", wanted], check=True)
 
 
 class Bench:
-    def __init__(self, args) -> None:
-        self.folder = (args.folder / "scale").resolve()
+    def __init__(self, args, name: str = "scale") -> None:
+        self.folder = (args.folder / name).resolve()
         self.program = str(Path(args.cfaudit).resolve())
         self.threads = str(args.threads)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / "model.txt").write_text(MODEL)
 
-    def job(self, name: str, rows: str, more: str = "") -> None:
-        (self.folder / f"{name}.yaml").write_text(JOB.format(rows=rows, more=more))
+    def job(self, name: str, rows: str, more: str = "", text: str = JOB) -> None:
+        (self.folder / f"{name}.yaml").write_text(text.format(rows=rows, more=more))
 
     def cfaudit(self, *words: object, redirect: str = "") -> dict:
         """One process of cfaudit in the folder, with files for its streams where `redirect` names them."""
@@ -130,6 +137,8 @@ def main() -> None:
     flags.add_argument("--files", type=int, default=10_000, help="small files of the case `plan`")
     flags.add_argument("--counts", type=int, default=1000, help="states of the pass `count` to merge")
     flags.add_argument("--learns", type=int, default=200, help="states of the pass `learn` to merge")
+    flags.add_argument("--split-rows", type=int, default=4_000_000, help="rows of which a share is split off")
+    flags.add_argument("--slice-rows", type=int, default=2_000_000, help="rows with slices by two columns")
     flags.add_argument("--make", type=json.loads, help="files to write, and nothing else")
     args = flags.parse_args()
     if args.make is not None:
@@ -186,12 +195,28 @@ def main() -> None:
     (bench.folder / "parts.txt").write_text(f"{each}\n")
     made((bench.folder / "columns", 0, 0), (bench.folder / "part", 0, each))
     bench.cfaudit("plan", "streams.yaml", "--stream", "parts.txt", "--to", "streams", "--cache", "off", redirect=f"< {bench.folder}/columns")
-    for name in ("survey", "count"):
+    for name in ("survey", "learn", "count"):
         state = f"streams/{name}/part-00000.state"
         words = ["worker", "streams", "--pass", name, "--shard", 0, "--stream", "--threads", args.threads]
         worker = bench.cfaudit(*words, redirect=f"< {bench.folder}/part > {bench.folder}/{state}")
         row(f"worker of a stream, pass `{name}`, CPU a row", worker["cpu"] / each * 1e6, "µs", 0.8, f", peak {worker['memory']:,.0f} MB")
         bench.cfaudit("merge", "streams", "--pass", name)
+
+    made((bench.folder / "split.parquet", 0, args.split_rows))
+    bench.job("split", "{parquet: split.parquet}", text=SPLIT)
+    until = {
+        kind: bench.cfaudit("run", "split.yaml", "--until", kind, "--out", kind, "--cache", "off", "--threads", args.threads)
+        for kind in ("prepare", "split")
+    }
+    more = f" ({until['split']['cpu']:,.1f} s over {until['prepare']['cpu']:,.1f} s, {args.split_rows:,} rows)"
+    row("CPU of preparing and a split by share, over preparing", until["split"]["cpu"] / until["prepare"]["cpu"], "times", 1.3, more)
+    (bench.folder / "split.parquet").unlink()
+
+    made((bench.folder / "slices.parquet", 0, args.slice_rows, True))
+    bench.job("slices", "{parquet: slices.parquet}", ", by: [channel, area]", SLICES)
+    slices = bench.cfaudit("run", "slices.yaml", "--out", "slices", "--cache", "off", "--threads", args.threads)
+    # The goal is that of two million rows.
+    row("CPU of a run with slices by two columns", slices["cpu"], "s", 3 * max(args.slice_rows / 2e6, 1), f", {args.slice_rows:,} rows")
     shutil.rmtree(bench.folder)
     if missed and args.rows >= GOAL_ROWS:
         sys.exit(f"missed: {', '.join(missed)}")

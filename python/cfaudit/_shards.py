@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 PASSES = ("survey", "learn", "count", "shift")
 
 
+def everywhere(plan: PathLike) -> str:
+    """The plan as workers in other folders name it: an absolute path, or an address as it is."""
+    name = os.fspath(plan)
+    return name if "://" in name else os.path.abspath(name)
+
+
 def worker(plan: PathLike, name: str, shard: int, threads: int) -> list[str]:
     """The arguments of a worker."""
     words = ["worker", os.fspath(plan), "--pass", name, "--shard", str(shard)]

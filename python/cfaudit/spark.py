@@ -16,7 +16,7 @@ import os
 
 from cfaudit._audit import Audit
 from cfaudit._program import CfauditError, call, error_of, program, set_flags
-from cfaudit._shards import PASSES, finish, merge, worker
+from cfaudit._shards import PASSES, everywhere, finish, merge, worker
 
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
@@ -48,8 +48,8 @@ def audit(
 ) -> Audit:
     """Runs a job file in shards and opens its output folder.
 
-    plan       folder of the plan; without `rows` all executors read and write it, with `rows` only
-               the driver does
+    plan       folder of the plan; without `rows` all executors read and write it, and it may be an
+               address such as `s3://BUCKET/KEY`; with `rows` only the driver does
     shards     how many tasks each pass has
     rows       frame of the rows, in place of files; read one version of the table in all passes
     row_id     column of unique ids of `rows`, `data.row_id` of the job
@@ -60,12 +60,14 @@ def audit(
     if rows is not None:
         if row_id is None:
             raise TypeError("rows need `row_id`, the column of their unique ids")
+        if "://" in os.fspath(plan):
+            raise TypeError("with `rows` the plan is a folder of the driver, not an address")
         _streamed(job, plan, shards, rows, row_id, flags, threads)
         return finish(job, plan, out, flags)
     call(["plan", job, "--shards", str(shards), "--to", plan, *flags], results=(0,))
     for name in PASSES:
         numbers = spark.range(shards).repartition(shards)
-        task = _scheduled(os.path.abspath(plan), name, threads)
+        task = _scheduled(everywhere(plan), name, threads)
         _ended(numbers.mapInArrow(task, ENDED).collect())
         merge(plan, name)
     return finish(job, plan, out, flags)

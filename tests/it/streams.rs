@@ -244,17 +244,62 @@ fn clusters_give_the_tables_of_a_run() {
     if is_without_lightgbm() {
         return;
     }
-    let work = with_streams("naive");
+    for job in ["naive", "plausible"] {
+        assert_on_clusters(job, &python);
+    }
+}
+
+/// A program that is killed the first time that it is to count shard 1 for each caller.
+fn put_killed_program(work: &Work) {
+    use std::os::unix::fs::PermissionsExt;
+
+    fs::create_dir(work.path("bin")).unwrap();
+    let folder = work.path("").display().to_string();
+    let program = env!("CARGO_BIN_EXE_cfaudit");
+    let text = format!(
+        "#!/bin/sh\n\
+         case \"$*\" in\n\
+         *'--pass count --shard 1 '*--stream*) mark=stream;;\n\
+         *'plan-ray --pass count --shard 1 '*) mark=ray;;\n\
+         *'plan-spark --pass count --shard 1 '*) mark=spark;;\n\
+         *) exec '{program}' \"$@\";;\n\
+         esac\n\
+         mkdir '{folder}'/killed-$mark 2>&- && kill -9 $$\n\
+         exec '{program}' \"$@\"\n"
+    );
+    work.write("bin/cfaudit", &text);
+    fs::set_permissions(work.path("bin/cfaudit"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[track_caller]
+fn assert_on_clusters(job: &str, python: &str) {
+    let work = with_streams(job);
     work.run(0, "job.yaml", "");
-    for (which, outs) in [("ray", &["out-ray"][..]), ("spark", &["out-spark", "out-frame"])] {
-        let mut command = crate::python_door::door(&work, &python);
+    put_killed_program(&work);
+    for (which, outs, killed) in [
+        ("ray", &["out-ray"][..], &["ray"][..]),
+        ("spark", &["out-spark", "out-frame"], &["spark", "stream"]),
+    ] {
+        let mut command = crate::python_door::door(&work, python);
+        let known = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, of)| of);
+        let path = format!("{}:{}", work.path("bin").display(), known.unwrap().to_string_lossy());
+        command.env("PATH", path);
         let ran = command.arg(root().join("tests/python/cluster.py")).arg(which).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         match ran.status.code() {
-            Some(9) => crate::work::skip(&format!("{python} cannot import what {which} needs")),
+            Some(9) => {
+                crate::work::skip(&format!("{python} cannot import what {which} needs"));
+                continue;
+            }
             status => assert_eq!(status, Some(0), "{which}\n{said}"),
         }
-        for out in outs.iter().filter(|out| work.path(out).exists()) {
+        for mark in killed {
+            assert!(
+                work.path(&format!("killed-{mark}")).exists(),
+                "no worker of {mark} was killed"
+            );
+        }
+        for out in outs {
             assert_same(&tables(&work, "out"), &tables(&work, out), out);
         }
     }
