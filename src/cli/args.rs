@@ -126,7 +126,7 @@ pub(crate) struct RunArgs {
     /// The output folder; default: `outputs/<name of the job>`.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Folder of a plan in shards whose passes are merged: the run reads no rows.
+    /// Folder or address of a plan in shards whose passes are merged: the run reads no rows.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["until", "force"])]
     pub(crate) from: Option<PathBuf>,
     /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline`
@@ -255,7 +255,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PARTS", requires = "to",
         conflicts_with_all = ["shards", "shard_rows"])]
     pub(crate) stream: Option<PathBuf>,
-    /// The folder of the plan, which all machines can read and write.
+    /// The folder of the plan, which all machines can read and write, or its address such as
+    /// `s3://BUCKET/KEY`.
     #[arg(long, value_name = "PLAN", conflicts_with = "baseline")]
     pub(crate) to: Option<PathBuf>,
     /// Flags shared by the verbs that read a job.

@@ -338,8 +338,10 @@ fn run_job(
                 files.push(&file.path);
             }
         }
+        let here = format!("{out}/to-score");
         words = format!(
-            "{did}; the rows to score are in {out}/to-score; run again when you have {}",
+            "{did}; the rows to score are in {}; run again when you have {}",
+            checked.job.run.to_score.as_ref().unwrap_or(&here),
             files.join(", ")
         );
     }

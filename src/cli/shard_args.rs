@@ -14,7 +14,7 @@ pub(crate) const MOST_SHARDS: u32 = 100_000;
 /// `cfaudit worker`. It prints one line of JSON, or with `--stream` the state.
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArgs {
-    /// The folder of the plan.
+    /// The folder of the plan, or its address such as `s3://BUCKET/KEY`.
     pub(crate) plan: PathBuf,
     /// The pass.
     #[arg(long, value_enum)]
@@ -45,7 +45,7 @@ pub(crate) struct WorkerArgs {
 /// `cfaudit merge`. It prints one line of JSON, and ends with 4 while parts are missing.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The folder of the plan.
+    /// The folder of the plan, or its address such as `s3://BUCKET/KEY`.
     pub(crate) plan: PathBuf,
     /// The pass.
     #[arg(long, value_enum)]

@@ -7,8 +7,6 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::error::{Exit, Result};
-use crate::exec::files;
-use crate::job::check;
 use crate::stage::measure::catalog;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::merge::{self, MergeOutcome};
@@ -59,7 +57,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
 }
 
 fn plan_text(plan: &OpenPlan, args: &PlanArgs) -> String {
-    let (shards, folder) = (plan.plan.shards.len(), plan.folder.display());
+    let (shards, folder) = (plan.plan.shards.len(), plan.folder.root().display());
     let empty = plan.plan.shards.iter().filter(|shard| shard.rows == 0).count();
     let mut text = format!("{} rows in {shards} shards", grouped(plan.plan.rows));
     if empty > 0 {
@@ -81,12 +79,12 @@ fn plan_text(plan: &OpenPlan, args: &PlanArgs) -> String {
 /// `cfaudit worker`.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let (_, record, cancel) = set_up_run(&args.log)?;
-    let plan = OpenPlan::open(&args.plan)?;
-    let checked = check::read(&plan.job_file(), &[], &catalog::catalog())?;
+    let plan = OpenPlan::open(&args.plan, &cancel)?;
+    let (checked, job_file) = plan.job(&catalog::catalog())?;
     record.identify(checked.job.name.as_str(), "");
     // An engine may pass other rows on under the same number.
     let cache = args.cache.clone().filter(|path| path.as_os_str() != "off" && !args.stream);
-    let plain = RunSettings::plain(plan.job_file().to_string_lossy().into_owned());
+    let plain = RunSettings::plain(job_file);
     let settings = RunSettings {
         cache,
         threads: args.threads.map_or(plain.threads, usize::from),
@@ -106,11 +104,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
         return print_bytes(&work::work_on_stream(task, &mut io::stdin().lock())?)
             .map(|()| Exit::Done);
     }
-    let done = work::work(task)?;
-    let path = plan.part_file(pass, shard);
+    let (done, bytes) = work::work(task)?;
+    let path = plan.folder.path(&plan.part_file(pass, shard));
     let line = json!({
         "pass": pass.word(), "shard": shard, "done": done.word(),
-        "rows": plan.rows_of(Some(shard)).1, "bytes": files::metadata(&path)?.len(),
+        "rows": plan.rows_of(Some(shard)).1, "bytes": bytes,
         "state": path.to_string_lossy(),
     });
     print(&format!("{line}\n"))?;
@@ -120,11 +118,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
 /// `cfaudit merge`.
 pub(crate) fn merge(args: &MergeArgs) -> Result<Exit> {
     let (_, _, cancel) = set_up_run(&args.log)?;
-    let plan = OpenPlan::open(&args.plan)?;
+    let plan = OpenPlan::open(&args.plan, &cancel)?;
     let (pass, shards) = (args.pass.0, plan.plan.shards.len());
     match merge::merge(&plan, pass, &cancel)? {
         MergeOutcome::Merged { states } => {
-            let state = plan.merged_file(pass);
+            let state = plan.folder.path(&plan.merged_file(pass));
             let line = json!({
                 "pass": pass.word(), "shards": shards, "states": states,
                 "state": state.to_string_lossy(),

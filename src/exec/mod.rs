@@ -45,6 +45,7 @@ mod lock;
 pub(crate) mod object;
 pub(crate) mod pieces;
 mod planned_stage;
+pub(crate) mod shared_folder;
 pub mod source_fingerprint;
 mod staleness;
 pub(crate) mod store;

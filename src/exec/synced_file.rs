@@ -47,6 +47,14 @@ pub(crate) fn copy_private(from: &Path, to: &Path) -> Result<()> {
     })
 }
 
+/// The same with the mode of the umask.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn copy_shared(from: &Path, to: &Path) -> Result<()> {
+    replace_as_host(to, |scratch| files::copy_synced(from, scratch))
+}
+
 fn replace_as_host(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let own = format!(".{}{NEW}{}-{}", name_of(path), host(), std::process::id());
     let scratch = path.with_file_name(own);

@@ -512,7 +512,8 @@ pub(crate) struct AwaitedScores {
     pub path: String,
     /// Its columns: those of the key, then the score.
     pub columns: Vec<String>,
-    /// The folder of the rows to score, below the output folder.
+    /// The folder of the rows to score: `to-score/SET` below the output folder, or below the place
+    /// that `run.to_score` of the job names.
     pub to_score: String,
     /// The id of these rows, SHA-256: it is in their column `request`.
     #[serde(default)]

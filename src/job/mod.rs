@@ -296,7 +296,7 @@ impl Default for ReportBlock {
 }
 
 /// Seed and what is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunBlock {
     /// The one seed of the job; every use of chance is a named stream of it.
@@ -306,6 +306,10 @@ pub struct RunBlock {
     /// rows, under `row_key` alone, and none from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<KeepRows>,
+    /// Folder or address, such as `s3://BUCKET/KEY`, of the rows to score while the run waits for
+    /// their scores. Default: `to-score/` of the output folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_score: Option<String>,
 }
 
 /// Which rows go into the output folder.

@@ -163,7 +163,7 @@ fn run_stages(
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
     let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);
-    let shards = settings.from.as_deref().map(OpenPlan::open).transpose()?;
+    let shards = settings.from.as_deref().map(|plan| OpenPlan::open(plan, cancel)).transpose()?;
     let share = match &shards {
         None => RowShare::All,
         Some(shards) => work::merged_run(shards, checked)?,
@@ -234,6 +234,7 @@ fn run_stages(
             trimmed: trim_cache(&store, settings, cancel),
         });
     };
+    waiting::hand_out(&stages, job, cancel)?;
     let mut summary = read::read_summary(&last.folder)?;
     for event in
         report::warning_events(&last.folder)?.iter().chain(&report::gate_events(&last.folder)?)

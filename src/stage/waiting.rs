@@ -10,18 +10,28 @@
 //! is not there. All sets are generated, those that are awaited are written out. What the scores
 //! that are there allow is measured and judged; the page, the summary and the status say that the
 //! rest is awaited, and every gate that needs it is inconclusive.
+//!
+//! Where the job names a place for them (`run.to_score`), the rows to score are put there, on a disk
+//! or in an object store, before the output folder is published, and not into that folder.
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::data::exchange::row_stream::RowFile;
 use crate::data::exchange::to_score::{
     COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RequestRow, RowsBatch,
-    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema,
+    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name,
 };
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::files::{make_folder, write_json};
+use crate::exec::StageRecord;
+use crate::exec::cancel::CancelFlag;
+use crate::exec::files::{self, make_folder, write_json};
+use crate::exec::shared_folder::{FileAccess, SharedFolder};
 use crate::folder::manifest::AwaitedScores;
+use crate::job::Job;
 use crate::stage::input::answer::{awaits_files, folder_of};
 use crate::stage::input::request::{
     RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
@@ -40,12 +50,52 @@ use crate::unit::{AuditUnit, UnitField, UnitKind};
 /// What was asked, in addition to the parts.
 const REQUESTS: &str = "requests.json";
 
+/// The file of a request that says that all of its rows are there: the last one to be written.
+const ALL_THERE: &str = "_SUCCESS";
+
+/// Digits of the id of a request in the name of its folder.
+const DIGITS: usize = 12;
+
 /// The rows to score of one set, or the rows as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct WrittenRequest {
     /// The folder, called like the set.
     folder: String,
+    /// The id of the rows.
+    request: String,
     parts: usize,
+}
+
+/// The folder of the rows to score of a request below `run.to_score`: one for each request, so that
+/// parts of another one are never among them.
+fn folder_of_request(folder: &str, request: &str) -> String {
+    format!("{folder}/{}", request.chars().take(DIGITS).collect::<String>())
+}
+
+/// Puts the rows to score where the job wants them, unless they are there.
+///
+/// # Errors
+/// The disk or the store refuses.
+pub(crate) fn hand_out(stages: &[StageRecord], job: &Job, cancel: &CancelFlag) -> Result<()> {
+    let stage = stages.iter().find(|stage| stage.id == UnitKind::ToScore.word());
+    let (Some(place), Some(stage)) = (&job.run.to_score, stage) else { return Ok(()) };
+    let place = SharedFolder::new(Path::new(place), cancel)?;
+    let written: Vec<WrittenRequest> = files::read_json(&stage.folder.join(REQUESTS), &stage.id)?;
+    for of in &written {
+        let to = folder_of_request(&of.folder, &of.request);
+        let last = format!("{to}/{ALL_THERE}");
+        let text = format!("{}\n", json!({"request": of.request, "parts": of.parts}));
+        if place.read(&last)?.is_some_and(|there| there == text.as_bytes()) {
+            continue;
+        }
+        for part in (0..of.parts).map(part_name) {
+            cancel.check()?;
+            let from = stage.folder.join(&of.folder).join(&part);
+            place.put(&format!("{to}/{part}"), &from, FileAccess::Umask)?;
+        }
+        place.write(&last, text.into_bytes())?;
+    }
+    Ok(())
 }
 
 impl StagePlan<'_> {
@@ -106,7 +156,7 @@ impl Stage for ToScoreStage {
                         PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers);
                     let files = lists.files(list);
                     let parts = write_parts(row_context, writer, files, |g| part(list, g))?;
-                    written.push(WrittenRequest { folder: folder.clone(), parts });
+                    written.push(WrittenRequest { folder: folder.clone(), request: id, parts });
                 }
                 write_json(&ctx.out().join(REQUESTS), &written)
             })
@@ -124,6 +174,8 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     let has_scores = plan.job.models.keys().any(|name| !plan.input.awaits(name.as_str(), None));
     let measured = has_scores.then(|| MeasuredParts::need(b)).transpose()?;
     b.value("awaited", &plan.input.awaited);
+    let place = plan.job.run.to_score.as_deref();
+    b.value("to_score", &place);
     let mut asked = Vec::new();
     for awaited in &plan.input.awaited {
         asked.push((awaited, b.need::<RequestStage>(&request_unit(awaited.set.as_deref()))?));
@@ -140,11 +192,13 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     }
     work(move |ctx| {
         let requests: Vec<WrittenRequest> = to_score.read(ctx, REQUESTS)?;
-        for request in &requests {
+        // Elsewhere they are put after the last stage.
+        for request in requests.iter().filter(|_| place.is_none()) {
             let to = ctx.out().join("to-score").join(&request.folder);
             link_parts(&to_score.folder(ctx).join(&request.folder), request.parts, &to)?;
         }
-        let awaited = asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?));
+        let awaited =
+            asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?, place));
         let awaited: Vec<AwaitedScores> = awaited.collect::<Result<_>>()?;
         origins.with(ctx, |origins| {
             report::assemble_waiting(ctx, origins, awaited.clone(), measured.as_ref())
@@ -152,7 +206,19 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     })
 }
 
-fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedScores> {
+fn awaited_scores(
+    awaited: &AwaitedFile,
+    asked: RowsToScore,
+    place: Option<&str>,
+) -> Result<AwaitedScores> {
+    let folder = folder_of(awaited.set.as_deref());
+    let to_score = match place {
+        None => format!("to-score/{folder}"),
+        Some(place) => {
+            let below = folder_of_request(&folder, &asked.id);
+            format!("{}/{below}", place.trim_end_matches('/'))
+        }
+    };
     let key: &[&str] = if awaited.set.is_some() {
         &["row_id", "sensitive", "to_group", "cf_index"]
     } else {
@@ -169,7 +235,7 @@ fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedSc
             .map(str::to_owned)
             .chain(awaited.columns.iter().cloned())
             .collect(),
-        to_score: format!("to-score/{}", folder_of(awaited.set.as_deref())),
+        to_score,
         request: asked.id,
         rows: asked.rows,
         again: asked.again,

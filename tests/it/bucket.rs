@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::work::{Ran, Work, files, sha256};
+use crate::work::{Files, Ran, Work, files, sha256};
 
 /// The credentials that the server knows; the secret part never travels.
 const KEY: &str = "AKIATESTONLY";
@@ -32,6 +32,16 @@ pub(crate) struct Request {
 impl Request {
     pub(crate) fn is_list(&self) -> bool {
         self.query.contains_key("list-type")
+    }
+
+    /// Whether it begins to write an object in parts.
+    pub(crate) fn begins_upload(&self) -> bool {
+        self.method == "POST" && self.query.contains_key("uploads")
+    }
+
+    /// Whether it writes.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self.method.as_str(), "PUT" | "POST")
     }
 
     /// Whether it reads bytes of an object.
@@ -68,6 +78,8 @@ struct Held {
     replaced: Option<(String, Vec<u8>)>,
     /// Bytes of objects that were sent.
     sent: usize,
+    /// By upload and number the parts of objects that are not put together yet.
+    parts: BTreeMap<(String, usize), Vec<u8>>,
 }
 
 /// A running server.
@@ -114,6 +126,17 @@ impl Bucket {
         for (file, bytes) in files(&path) {
             self.put(&format!("{name}/{file}"), bytes);
         }
+    }
+
+    /// The objects whose `BUCKET/KEY` begins so.
+    pub(crate) fn objects(&self, prefix: &str) -> Files {
+        let held = self.held.lock().unwrap();
+        let found = held.objects.iter().filter(|(name, _)| name.starts_with(prefix));
+        found.map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        assert!(self.held.lock().unwrap().objects.remove(name).is_some(), "{name}");
     }
 
     /// Once this object was read, another one takes its place.
@@ -237,6 +260,42 @@ fn refusal(code: &str, request: &Request) -> Vec<u8> {
     format!("<Error><Code>{code}</Code><StringToSign>{sent}</StringToSign></Error>").into_bytes()
 }
 
+/// Takes a large object in parts: the upload begins, parts arrive, they are put together.
+fn answer_upload(held: &mut Held, request: &Request) -> Option<(u16, String, Vec<u8>)> {
+    let tagged = |bytes: &[u8]| format!("etag: {}\r\n", tag(bytes));
+    if request.method == "POST" && request.query.contains_key("uploads") {
+        let id = held.requests.len();
+        let text = format!(
+            "<InitiateMultipartUploadResult><UploadId>{id}</UploadId>\
+             </InitiateMultipartUploadResult>"
+        );
+        return Some((200, String::new(), text.into_bytes()));
+    }
+    let id = request.query.get("uploadId")?.clone();
+    match request.method.as_str() {
+        "PUT" => {
+            let number = request.query["partNumber"].parse().unwrap();
+            held.parts.insert((id, number), request.body.clone());
+            Some((200, tagged(&request.body), Vec::new()))
+        }
+        "POST" => {
+            let own = held.parts.iter().filter(|((upload, _), _)| *upload == id);
+            let whole: Vec<u8> = own.flat_map(|(_, bytes)| bytes.clone()).collect();
+            let tag = tag(&whole).replace('"', "&quot;");
+            held.objects.insert(request.name.clone(), whole);
+            let text = format!(
+                "<CompleteMultipartUploadResult><ETag>{tag}</ETag>\
+                 </CompleteMultipartUploadResult>"
+            );
+            Some((200, String::new(), text.into_bytes()))
+        }
+        _ => {
+            held.parts.retain(|(upload, _), _| *upload != id);
+            Some((204, String::new(), Vec::new()))
+        }
+    }
+}
+
 /// Status, further headers, and body.
 fn answer(held: &mut Held, request: &Request, deed: Deed) -> (u16, String, Vec<u8>) {
     let known = format!("Credential={KEY}/");
@@ -245,6 +304,9 @@ fn answer(held: &mut Held, request: &Request, deed: Deed) -> (u16, String, Vec<u
     }
     if request.is_list() {
         return (200, String::new(), page(held, request).into_bytes());
+    }
+    if let Some(answered) = answer_upload(held, request) {
+        return answered;
     }
     if request.method == "PUT" {
         held.objects.insert(request.name.clone(), request.body.clone());

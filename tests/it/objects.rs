@@ -33,6 +33,18 @@ fn a_build_without_stores_says_how_to_get_one() {
     work.run(5, "job.yaml", "").says(&["does not read object stores", "--features cloud"]);
 }
 
+/// It says so of a plan too, which is written there.
+#[cfg(not(feature = "cloud"))]
+#[test]
+fn a_build_without_stores_writes_to_none() {
+    let work = Work::new();
+    let job = JOB.replace("s3://lake/rows.parquet", "rows.parquet");
+    work.write("job.yaml", &(job + "  to_score: s3://scoring/in\n"));
+    work.cfaudit(5, "worker s3://plans/one --pass survey --shard 0")
+        .says(&["cannot read `s3://plans/one/plan.json`", "does not read object stores"]);
+    work.run(2, "job.yaml", "").says(&["error[not-built]", "--> job.yaml:14"]);
+}
+
 /// Folders that are written must be on a disk; a folder called `s3:` would be made.
 #[test]
 fn nothing_is_written_to_a_store() {
@@ -44,7 +56,7 @@ fn nothing_is_written_to_a_store() {
         "run job.yaml --cache off --out s3://lake/out",
         "run job.yaml --out out --cache s3://lake/cache",
     ] {
-        work.cfaudit(5, args).says(&["nothing is written there", "hint: name a folder"]);
+        work.cfaudit(5, args).says(&["nothing else is written there", "hint: name a folder"]);
     }
     assert!(!work.path("s3:").exists());
 }
@@ -74,7 +86,7 @@ mod with_stores {
     use crate::bucket::{Bucket, Deed, Request, SECRET};
     use crate::doors::{applicants, examples};
     use crate::shards::{is_without_lightgbm, with_job, write_scores};
-    use crate::work::{Files, Ran, Work, assert_same, column, files};
+    use crate::work::{Files, Ran, Work, assert_same, column, files, results};
 
     /// The tables of an output folder.
     fn tables(work: &Work, out: &str) -> Files {
@@ -354,6 +366,219 @@ mod with_stores {
         work.write("job.yaml", &job);
         bucket.cfaudit(&work, 0, "run job.yaml --out out --cache off --gates report");
         assert_eq!(work.json("out/manifest.json")["rows"]["source"], 90);
+    }
+
+    /// All passes of a plan in three shards, the last one first.
+    fn pass_over(bucket: &Bucket, work: &Work, plan: &str) {
+        for pass in ["survey", "learn", "count", "shift"] {
+            for shard in [2, 0, 1] {
+                let worker = format!("worker {plan} --pass {pass} --shard {shard}");
+                assert_ne!(bucket.cfaudit(work, 0, &worker).summary()["done"], "already there");
+            }
+            bucket.cfaudit(work, 0, &format!("merge {plan} --pass {pass}"));
+        }
+    }
+
+    /// Plan, states and the rows of shards in a store: the folder of one run, and what is lost,
+    /// altered or there already is found as on a disk.
+    #[test]
+    fn a_plan_in_a_store() {
+        if is_without_lightgbm() {
+            return;
+        }
+        let bucket = Bucket::sound();
+        let (work, args) = in_store(&bucket);
+        let args = format!("{args} --set run.keep_rows=all");
+        let run = |status: i32, args: &str| bucket.cfaudit(&work, status, args);
+        run(0, &format!("run job.yaml --out whole --cache off {args}"));
+        let plan =
+            format!("plan job.yaml --shards 3 --to s3://plans/loans/one/ --cache off {args}");
+        run(0, &plan);
+        let written = bucket.objects("plans/");
+        let names: Vec<&str> = written.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            ["plans/loans/one/job.resolved.yaml", "plans/loans/one/plan.json"],
+            "each by one request"
+        );
+        // The same plan once more is no other plan; another one is.
+        run(0, &plan);
+        run(5, &plan.replace("--shards 3", "--shards 2")).says(&[
+            "another plan is there",
+            "s3://plans/loans/one/plan.json",
+            "`--to`",
+        ]);
+        let there = "s3://plans/loans/one";
+        run(4, &format!("merge {there} --pass survey")).summary();
+        pass_over(&bucket, &work, there);
+        let last = run(0, &format!("run job.yaml --from {there} --out cloud --cache off {args}"));
+        let (whole, cloud) = (results(&work.path("whole")), results(&work.path("cloud")));
+        assert!(whole.contains_key("rows/counterfactuals/world/part-00000.parquet"));
+        assert_same(&whole, &cloud, "a plan in a store");
+        assert_no_secret(&work, &last);
+        assert!(!work.path("s3:").exists());
+        let secret = SECRET.as_bytes();
+        for (name, bytes) in bucket.objects("plans/") {
+            assert!(!bytes.windows(secret.len()).any(|at| at == secret), "{name}");
+        }
+        // What is there is not made again.
+        let writes = || bucket.requests().iter().filter(|request| request.is_write()).count();
+        let before = writes();
+        let worker = |status: i32, shard: usize| {
+            run(status, &format!("worker {there} --pass count --shard {shard}"))
+        };
+        let done = worker(0, 1).summary();
+        assert_eq!(done["done"], "already there");
+        assert_eq!(done["state"], "s3://plans/loans/one/count/part-00001.state");
+        assert_eq!(writes(), before);
+        // A part is altered, then lost, then made again.
+        let part = "plans/loans/one/count/part-00001.state";
+        let sound = bucket.objects(part)[part].clone();
+        bucket.put(part, sound[..sound.len() - 1].to_vec());
+        let merge = |status: i32| run(status, &format!("merge {there} --pass count"));
+        merge(5).says(&["s3://plans/loans/one/count/part-00001.state", "cut off or altered"]);
+        bucket.remove(part);
+        assert_eq!(merge(4).summary()["missing"], serde_json::json!([1]));
+        assert_eq!(worker(0, 1).summary()["done"], "written");
+        assert_eq!(bucket.objects(part)[part], sound);
+        merge(0);
+        // So are rows of a shard.
+        let rows = bucket.objects("plans/loans/one/count/part-00002.");
+        let (name, bytes) = rows.iter().find(|(name, _)| name.ends_with(".parquet")).unwrap();
+        bucket.put(name, bytes[1..].to_vec());
+        let from = format!("run job.yaml --from {there} --out again --cache off {args}");
+        let lost = ["is lost, or not as", "s3://plans/loans/one/count/part-00002.state"];
+        run(5, &from).says(&lost);
+        bucket.remove(name);
+        run(5, &from).says(&lost);
+    }
+
+    /// A job over rows on a disk, to be planned into a store.
+    fn with_local_rows() -> Work {
+        let work = with_wide_rows();
+        work.write("job.yaml", &JOB.replace("s3://lake/rows.parquet", "rows.parquet"));
+        work
+    }
+
+    #[test]
+    fn a_plan_in_an_unreliable_store() {
+        let bucket = Bucket::serve(|n, _| {
+            [Deed::Throttles, Deed::Answers, Deed::Vanishes, Deed::CutsHalfWay, Deed::Answers]
+                [n % 5]
+        });
+        let work = with_local_rows();
+        work.run(0, "job.yaml", "");
+        let there = "s3://plans/one";
+        bucket.cfaudit(&work, 0, &format!("plan job.yaml --shards 3 --to {there} --cache off"));
+        pass_over(&bucket, &work, there);
+        bucket.cfaudit(&work, 0, &format!("run job.yaml --from {there} --out cloud --cache off"));
+        assert_same(&work.results(), &results(&work.path("cloud")), "an unreliable store");
+    }
+
+    #[test]
+    fn a_store_that_takes_no_plan() {
+        let bucket = Bucket::serve(|_, request| match request.is_write() {
+            true => Deed::Throttles,
+            false => Deed::Answers,
+        });
+        let work = with_local_rows();
+        let plan = "plan job.yaml --shards 3 --to s3://plans/one --cache off";
+        let ran = bucket.cfaudit(&work, 5, plan);
+        ran.says(&["cannot write `s3://plans/one/", "(status 503, `SlowDown`)", "run again later"]);
+        assert_no_secret(&work, &ran);
+        let nobody = |args: &str| {
+            let mut command = bucket.command(&work, args);
+            let ran = Ran::of(command.env("AWS_ACCESS_KEY_ID", "AKIASOMEBODY"), 5);
+            ran.says(&["`s3://plans/one/plan.json`", "refused the credentials", "(status 403"]);
+            assert_no_secret(&work, &ran);
+        };
+        nobody(plan);
+        nobody("worker s3://plans/one --pass survey --shard 0");
+        nobody("merge s3://plans/one --pass survey");
+        nobody("run job.yaml --from s3://plans/one --out out --cache off");
+        // An address with a secret is refused and not repeated.
+        let ran =
+            bucket.cfaudit(&work, 5, "worker s3://me:hunter2@plans/one --pass count --shard 0");
+        ran.says(&["must not hold a user, a password or a query"]);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    }
+
+    /// A job that waits puts its rows to score into a store, and finds their scores in one.
+    #[test]
+    fn rows_to_score_in_a_store() {
+        let bucket = Bucket::sound();
+        let work = with_job("scores");
+        work.run(4, "job.yaml", "");
+        let scores = "--set models.live.scores.factual.parquet=s3://scores/factual.parquet --set \
+                      models.live.scores.counterfactual.parquet=s3://scores/moved.parquet";
+        let run = format!(
+            "run job.yaml --out cloud --cache cloud-cache --set run.to_score=s3://scoring/in {scores}"
+        );
+        let ran = bucket.cfaudit(&work, 4, &run);
+        ran.says(&["the rows to score are in s3://scoring/in"]);
+        assert_no_secret(&work, &ran);
+        assert!(!work.path("cloud/to-score").exists());
+        let awaited = work.json("cloud/manifest.json")["awaited"].clone();
+        for (i, set) in ["factual", "flip"].into_iter().enumerate() {
+            let request = awaited[i]["request"].as_str().unwrap();
+            let folder = format!("scoring/in/{set}/{}", &request[..12]);
+            assert_eq!(awaited[i]["to_score"], format!("s3://{folder}"));
+            let local = files(&work.path(&format!("out/to-score/{set}")));
+            let mut there = bucket.objects(&format!("{folder}/"));
+            let end = there.remove(&format!("{folder}/_SUCCESS")).unwrap();
+            let end: serde_json::Value = serde_json::from_slice(&end).unwrap();
+            assert_eq!(end, serde_json::json!({"request": request, "parts": there.len()}));
+            let parts = local.into_iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes));
+            assert_eq!(there, parts.collect(), "{set}");
+        }
+        // What is there is not put there again; what is lost is.
+        let writes = || bucket.requests().iter().filter(|request| request.is_write()).count();
+        let before = writes();
+        bucket.cfaudit(&work, 4, &run);
+        assert_eq!(writes(), before);
+        let all = bucket.objects("scoring/");
+        for name in all.keys().filter(|name| name.contains("/flip/")) {
+            bucket.remove(name);
+        }
+        bucket.cfaudit(&work, 4, &run);
+        assert!(all == bucket.objects("scoring/") && writes() == before + 2);
+        write_scores(&work, 0);
+        bucket.upload(&work, "factual.parquet", "scores/factual.parquet");
+        bucket.upload(&work, "moved.parquet", "scores/moved.parquet");
+        bucket.cfaudit(&work, 0, &run);
+        work.run(0, "job.yaml", "");
+        assert_same(&tables(&work, "out"), &tables(&work, "cloud"), "scores in a store");
+    }
+
+    /// A file of more than 8 MiB is sent in parts, of which some are lost at first.
+    #[test]
+    fn large_files_are_sent_in_parts() {
+        let bucket = Bucket::serve(|n, request| match request.is_write() && n % 3 == 0 {
+            true => [Deed::Throttles, Deed::Vanishes][n % 2],
+            false => Deed::Answers,
+        });
+        let work = Work::new();
+        let n = 300_000_i64;
+        let noise = |k: f64| {
+            let values = (0..n).map(|i| (i as f64 * k.sqrt()).fract());
+            column(Float64Array::from_iter_values(values))
+        };
+        let sex = column((0..n).map(|i| Some(1 + i % 2)).collect::<Int64Array>());
+        let features = ["a", "b", "c", "d", "e"].into_iter().zip([2.0, 3.0, 5.0, 6.0, 7.0]);
+        let columns = features.map(|(name, k)| (name, noise(k)));
+        work.parquet("rows.parquet", std::iter::once(("sex", sex)).chain(columns).collect());
+        let features = "  features: {continuous: [a, b, c, d, e]}\nmodels:";
+        let job = JOB.replace("s3://lake/rows.parquet", "rows.parquet");
+        let job = job.replace("models:", features);
+        work.write("job.yaml", &job.replace("{column: score}", "{parquet: s.parquet, column: s}"));
+        work.run(4, "job.yaml", "");
+        let args = "run job.yaml --out cloud --cache cache --set run.to_score=s3://scoring";
+        bucket.cfaudit(&work, 4, args);
+        let local = work.path("out/to-score/factual/part-00000.parquet");
+        let there = bucket.objects("scoring/factual/");
+        let (_, sent) = there.iter().find(|(name, _)| name.ends_with(".parquet")).unwrap();
+        assert!(*sent == fs::read(local).unwrap() && sent.len() > 8 << 20, "{}", sent.len());
+        assert!(bucket.requests().iter().any(Request::begins_upload));
     }
 
     #[test]

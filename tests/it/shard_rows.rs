@@ -98,3 +98,64 @@ fn rows_to_score_of_shards() {
     fs::remove_dir_all(work.path("plan3")).unwrap();
     assert_in_shards(&work, &["survey", "count"], "");
 }
+
+/// The job may name a place for its rows to score: they are there and not in the output folder, in
+/// a run and in shards, those of each request in a folder of their own.
+#[test]
+fn rows_to_score_are_put_where_the_job_says() {
+    let work = with_job("scores");
+    work.run(4, "job.yaml", "");
+    let expected = files(&work.path("out/to-score/flip"));
+    let args = "--set run.to_score=handed";
+    work.run(4, "job.yaml", args).says(&["the rows to score are in handed;"]);
+    let run = work.results();
+    assert!(!run.keys().any(|name| name.starts_with("to-score/")), "{:?}", run.keys());
+    let place =
+        work.json("out/manifest.json")["awaited"][1]["to_score"].as_str().unwrap().to_owned();
+    assert!(place.starts_with("handed/flip/"), "{place}");
+    let mut there = files(&work.path(&place));
+    let end = there.remove("_SUCCESS").unwrap();
+    assert!(String::from_utf8(end).unwrap().contains("\"parts\":1"));
+    assert_same(&expected, &there, "the rows to score");
+    let handed = files(&work.path("handed"));
+    fs::remove_dir_all(work.path("handed")).unwrap();
+    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], args);
+    work.cfaudit(4, &format!("run job.yaml --from {plan} --out shards --cache off {args}"));
+    assert_same(&run, &results(&work.path("shards")), "three shards");
+    assert_same(&handed, &files(&work.path("handed")), "three shards");
+    // Other rows are another request, whose parts are no neighbours of the old ones.
+    fs::remove_file(work.path("rows/b.parquet")).unwrap();
+    work.run(4, "job.yaml", args);
+    let later = files(&work.path("handed"));
+    assert!(later.len() == 2 * handed.len() && handed.keys().all(|name| later.contains_key(name)));
+}
+
+/// One model waits for its scores while another one, which is a file, is measured: three shards
+/// give the folder of a run, before and after the scores arrive.
+#[test]
+fn a_model_that_waits_next_to_a_model_file() {
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = with_job("naive");
+    let live = "  live:\n    scores:\n      factual: {parquet: factual.parquet, column: score}\n      \
+                counterfactual: {parquet: moved.parquet, column: score}\n    threshold: 0.5\n";
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = job.replace("metrics:\n", &format!("{live}metrics:\n"));
+    let job = job.replace("  keep: [{age: {at_least: 20}}]\n", "");
+    work.write("job.yaml", &job.replace("keep_rows: none", "keep_rows: all"));
+    let passes = ["survey", "learn", "count", "shift"];
+    work.run(4, "job.yaml", "");
+    let expected = work.results();
+    for name in ["to-score/flip/part-00000.parquet", "tables/metrics.parquet"] {
+        assert!(expected.contains_key(name), "{:?}", expected.keys());
+    }
+    let plan = pass_over(&work, 3, &passes, "");
+    work.cfaudit(4, &format!("run job.yaml --from {plan} --out waiting --cache off"));
+    assert_same(&expected, &results(&work.path("waiting")), "a model that waits");
+    write_scores(&work, 0);
+    fs::remove_dir_all(work.path(&plan)).unwrap();
+    assert_in_shards(&work, &passes, "");
+    let manifest = work.json("out/manifest.json");
+    assert_eq!(manifest["models"].as_array().unwrap().len(), 2);
+}

@@ -16,7 +16,8 @@ pub(super) const RETRIES: usize = 6;
 /// What to do where the credentials are missing or refused.
 const CREDENTIALS: &str = "cfaudit takes credentials from the environment (`AWS_*`, `GOOGLE_*`, \
     `AZURE_*`), from the files of the provider or from the machine, and they must allow to list \
-    and to read; check account, region and expiry";
+    and to read, and to write where a plan or rows to score are put; check account, region and \
+    expiry";
 
 const TRY_AGAIN: &str = "run again later, perhaps with fewer `--threads`; finished stages are kept";
 
@@ -94,8 +95,17 @@ pub(super) fn is_cut(cause: &object_store::Error) -> bool {
     StoreAnswer::of(&cause.to_string()).status.is_none() && lost(cause).is_some()
 }
 
-/// The error of a request that failed.
+/// The error of a request to read that failed.
 pub(super) fn failed(address: &ObjectAddress, cause: &object_store::Error) -> Error {
+    told("read", address, cause)
+}
+
+/// The error of a request to write that failed.
+pub(super) fn not_written(address: &ObjectAddress, cause: &object_store::Error) -> Error {
+    told("write", address, cause)
+}
+
+fn told(doing: &str, address: &ObjectAddress, cause: &object_store::Error) -> Error {
     let text = cause.to_string();
     let answer = StoreAnswer::of(&text);
     let of_machine = ["169.254.", "metadata.google.internal"].iter().any(|at| text.contains(at));
@@ -145,7 +155,7 @@ pub(super) fn failed(address: &ObjectAddress, cause: &object_store::Error) -> Er
             (None, None) => ("the store did not answer as such stores do".to_owned(), NETWORK),
         }
     };
-    Error::operator("read", address.path(), what, hint)
+    Error::operator(doing, address.path(), what, hint)
 }
 
 /// The error where the environment does not say how to reach a store.

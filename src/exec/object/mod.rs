@@ -1,4 +1,5 @@
 //! The only access to object stores: addresses such as `s3://BUCKET/KEY` in place of paths.
+//! Inputs are read there; [`crate::exec::shared_folder`] also writes.
 //!
 //! `s3://` is Amazon S3 and what speaks its protocol, `gs://` Google Cloud Storage, `az://` Azure
 //! Blob Storage. An address is carried as a path, so that everything above names one thing.
@@ -33,6 +34,13 @@ const TAIL: u64 = 1 << 16;
 
 /// Objects that are opened at the same time; their tails are in memory.
 pub(crate) const OPENED_AT_ONCE: usize = 64;
+
+/// Bytes of one part of an object that is written: so many arrive within the time limit of a
+/// request (30 seconds unless the environment says otherwise) on a slow line too.
+pub(crate) const PART: usize = 1 << 23;
+
+/// How often an object is read again because another process replaced it meanwhile.
+const REPLACED_AT_MOST: usize = 3;
 
 /// The least and the most bytes that are held of the objects that one thread reads.
 const HELD_AT_LEAST: u64 = 1 << 20;
@@ -116,6 +124,11 @@ pub(crate) fn prepare(cancel: &CancelFlag, memory: u64, threads: usize) {
     });
 }
 
+/// Says how waiting for a store is stopped, where no run is prepared.
+pub(crate) fn stop_by(cancel: &CancelFlag) {
+    session(|session| session.cancel = cancel.clone());
+}
+
 /// Bytes of objects that one thread may hold, from 1 MiB to 64 MiB.
 pub(crate) fn held_per_thread() -> u64 {
     session(|session| session.held)
@@ -155,7 +168,8 @@ pub(crate) fn refuse_to_write(path: &Path) -> Result<()> {
         return Ok(());
     }
     // The path is not repeated: it may hold a secret.
-    let cause = "only inputs are read from object stores, nothing is written there";
+    let cause = "of what a run writes only plans and rows to score may be in object stores, \
+                 nothing else is written there";
     let hint = "name a folder of this machine, and copy it afterwards";
     Err(Error::operator("write to", Path::new("an object store"), cause, hint))
 }
@@ -272,6 +286,45 @@ pub(crate) fn list(prefix: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The names of the objects below a prefix, at any depth, without the prefix, as they are now.
+///
+/// # Errors
+/// As [`versions`].
+pub(crate) fn names(prefix: &Path) -> Result<Vec<String>> {
+    let prefix = ObjectAddress::of(prefix)?;
+    let own = if prefix.key.is_empty() { 0 } else { prefix.key.len() + 1 };
+    let found = store::list(&prefix)?.into_iter();
+    Ok(found.filter_map(|(of, _)| of.key.get(own..).map(str::to_owned)).collect())
+}
+
+/// The bytes of an object as it is now, of a file that several processes write; none where there is
+/// no such object.
+///
+/// # Errors
+/// As [`versions`]; the object is replaced again and again.
+pub(crate) fn read_now(path: &Path) -> Result<Option<Bytes>> {
+    let address = ObjectAddress::of(path)?;
+    for further in (0..REPLACED_AT_MOST).rev() {
+        match store::get(&address) {
+            Err(Error::Data(_)) if further > 0 => {}
+            done => return done,
+        }
+    }
+    Ok(None)
+}
+
+/// Writes an object in one step: nobody sees a part of it. `next` gives its bytes in parts, each of
+/// [`PART`] bytes but the last one.
+///
+/// # Errors
+/// Those of `next`; the store refuses, or does not answer as it should.
+pub(crate) fn write(path: &Path, next: &mut dyn FnMut() -> Result<Option<Bytes>>) -> Result<()> {
+    let address = ObjectAddress::of(path)?;
+    let written = store::put(&address, next);
+    session(|session| session.seen.remove(&address));
+    written
+}
+
 /// Opens the objects among these paths, and fetches their last bytes; none for a path of this
 /// machine. At most [`OPENED_AT_ONCE`] paths.
 ///
@@ -339,6 +392,18 @@ mod store {
         let path = address.map(ObjectAddress::path).unwrap_or_default();
         let cause = "this build of cfaudit does not read object stores";
         Error::operator("read", path, cause, super::REBUILD)
+    }
+
+    pub(super) fn get(address: &ObjectAddress) -> Result<Option<Bytes>> {
+        Err(not_built(Some(address)))
+    }
+
+    pub(super) fn put(
+        address: &ObjectAddress,
+        _: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        let cause = "this build of cfaudit does not write to object stores";
+        Err(Error::operator("write", address.path(), cause, super::REBUILD))
     }
 
     pub(super) fn heads(of: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {

@@ -1,4 +1,4 @@
-//! Speaks to the stores: lists, looks at and reads objects through the crate `object_store`.
+//! Speaks to the stores: lists, looks at, reads and writes objects by the crate `object_store`.
 //!
 //! One small runtime serves all threads: a thread waits for its own requests, and looks every tenth
 //! of a second whether the run is to stop. A request that fails for a while is tried again
@@ -18,16 +18,20 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as ObjectPath;
-use object_store::{BackoffConfig, GetOptions, ObjectMeta, ObjectStore, RetryConfig};
+use object_store::{
+    BackoffConfig, GetOptions, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
+    PutOptions, RetryConfig,
+};
 use tokio::runtime::Runtime;
 
-use super::failure::{RETRIES, failed, is_absent, is_cut, replaced, unset};
-use super::{ObjectAddress, ObjectFile, ObjectVersion, profile, session};
+use super::failure::{RETRIES, failed, is_absent, is_cut, not_written, replaced, unset};
+use super::{ObjectAddress, ObjectFile, ObjectVersion, PART, profile, session};
 use crate::error::{Error, Result};
 
 /// After this time no further attempt is made.
@@ -42,9 +46,11 @@ const TICK: Duration = Duration::from_millis(100);
 /// Requests of one thread at the same time.
 const AT_ONCE: usize = 16;
 
-/// Bytes of one request: so many arrive within its time limit (30 seconds unless the environment
-/// says otherwise) on a slow line too.
-const REQUEST: u64 = 1 << 23;
+/// Bytes of one request that reads.
+const REQUEST: u64 = PART as u64;
+
+/// Parts of an object that are written at the same time.
+const PARTS_AT_ONCE: usize = 4;
 
 /// A store by its scheme and bucket.
 type StoreName = (&'static str, String);
@@ -204,6 +210,80 @@ pub(super) fn read(of: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Byt
     let mut parts = parts.into_iter();
     let mut whole = |n: usize| joined(parts.by_ref().take(n).collect());
     Ok(shape.into_iter().map(|of: Vec<usize>| of.into_iter().map(&mut whole).collect()).collect())
+}
+
+/// The bytes of an object as it is now, a small one by one request; none where there is none.
+pub(super) fn get(address: &ObjectAddress) -> Result<Option<Bytes>> {
+    let (store, key) = (store_of(address)?, key_of(address)?);
+    let version = wait(async {
+        let answer = match store.get_opts(&key, GetOptions::default()).await {
+            Ok(answer) => answer,
+            Err(cause) if is_absent(&cause) => return Ok(None),
+            Err(cause) => return Err(failed(address, &cause)),
+        };
+        let version = version_of(address, &answer.meta)?;
+        if version.bytes > REQUEST {
+            return Ok(Some((version, None)));
+        }
+        let bytes = answer.bytes().await.map_err(|cause| failed(address, &cause))?;
+        Ok(Some((version, Some(bytes))))
+    })?;
+    match version {
+        None => Ok(None),
+        Some((_, Some(bytes))) => Ok(Some(bytes)),
+        Some((version, None)) => {
+            let whole: Vec<Range<u64>> = std::iter::once(0..version.bytes).collect();
+            let file = ObjectFile { address: address.clone(), version };
+            Ok(read(vec![(file, whole)])?.pop().and_then(|mut parts| parts.pop()))
+        }
+    }
+}
+
+/// Writes an object: by one request where it has one part, else in parts that the store puts
+/// together at the end.
+pub(super) fn put(
+    address: &ObjectAddress,
+    next: &mut dyn FnMut() -> Result<Option<Bytes>>,
+) -> Result<()> {
+    let (store, key) = (store_of(address)?, key_of(address)?);
+    let fail = |cause: object_store::Error| not_written(address, &cause);
+    let first = next()?.unwrap_or_default();
+    wait(async {
+        if first.len() < PART {
+            let put = store.put_opts(&key, first.into(), PutOptions::default());
+            return put.await.map(|_| ()).map_err(fail);
+        }
+        let upload = store.put_multipart_opts(&key, PutMultipartOptions::default());
+        let mut upload = upload.await.map_err(fail)?;
+        let sent = put_parts(upload.as_mut(), first, next, &fail).await;
+        if sent.is_err() {
+            // The first error is reported; the store's own rule removes parts of lost uploads.
+            let _ = upload.abort().await;
+            return sent;
+        }
+        upload.complete().await.map(|_| ()).map_err(fail)
+    })
+}
+
+async fn put_parts(
+    upload: &mut dyn MultipartUpload,
+    first: Bytes,
+    next: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    fail: &impl Fn(object_store::Error) -> Error,
+) -> Result<()> {
+    let mut part = Some(first);
+    while part.is_some() {
+        let mut sent = Vec::new();
+        while let Some(bytes) = part.take() {
+            sent.push(upload.put_part(bytes.into()));
+            if sent.len() < PARTS_AT_ONCE {
+                part = next()?;
+            }
+        }
+        try_join_all(sent).await.map_err(fail)?;
+        part = next()?;
+    }
+    Ok(())
 }
 
 /// Cuts a range into those of single requests; none for an empty one.

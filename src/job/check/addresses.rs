@@ -68,6 +68,21 @@ impl JobChecker<'_> {
                 self.address(&at(&["lightgbm", "file"]), &lightgbm.file, false);
             }
         }
+        if let Some(folder) = &job.run.to_score {
+            self.address(&["run", "to_score"], folder, true);
+            self.asks_for_scores("run.to_score");
+        }
+    }
+
+    /// A place for rows to score is used by models whose scores come in files alone.
+    fn asks_for_scores(&mut self, at: &str) {
+        let mut scores = self.job.models.values().filter_map(|model| model.made_elsewhere());
+        let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
+        if self.is_sound(&["models", "run"]) && !waits {
+            let what = "no model of the job has scores in files, so no rows are handed out";
+            let hint = "remove it, or name a file under `scores` of a model";
+            self.push_problem("needs-scores", at, what, hint);
+        }
     }
 
     /// One file; `is_read` says whether it may be an object.

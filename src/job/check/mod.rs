@@ -137,6 +137,14 @@ pub fn read(file: &Path, sets: &[String], catalog: &KnownNames<'_>) -> Result<Ch
     check(load::load(file, sets)?, catalog)
 }
 
+/// The same of the text of a job file.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_text(file: &Path, text: &[u8], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
+    check(load::load_text(file, text, &[])?, catalog)
+}
+
 /// Checks a job that was read.
 ///
 /// # Errors

@@ -91,9 +91,18 @@ pub(crate) fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
         UnreadableFile::TooLong => Error::Job(vec![too_long(&file, None)]),
         UnreadableFile::NoFile => Error::Job(vec![no_file("not-a-job-file", &file, None)]),
     })?;
+    load_text(path, &text, sets)
+}
+
+/// The same of the text of a job file.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_text(path: &Path, text: &[u8], sets: &[String]) -> Result<LoadedJob> {
+    let file = path.display().to_string();
     let mut merge =
         IncludeMerge { includes: Vec::new(), chain: vec![(canonical(path), file.clone())] };
-    let root = merge.file(&file, path, &text).map_err(Error::Job)?;
+    let root = merge.file(&file, path, text).map_err(Error::Job)?;
     let mut loaded = LoadedJob {
         root,
         file,

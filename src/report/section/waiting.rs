@@ -116,12 +116,17 @@ fn files_table(awaited: &[AwaitedScores]) -> PageTable {
             }
         })
         .collect();
+    let is_here = |a: &AwaitedScores| a.to_score.starts_with("to-score/");
     let head = [
         "File awaited",
         "Model",
         "Scores of",
         "Rows to score",
-        "Where they are, in this folder",
+        if awaited.iter().all(is_here) {
+            "Where they are, in this folder"
+        } else {
+            "Where they are"
+        },
         "Columns of the file",
     ];
     PageTable {

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
-use crate::exec::synced_file::remove_leftovers;
 use crate::stage::pass::{OpenState, open_state};
-use crate::stage::sharding::plan::OpenPlan;
+use crate::stage::sharding::plan::{OpenPlan, part_name};
 use crate::stage::sharding::share::{ShardPass, StateLabel};
 use crate::stage::sharding::state::{self, StateHeader};
 
@@ -30,20 +28,21 @@ pub(crate) enum MergeOutcome {
 /// A part is damaged, or of another plan, pass, shard or program; the disk refuses.
 pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Result<MergeOutcome> {
     let n = plan.plan.shards.len();
-    let missing = (0..n).filter(|&shard| !plan.part_file(pass, shard).exists());
-    let missing: Vec<usize> = missing.collect();
+    let there = plan.folder.names(pass.word())?;
+    let missing: Vec<usize> = (0..n).filter(|&shard| !there.contains(&part_name(shard))).collect();
     if !missing.is_empty() {
         return Ok(MergeOutcome::Missing(missing));
     }
     let mut states: BTreeMap<StateLabel, Box<dyn OpenState>> = BTreeMap::new();
     for shard in 0..n {
         cancel.check()?;
-        let path = plan.part_file(pass, shard);
-        let Some((header, text)) = state::read(&path)? else {
+        let name = plan.part_file(pass, shard);
+        let Some(read) = state::read(&plan.folder, &name)? else {
             return Ok(MergeOutcome::Missing(vec![shard]));
         };
-        plan.check_header(&path, &header, (pass, Some(shard)))?;
-        for (label, part) in state::labelled(&text, &path)? {
+        let path = plan.folder.path(&name);
+        plan.check_header(&path, &read.header, (pass, Some(shard)))?;
+        for (label, part) in state::labelled(&read.text, &path)? {
             let unreadable = |cause: String| {
                 let hint = "plan again, or use one program everywhere";
                 Error::operator("use", &path, cause, hint)
@@ -63,8 +62,8 @@ pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Re
     let mut text = String::new();
     let count = states.len();
     for (label, state) in states {
-        let fail =
-            |bug: serde_json::Error| Error::operator("write", plan.merged_file(pass), bug, None);
+        let merged = || plan.folder.path(&plan.merged_file(pass));
+        let fail = |bug: serde_json::Error| Error::operator("write", merged(), bug, None);
         text.push_str(&serde_json::to_string(&label).map_err(fail)?);
         text.push('\n');
         text.push_str(&state.finish().map_err(fail)?);
@@ -73,9 +72,8 @@ pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Re
     let mut header = StateHeader::new(&plan.id, pass.word(), (None, n));
     (header.first_row, header.rows) = plan.rows_of(None);
     let merged = plan.merged_file(pass);
-    state::write(&merged, header, text.as_bytes())?;
+    plan.folder.write(&merged, state::encoded(header, text.as_bytes())?.0)?;
     let parts = (0..n).map(|shard| plan.part_file(pass, shard));
-    let written: Vec<PathBuf> = parts.chain([merged]).collect();
-    remove_leftovers(&written);
+    plan.folder.tidy(&parts.chain([merged]).collect::<Vec<_>>());
     Ok(MergeOutcome::Merged { states: count })
 }

@@ -12,10 +12,9 @@ use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::object::refuse_to_write;
+use crate::exec::shared_folder::{LocalFile, SharedFolder};
 use crate::exec::store::StoreView;
-use crate::exec::synced_file::replace_synced;
-use crate::job::check::{CheckedJob, to_yaml};
+use crate::job::check::{self, CheckedJob, KnownNames, to_yaml};
 use crate::stage::input::asked_rows::CopiedRows;
 use crate::stage::input::digest::{InputDigests, PlannedFile, PlannedHash};
 use crate::stage::input::{self, AbsentDataSet, JobInputs, grows_with_rows};
@@ -102,11 +101,15 @@ pub(crate) struct ShardPlan {
 #[derive(Debug)]
 pub(crate) struct OpenPlan {
     /// The folder.
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: SharedFolder,
     /// SHA-256 of `plan.json`.
     pub(crate) id: String,
     /// The plan.
     pub(crate) plan: ShardPlan,
+    /// The text of the job that workers read.
+    job: String,
+    /// Of rows that come as streams the file of their columns, which has no rows.
+    columns: Option<LocalFile>,
 }
 
 /// One task of a plan, for schedulers.
@@ -135,11 +138,15 @@ impl OpenPlan {
     ///
     /// # Errors
     /// There is none, it is damaged, or another program made it.
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join(PLAN);
-        let text = files::read_text(&path)?;
+    pub(crate) fn open(path: &Path, cancel: &CancelFlag) -> Result<Self> {
+        OpenPlan::of(SharedFolder::new(path, cancel)?)
+    }
+
+    fn of(folder: SharedFolder) -> Result<Self> {
+        let path = folder.path(PLAN);
+        let text = folder.need(PLAN)?;
         let again = "plan again, or use one program everywhere";
-        let plan: ShardPlan = serde_json::from_str(&text)
+        let plan: ShardPlan = serde_json::from_slice(&text)
             .map_err(|cause| Error::operator("read", &path, cause, again))?;
         if plan.cfaudit_plan != FORMAT || plan.code != CODE {
             let cause = format!(
@@ -148,30 +155,37 @@ impl OpenPlan {
             );
             return Err(Error::operator("use", &path, cause, again));
         }
-        let job = folder.join(JOB);
-        if sha256(files::read_text(&job)?.as_bytes()) != plan.job {
+        let job = String::from_utf8(folder.need(JOB)?).unwrap_or_default();
+        if sha256(job.as_bytes()) != plan.job {
             let cause = "it is not the job that was planned";
-            return Err(Error::operator("use", &job, cause, "plan again"));
+            return Err(Error::operator("use", folder.path(JOB), cause, "plan again"));
         }
-        let columns = folder.join(COLUMNS);
-        if plan.columns.is_some()
-            && files::read_if_there(&columns)?.map(|bytes| sha256(&bytes)) != plan.columns
-        {
-            let cause = "it does not hold the columns that were planned";
-            return Err(Error::operator("use", &columns, cause, "plan again"));
+        let mut columns = None;
+        if plan.columns.is_some() {
+            let bytes = folder.read(COLUMNS)?.unwrap_or_default();
+            if Some(sha256(&bytes)) != plan.columns {
+                let cause = "it does not hold the columns that were planned";
+                return Err(Error::operator("use", folder.path(COLUMNS), cause, "plan again"));
+            }
+            columns = Some(folder.local(COLUMNS, &bytes)?);
         }
-        Ok(OpenPlan { folder: folder.to_path_buf(), id: sha256(text.as_bytes()), plan })
+        Ok(OpenPlan { folder, id: sha256(&text), plan, job, columns })
     }
 
-    /// The job that workers read.
-    pub(crate) fn job_file(&self) -> PathBuf {
-        self.folder.join(JOB)
+    /// The job that workers read, and how messages call its file.
+    ///
+    /// # Errors
+    /// Another version of the program wrote it.
+    pub(crate) fn job(&self, catalog: &KnownNames<'_>) -> Result<(CheckedJob, String)> {
+        let file = self.folder.path(JOB);
+        let checked = check::read_text(&file, self.job.as_bytes(), catalog)?;
+        Ok((checked, file.to_string_lossy().into_owned()))
     }
 
     /// Of rows that come as streams the file of their columns, which has no rows.
     pub(crate) fn columns(&self) -> Option<CopiedRows> {
-        let path = || self.folder.join(COLUMNS);
-        self.plan.columns.as_ref().map(|_| CopiedRows { path: path(), first_row: 0 })
+        let columns = self.columns.as_ref()?;
+        Some(CopiedRows { path: columns.path().to_path_buf(), first_row: 0 })
     }
 
     /// A shard.
@@ -184,18 +198,18 @@ impl OpenPlan {
                 "it has {} shards, numbered from 0, and none has the number {shard}",
                 self.plan.shards.len()
             );
-            Error::operator("use", &self.folder, cause, "correct `--shard`")
+            Error::operator("use", self.folder.root(), cause, "correct `--shard`")
         })
     }
 
-    /// The file of the states of a shard.
-    pub(crate) fn part_file(&self, pass: ShardPass, shard: usize) -> PathBuf {
-        self.folder.join(pass.word()).join(part_name(shard))
+    /// The file of the states of a shard, below the folder.
+    pub(crate) fn part_file(&self, pass: ShardPass, shard: usize) -> String {
+        format!("{}/{}", pass.word(), part_name(shard))
     }
 
-    /// The file of the merged states of a pass.
-    pub(crate) fn merged_file(&self, pass: ShardPass) -> PathBuf {
-        self.folder.join(pass.word()).join(MERGED)
+    /// The file of the merged states of a pass, below the folder.
+    pub(crate) fn merged_file(&self, pass: ShardPass) -> String {
+        format!("{}/{MERGED}", pass.word())
     }
 
     /// Fails where a file of states is of another plan, program, pass or shard.
@@ -241,11 +255,12 @@ impl OpenPlan {
     pub(crate) fn merged_before(&self, pass: Option<ShardPass>) -> Result<MergedStates> {
         let mut merged = MergedStates::default();
         for &earlier in ShardPass::ALL.iter().filter(|of| pass.is_none_or(|pass| **of < pass)) {
-            let path = self.merged_file(earlier);
-            if let Some((header, text)) = state::read(&path)? {
-                self.check_header(&path, &header, (earlier, None))?;
-                let states = state::labelled(&text, &path)?;
-                merged.add(earlier, header.sha256().to_owned(), states);
+            let name = self.merged_file(earlier);
+            if let Some(read) = state::read(&self.folder, &name)? {
+                let path = self.folder.path(&name);
+                self.check_header(&path, &read.header, (earlier, None))?;
+                let states = state::labelled(&read.text, &path)?;
+                merged.add(earlier, read.header.sha256().to_owned(), states);
             }
         }
         Ok(merged)
@@ -262,7 +277,7 @@ impl OpenPlan {
 
     /// Every task, in an order in which they may run one after the other.
     pub(crate) fn tasks(&self) -> Vec<ShardTaskLine> {
-        let folder = self.folder.display().to_string();
+        let folder = self.folder.root().display().to_string();
         let command = |verb: &str, pass: ShardPass, shard: Option<usize>| {
             let mut words = vec!["cfaudit".to_owned(), verb.to_owned(), folder.clone()];
             words.extend(["--pass".to_owned(), pass.word().to_owned()]);
@@ -271,7 +286,7 @@ impl OpenPlan {
             words.extend(streams.then(|| "--stream".to_owned()));
             words
         };
-        let text = |path: PathBuf| path.display().to_string();
+        let text = |name: String| self.folder.path(&name).display().to_string();
         let mut tasks = Vec::new();
         for &pass in ShardPass::ALL {
             let earlier = ShardPass::ALL.iter().filter(|of| **of < pass);
@@ -300,7 +315,7 @@ impl OpenPlan {
 const MERGED: &str = "merged.state";
 
 /// File of the states of a shard.
-fn part_name(shard: usize) -> String {
+pub(crate) fn part_name(shard: usize) -> String {
     format!("part-{shard:05}.state")
 }
 
@@ -348,7 +363,7 @@ pub(crate) fn make(
     folder: &Path,
     cancel: &CancelFlag,
 ) -> Result<OpenPlan> {
-    refuse_to_write(folder)?;
+    let folder = SharedFolder::new(folder, cancel)?;
     let parts = match &count {
         ShardCount::Parts(parts) => Some(parts),
         ShardCount::Shards(_) | ShardCount::Rows(_) => None,
@@ -361,19 +376,17 @@ pub(crate) fn make(
     let plan = planned(checked, settings, &count, cancel).map_err(|e| with_place(e, checked))?;
     let plan = ShardPlan { columns: columns.as_ref().map(|bytes| sha256(bytes)), ..plan };
     let text = plan.text();
-    let path = folder.join(PLAN);
-    files::make_folder(folder)?;
-    if path.exists() && files::read_text(&path)? != text {
+    if folder.read(PLAN)?.is_some_and(|there| there != text.as_bytes()) {
         let hint = "name a new folder by `--to`, or remove this one";
-        return Err(Error::operator("write", &path, "another plan is there", hint));
+        return Err(Error::operator("write", folder.path(PLAN), "another plan is there", hint));
     }
-    replace_synced(&folder.join(JOB), to_yaml(&checked.job).as_bytes())?;
-    columns.map_or(Ok(()), |bytes| replace_synced(&folder.join(COLUMNS), &bytes))?;
-    replace_synced(&path, text.as_bytes())?;
+    folder.write(JOB, to_yaml(&checked.job).into_bytes())?;
+    columns.map_or(Ok(()), |bytes| folder.write(COLUMNS, bytes))?;
+    folder.write(PLAN, text.into_bytes())?;
     for pass in ShardPass::ALL {
-        files::make_folder(&folder.join(pass.word()))?;
+        folder.make(pass.word())?;
     }
-    OpenPlan::open(folder)
+    OpenPlan::of(folder)
 }
 
 fn planned(

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::data::exchange::to_score::RowsBatch;
 use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
-use crate::exec::synced_file::{copy_private, remove_leftovers};
+use crate::exec::shared_folder::{FileAccess, SharedFolder};
 use crate::exec::{StageContext, StageRecord, files, misfit};
 use crate::stage::input::digest::FileHashes;
+use crate::stage::sharding::plan::part_name;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -66,10 +67,10 @@ fn key_of(list: usize, shard: usize) -> String {
     format!("{list:05}/{shard:05}")
 }
 
-/// The file of a list of a shard within the folder of the pass.
+/// The file of a list of a shard, below the plan.
 fn name_of(stage: &str, list: usize, shard: usize) -> String {
     let hash: String = sha256(stage.as_bytes()).chars().take(DIGITS).collect();
-    format!("part-{shard:05}.{hash}.{list:05}.parquet")
+    format!("{}/part-{shard:05}.{hash}.{list:05}.parquet", PASS.word())
 }
 
 impl StagePasses<'_> {
@@ -110,18 +111,12 @@ impl StagePasses<'_> {
             let (list, shard) = parts
                 .filter(|(list, _)| *list < lists)
                 .ok_or_else(|| misfit(format!("`{}` has no list `{key}`", ctx.stage())))?;
-            let folder = run.folder.join(PASS.word());
-            let path = folder.join(name_of(ctx.stage(), list, shard));
-            let hash = match files::metadata_if_there(&path)? {
-                Some(_) => files::hash_unless(&path, &mut || ctx.check())?.0,
-                None => String::new(),
-            };
-            if hash != *sha256 {
+            let name = name_of(ctx.stage(), list, shard);
+            let path = run.folder.path(&name);
+            if run.folder.hash(&name, &mut || ctx.check())?.as_ref() != Some(sha256) {
                 let cause = "it is lost, or not as the worker of its shard wrote it";
-                let hint = format!(
-                    "remove `{}` and run that worker again",
-                    folder.join(format!("part-{shard:05}.state")).display()
-                );
+                let state = run.folder.path(&format!("{}/{}", PASS.word(), part_name(shard)));
+                let hint = format!("remove `{}` and run that worker again", state.display());
                 return Err(Error::operator("use", &path, cause, hint.as_str()));
             }
             found[list].push(path);
@@ -141,8 +136,8 @@ fn only_file(folder: &Path) -> Result<PathBuf> {
 /// Puts the lists that stages wrote in a shard next to its state.
 ///
 /// # Errors
-/// The disk refuses.
-pub(crate) fn keep(records: &[StageRecord], shard: usize, plan: &Path) -> Result<()> {
+/// The disk or the store refuses.
+pub(crate) fn keep(records: &[StageRecord], shard: usize, plan: &SharedFolder) -> Result<()> {
     for record in records {
         let lists = record.folder.join(LISTS);
         if files::metadata_if_there(&lists)?.is_none() {
@@ -150,11 +145,11 @@ pub(crate) fn keep(records: &[StageRecord], shard: usize, plan: &Path) -> Result
         }
         let mut written = Vec::new();
         for (list, folder) in files::list(&lists)?.iter().enumerate() {
-            let to = plan.join(PASS.word()).join(name_of(&record.id, list, shard));
-            copy_private(&only_file(folder)?, &to)?;
-            written.push(to);
+            let name = name_of(&record.id, list, shard);
+            plan.put(&name, &only_file(folder)?, FileAccess::Owner)?;
+            written.push(name);
         }
-        remove_leftovers(&written);
+        plan.tidy(&written);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
+use crate::exec::shared_folder::SharedFolder;
 use crate::exec::{StageContext, files, misfit};
 use crate::stage::input::digest::FileHashes;
 use crate::unit::{StageKind, worded_enum};
@@ -96,6 +97,11 @@ impl MergedStates {
         self.passes.insert(pass, (sha256, states));
     }
 
+    /// Whether the states of a pass are there.
+    pub(crate) fn has(&self, pass: ShardPass) -> bool {
+        self.passes.contains_key(&pass)
+    }
+
     /// The hash of the states of a pass; empty where these are not there.
     fn hash_of(&self, pass: ShardPass) -> &str {
         self.passes.get(&pass).map_or("", |(sha256, _)| sha256)
@@ -163,7 +169,7 @@ pub(crate) struct MergedRun {
     /// Id of the plan.
     pub(crate) plan: String,
     /// Its folder.
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: SharedFolder,
     /// The states.
     pub(crate) merged: MergedStates,
     /// The pass of which it is only asked whether any stage needs it; none: a run to its end.

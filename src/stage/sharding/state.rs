@@ -9,9 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::synced_file::replace_synced;
+use crate::exec::shared_folder::SharedFolder;
 use crate::stage::settings::CODE;
 use crate::stage::sharding::share::{LabelledState, StateLabel};
 
@@ -85,22 +84,28 @@ pub(crate) fn encoded(header: StateHeader, states: &[u8]) -> Result<(Vec<u8>, St
     Ok((bytes, header))
 }
 
-/// Writes a file of states in one step: nobody sees half of it.
-///
-/// # Errors
-/// The disk refuses.
-pub(crate) fn write(path: &Path, header: StateHeader, states: &[u8]) -> Result<StateHeader> {
-    let (bytes, header) = encoded(header, states)?;
-    replace_synced(path, &bytes)?;
-    Ok(header)
+/// States read from a file.
+#[derive(Debug)]
+pub(crate) struct ReadStates {
+    /// What they are.
+    pub(crate) header: StateHeader,
+    /// The states.
+    pub(crate) text: String,
+    /// Bytes of the file.
+    pub(crate) bytes: u64,
 }
 
 /// Reads a file of states; none where there is no such file.
 ///
 /// # Errors
 /// It is cut off, altered, or of another format; it cannot be read.
-pub(crate) fn read(path: &Path) -> Result<Option<(StateHeader, String)>> {
-    let Some(bytes) = files::read_if_there(path)? else { return Ok(None) };
+pub(crate) fn read(folder: &SharedFolder, name: &str) -> Result<Option<ReadStates>> {
+    let Some(bytes) = folder.read(name)? else { return Ok(None) };
+    decoded(&bytes, &folder.path(name)).map(Some)
+}
+
+/// The states in the bytes of a file.
+fn decoded(bytes: &[u8], path: &Path) -> Result<ReadStates> {
     let damaged = |what: &str| {
         let hint = "remove the file and run the worker or the merge that makes it once more";
         Error::operator("use", path, what, hint)
@@ -122,7 +127,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<(StateHeader, String)>> {
         return Err(damaged("its states are not those that were written"));
     }
     let text = String::from_utf8(body).map_err(|_| damaged("its states are no text"))?;
-    Ok(Some((header, text)))
+    Ok(ReadStates { header, text, bytes: bytes.len() as u64 })
 }
 
 /// The states of a text, each with what it is.
@@ -145,32 +150,30 @@ pub(crate) fn labelled(text: &str, path: &Path) -> Result<Vec<LabelledState>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{StateHeader, labelled, read, write};
+    use std::path::Path;
+
+    use super::{StateHeader, decoded, encoded, labelled};
 
     const STATES: &str =
         "{\"stage\":\"count\",\"number\":7,\"state\":\"s\",\"version\":1}\n[1,2]\n";
 
     #[test]
     fn what_is_written_is_read_back_and_damage_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("part-00000.state");
-        assert!(read(&path).unwrap().is_none());
+        let path = Path::new("part-00000.state");
         let header = StateHeader::new("p", "count", (Some(3), 7));
-        let written = write(&path, header, STATES.as_bytes()).unwrap();
-        let (found, text) = read(&path).unwrap().unwrap();
-        assert_eq!((&found, text.as_str()), (&written, STATES));
-        let states = labelled(&text, &path).unwrap();
+        let (whole, written) = encoded(header, STATES.as_bytes()).unwrap();
+        let found = decoded(&whole, path).unwrap();
+        assert_eq!((&found.header, found.text.as_str()), (&written, STATES));
+        assert_eq!(found.bytes, whole.len() as u64);
+        let states = labelled(&found.text, path).unwrap();
         assert_eq!((states[0].0.number, states[0].1.as_str()), (7, "[1,2]"));
-
-        let whole = std::fs::read(&path).unwrap();
         let mut altered = whole.clone();
         *altered.last_mut().unwrap() ^= 1;
         let head = String::from_utf8_lossy(&whole).find("count").unwrap();
         let mut other_format = whole.clone();
         other_format[14] = b'2';
         for bytes in [&whole[..whole.len() - 1], &altered, &other_format, &whole[..head], b""] {
-            std::fs::write(&path, bytes).unwrap();
-            let refused = read(&path).unwrap_err().to_string();
+            let refused = decoded(bytes, path).unwrap_err().to_string();
             assert!(
                 refused.contains("part-00000.state") && refused.contains("once more"),
                 "{refused}"

@@ -8,7 +8,6 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
-use crate::exec::synced_file::remove_leftovers;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
@@ -72,30 +71,34 @@ pub(crate) struct PassOfShard<'a> {
     pub(crate) cancel: &'a CancelFlag,
 }
 
-/// Gathers the states of a shard in a pass, and writes them into the plan.
+/// Gathers the states of a shard in a pass, and writes them into the plan. What it did, and the
+/// bytes of the file of states.
 ///
 /// # Errors
 /// As those of a run; an earlier pass is not merged; the plan has no such shard, or is one of
 /// streams.
-pub(crate) fn work(task: PassOfShard<'_>) -> Result<WorkOutcome> {
+pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     let PassOfShard { plan, pass, shard, .. } = task;
     plan.shard(shard)?;
     if plan.columns().is_some() {
         let cause = "its rows come as streams";
         let hint = "pass the rows of the shard to standard input, with `--stream`";
-        return Err(Error::operator("use", &plan.folder, cause, hint));
+        return Err(Error::operator("use", plan.folder.root(), cause, hint));
     }
-    let path = plan.part_file(pass, shard);
-    if let Ok(Some((header, _))) = state::read(&path)
-        && plan.check_header(&path, &header, (pass, Some(shard))).is_ok()
+    let name = plan.part_file(pass, shard);
+    if let Ok(Some(read)) = state::read(&plan.folder, &name)
+        && plan.check_header(&plan.folder.path(&name), &read.header, (pass, Some(shard))).is_ok()
     {
-        return Ok(WorkOutcome::AlreadyThere);
+        return Ok((WorkOutcome::AlreadyThere, read.bytes));
     }
-    files::make_folder(path.parent().unwrap_or(&plan.folder))?;
-    remove_leftovers(&[&path]);
+    plan.folder.tidy(std::slice::from_ref(&name));
     let found = task.states(None)?;
-    state::write(&path, task.header(), found.as_deref().unwrap_or_default().as_bytes())?;
-    Ok(if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo })
+    let states = found.as_deref().unwrap_or_default().as_bytes();
+    let (bytes, _) = state::encoded(task.header(), states)?;
+    let size = bytes.len() as u64;
+    plan.folder.write(&name, bytes)?;
+    let done = if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo };
+    Ok((done, size))
 }
 
 /// The same of rows that an engine passes on: the bytes of the file of states, which the engine
@@ -108,7 +111,8 @@ pub(crate) fn work_on_stream(task: PassOfShard<'_>, source: &mut dyn Read) -> Re
     plan.shard(task.shard)?;
     if plan.columns().is_none() {
         let cause = "its rows are in files";
-        return Err(Error::operator("use", &plan.folder, cause, "leave out `--stream`"));
+        let hint = "leave out `--stream`";
+        return Err(Error::operator("use", plan.folder.root(), cause, hint));
     }
     let states = task.states(Some(source))?.unwrap_or_default();
     Ok(state::encoded(task.header(), states.as_bytes())?.0)
@@ -252,16 +256,16 @@ pub(crate) fn merged_run(plan: &OpenPlan, checked: &CheckedJob) -> Result<RowSha
             checked.hash, plan.plan.job
         );
         let hint = "name the job that was planned, with the same `--set`, or plan again";
-        return Err(Error::operator("use", &plan.folder, cause, hint));
+        return Err(Error::operator("use", plan.folder.root(), cause, hint));
     }
+    let merged = plan.merged_before(None)?;
     for &pass in ShardPass::ALL.iter().filter(|pass| pass.is_always_asked()) {
-        let path = plan.merged_file(pass);
-        if !path.exists() {
+        if !merged.has(pass) {
+            let path = plan.folder.path(&plan.merged_file(pass));
             let hint = format!("run `cfaudit merge` of the pass `{}` first", pass.word());
             return Err(Error::operator("read", &path, "it is not there", hint.as_str()));
         }
     }
-    let merged = plan.merged_before(None)?;
     let (folder, plan, question) = (plan.folder.clone(), plan.id.clone(), None);
     Ok(RowShare::Merged(MergedRun { plan, folder, merged, question }))
 }
