@@ -14,7 +14,6 @@ use super::folder::ScratchFolder;
 use super::hash::hex;
 use super::object;
 use super::replaced_file::{copy_private, copy_shared, remove_leftovers, replace_synced};
-
 use crate::error::{Error, Result};
 
 /// A folder of files that several machines read and write.

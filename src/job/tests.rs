@@ -467,7 +467,7 @@ fn values_from_the_command_line() {
         (
             "run.sed=1",
             "error[unknown-key]: unknown key `sed` in `run`\n  --> --set run.sed=1\n  hint: did \
-             you mean `seed`? known keys: `seed`, `keep_rows`",
+             you mean `seed`? known keys: `seed`, `keep_rows`, `to_score`",
         ),
         (
             "run.seed=x",
