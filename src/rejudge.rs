@@ -14,6 +14,7 @@ use crate::exec::event::Event;
 use crate::exec::files;
 use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::exec::hash::sha256;
+use crate::exec::replaced_file::{self, remove_leftovers, temporary};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
@@ -373,12 +374,16 @@ impl ComparedFolders {
     /// The disk refuses.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
         let table = ChangeRow::TABLE.file();
-        let scratch = out.join(format!(".{table}.new-{}", std::process::id()));
+        remove_leftovers(&[out.join(&table)]);
+        let scratch = temporary(&out.join(&table));
         files::make_folder(&scratch)?;
         let written = write_rows(&scratch, &self.comparison.changes)
             .and_then(|()| files::rename(&scratch.join(&table), &out.join(&table)));
         written.and(files::remove_folder(&scratch))?;
-        files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())
+        replaced_file::replace(
+            &out.join("diff.html"),
+            self.as_diff().html(&report::glossary).as_bytes(),
+        )
     }
 }
 

@@ -8,8 +8,8 @@ use crate::data::exchange::http::{HttpEndpoint, score_stream};
 use crate::error::{Error, Exit, Fault, Result};
 use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
-use crate::exec::files;
 use crate::exec::store::ResultStore;
+use crate::exec::{files, replaced_file};
 use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     }
     let line = serde_json::to_string(&judged.summary).unwrap_or_default() + "\n";
     if let Some(path) = &args.summary_file {
-        files::replace(path, line.as_bytes())?;
+        replaced_file::replace(path, line.as_bytes())?;
     }
     let exit = crate::cli::exit_of(&judged.summary);
     if !(args.log.quiet && exit == Exit::Done) {
@@ -153,9 +153,11 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
     };
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
-        Some(file) if args.to != ExportTarget::Cases => files::replace(file, text.as_bytes())?,
+        Some(file) if args.to != ExportTarget::Cases => {
+            replaced_file::replace(file, text.as_bytes())?
+        }
         // Cases are about single people.
-        Some(file) => files::replace_private(file, text.as_bytes())?,
+        Some(file) => replaced_file::replace_private(file, text.as_bytes())?,
         None => crate::cli::print(&text)?,
     }
     Ok(Exit::Done)

@@ -23,8 +23,8 @@ use std::time::Instant;
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result, StopSignal};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
-use crate::exec::files;
 use crate::exec::folder::PublishOutcome;
+use crate::exec::{files, replaced_file};
 use crate::explain::{self, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
@@ -239,7 +239,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
         if let Some(path) = &args.summary_file {
-            files::replace(path, line.as_bytes())?;
+            replaced_file::replace(path, line.as_bytes())?;
         }
         Ok((summary, words, line))
     });

@@ -8,8 +8,7 @@
 //! | [`write`], [`create`], [`copy`] | yes | yes | no |
 //! | [`write_synced`], [`copy_synced`] | yes | yes | yes |
 //! | [`write_by_rename`] | yes | no | yes |
-//! | [`replace`], [`replace_private`] (mode 0600) | yes; a pipe is written to, a link stays a link | no | no |
-//! | [`replace_with`] | yes | no | no |
+//! | [`replaced_file`](super::replaced_file): `replace`, `replace_private`, `replace_with` | yes; a pipe is written to, a link stays a link | no | no |
 //! | [`write_new`] | never | yes | no |
 //! | [`write_private`] | never; mode 0600 | yes | yes |
 
@@ -264,53 +263,9 @@ pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Resu
     rename(scratch, path)
 }
 
-/// Writes a temporary file next to `path` and renames it, so that a reader never sees half of it.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_as(path, bytes, |_| Ok(()))
-}
-
-/// The same with a file that only its owner may open.
-pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_as(path, bytes, |new| {
-        fs::set_permissions(new, Permissions::from_mode(PRIVATE_FILE)).map_err(failed("write", new))
-    })
-}
-
-fn replace_as(path: &Path, bytes: &[u8], ready: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    // A path that is not a regular file, such as a pipe, is written to and kept; a link stays a
-    // link.
-    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        return write(path, bytes);
-    }
-    let target = if path.exists() {
-        fs::canonicalize(path).map_err(failed("write", path))?
-    } else {
-        path.to_path_buf()
-    };
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let new = target.with_file_name(format!(".{name}.new-{}", std::process::id()));
-    // The mode is set before there is anything to read.
-    let made = File::create(&new).map_err(failed("write", path)).and_then(|_| ready(&new));
-    let written = made.and_then(|()| fs::write(&new, bytes).map_err(failed("write", path)));
-    let done = written.and_then(|()| fs::rename(&new, &target).map_err(failed("replace", path)));
-    if done.is_err() {
-        // The temporary file is removed; if that fails too, the first error is reported.
-        let _ = fs::remove_file(&new);
-    }
-    done
-}
-
-/// As [`replace`] for a regular file that `fill` writes, which may be longer than fits in memory.
-pub(crate) fn replace_with(path: &Path, fill: impl FnOnce(File) -> Result<()>) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = path.with_file_name(format!(".{name}.new-{}", std::process::id()));
-    let done = create(&new).and_then(fill);
-    let done = done.and_then(|()| fs::rename(&new, path).map_err(failed("replace", path)));
-    if done.is_err() {
-        // The temporary file is removed; if that fails too, the first error is reported.
-        let _ = fs::remove_file(&new);
-    }
-    done
+/// As [`create`], for a temporary file: an error names the file that it will replace.
+pub(super) fn create_for(path: &Path, temporary: &Path) -> Result<File> {
+    File::create(temporary).map_err(failed("write", path))
 }
 
 /// Renames a file or folder.
@@ -606,7 +561,6 @@ mod tests {
             write_new(&gone, b"1", "hint"),
             write_private(&gone, b"1"),
             write_synced(&gone, b"1"),
-            replace(&gone, b"1"),
             rename(&there, &gone),
             rename_to_free(&there, &gone).map(|_| ()),
             take_place(&there, &gone),
@@ -632,18 +586,6 @@ mod tests {
                 && read_text(&there).unwrap() == "1"
         );
         assert!(write_private(&there, b"2").is_err() && read_text(&there).unwrap() == "1");
-    }
-
-    #[test]
-    fn a_replaced_link_stays_a_link() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        write(&at("file"), "1").unwrap();
-        symlink("file", at("link")).unwrap();
-        replace(&at("link"), b"2").unwrap();
-        assert!(at("link").is_symlink() && !at("file").is_symlink());
-        assert_eq!(read_text(&at("file")).unwrap(), "2");
-        assert_eq!(list(folder.path()).unwrap(), [at("file"), at("link")]);
     }
 
     #[test]

@@ -45,10 +45,10 @@ mod lock;
 pub(crate) mod object;
 pub(crate) mod pieces;
 mod planned_stage;
+pub(crate) mod replaced_file;
 pub mod source_fingerprint;
 mod staleness;
 pub(crate) mod store;
-pub(crate) mod synced_file;
 
 pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{

@@ -18,6 +18,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::error::{Error, Result};
 use crate::exec::files::{self, File};
+use crate::exec::replaced_file;
 use crate::folder::read::{self, MANIFEST, check_measured};
 use crate::proof::guide;
 use crate::proof::verify::{self, FolderProof, is_removable};
@@ -71,7 +72,7 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
     let mut sums = format!("{}  audit/{MANIFEST}\n", proof.fingerprint);
     packed.iter().for_each(|(name, sha256)| sums += &format!("{sha256}  audit/{name}\n"));
     let guide = guide::text(proof, &read::read_summary(folder)?);
-    files::replace_with(path, |file| {
+    replaced_file::replace_with(path, |file| {
         let mut archive = AuditArchive { zip: ZipWriter::new(BufWriter::new(file)), path, top };
         archive.add(GUIDE, guide.len(), guide.as_bytes())?;
         archive.add(SUMS, sums.len(), sums.as_bytes())?;

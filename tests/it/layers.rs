@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "exec::files",
             "exec::object",
             "exec::hash",
+            "exec::replaced_file",
             "exec::pieces",
             "exec::accumulator",
             "exec::buckets",

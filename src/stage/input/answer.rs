@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::exec::files::{self, make_folder, read_text, replace};
+use crate::exec::files::{self, make_folder, read_text};
+use crate::exec::replaced_file::replace;
 use crate::folder::read as opened;
 use crate::job::Job;
 use crate::stage::input::score_files::file_name_of;

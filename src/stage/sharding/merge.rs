@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
-use crate::exec::synced_file::remove_leftovers;
+use crate::exec::replaced_file::remove_leftovers;
 use crate::stage::pass::{OpenState, open_state};
 use crate::stage::sharding::plan::OpenPlan;
 use crate::stage::sharding::share::{ShardPass, StateLabel};

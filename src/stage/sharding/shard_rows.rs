@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::data::exchange::to_score::RowsBatch;
 use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
-use crate::exec::synced_file::{copy_private, remove_leftovers};
+use crate::exec::replaced_file::{copy_private, remove_leftovers};
 use crate::exec::{StageContext, StageRecord, files, misfit};
 use crate::stage::input::digest::FileHashes;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::synced_file::replace_synced;
+use crate::exec::replaced_file::replace_synced;
 use crate::stage::settings::CODE;
 use crate::stage::sharding::share::{LabelledState, StateLabel};
 

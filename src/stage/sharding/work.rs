@@ -8,7 +8,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
-use crate::exec::synced_file::remove_leftovers;
+use crate::exec::replaced_file::remove_leftovers;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;

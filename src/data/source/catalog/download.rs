@@ -17,6 +17,7 @@ use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::pieces::StageWatch;
+use crate::exec::replaced_file::replace;
 
 /// Fetches the bytes at an address, at most so many; the error gives the reason in words.
 pub(crate) type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
@@ -234,28 +235,10 @@ fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
-/// Stores a verified member: written to a temporary file and renamed.
-///
-/// So a half-written file never has the member's name.
+/// Stores a verified member in one step: a half-written file never has its name.
 fn store_file(folder: &Path, member: &DataSetFile, bytes: &[u8]) -> Result<()> {
-    let path = folder.join(member.name);
     files::make_folder(folder)?;
-    if let Err(e) = files::replace(&path, bytes) {
-        // Another run may have stored the member and removed the temporary file.
-        if !path.exists() {
-            return Err(e);
-        }
-    }
-    // Temporary files of a run that was killed while writing. One that cannot be removed does no
-    // harm.
-    let beside_of = format!(".{}.", member.name);
-    let begun = |path: &Path| {
-        path.file_name().unwrap_or_default().to_string_lossy().starts_with(&beside_of)
-    };
-    for path in files::list(folder).unwrap_or_default().iter().filter(|path| begun(path)) {
-        let _ = files::remove_file(path);
-    }
-    Ok(())
+    replace(&folder.join(member.name), bytes)
 }
 
 /// The fault that names each file and the place to put it.
