@@ -6,7 +6,7 @@ JOB ?= demo.yaml
 JOB_FILE = $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB))
 ARGS ?=
 KILLS ?= 200
-AXE_JOBS ?= demo adult adult-recourse compas
+AXE_JOBS ?= demo adult adult-recourse compas compas-graph
 # Unit tests are compiled with all checks; integration tests ask the program that `make run` builds.
 UNIT = $(CARGO) test --locked $(FEATURES) --lib
 WHOLE = $(CARGO) test --locked $(FEATURES) --profile dev --test it

@@ -222,6 +222,11 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
         let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
         assert_eq!(page.contains("By this measure the group at a disadvantage"), !follows);
+        let brief = fs::read_to_string(work.path("out/report.html")).unwrap();
+        let doubted =
+            "Results of scenario <bdi>own</bdi> may answer no question: in 100\u{202f}% of";
+        assert_eq!(brief.contains(doubted), follows, "{edges}");
+        assert!(brief.contains("Scenario <bdi>own</bdi>: the job gives the edges."), "{edges}");
     }
 }
 
@@ -235,6 +240,14 @@ fn several() -> Work {
 #[test]
 fn tables_agree_with_each_other() {
     let work = several();
+    let brief = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for said in [
+        "Scenario <bdi>none</bdi>: the job states nothing about what causes what.",
+        "Scenario <bdi>late</bdi>: the job states the order of causes, <bdi>sex</bdi> and \
+         <bdi>age</bdi> before <bdi>income</bdi>, <bdi>grade</bdi> and <bdi>job</bdi>.",
+    ] {
+        assert!(brief.contains(said), "{said}");
+    }
     let (metrics, worlds) = (table(&work, "metrics"), table(&work, "worlds"));
     let text = |row: &crate::frame::TableRecord<'_>, names: &[&str]| {
         names.iter().map(|n| row.text(n).to_owned()).collect::<Vec<_>>()

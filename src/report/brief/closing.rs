@@ -9,6 +9,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
+use crate::report::section::graphs;
 
 /// Sentences chosen by what the job did, then those of the job.
 pub(crate) fn not_shown(
@@ -145,6 +146,7 @@ pub(crate) fn not_shown(
     if !m.experiments.is_empty() {
         say("Retrained models were measured only for this audit and are not in use.".to_owned());
     }
+    said.extend(graphs::contradictions(audit));
     for limitation in &m.words.limitations {
         said.push(RichText::from("From the job: ").quote(limitation.trim()));
     }

@@ -37,6 +37,17 @@ fn signed(is_signed: bool, text: String) -> String {
     if is_signed && !text.starts_with("below") { format!("+{text}") } else { text }
 }
 
+/// Decimals beyond those of the interval that a number may take before it is printed as 0.
+const MORE_DECIMALS: usize = 6;
+
+/// As [`fixed`], but a number that is not zero has as many decimals as its first digit needs: of a
+/// difference the sign counts, and an interval that leaves out zero must not seem to hold it.
+fn told(value: f64, decimals: usize) -> String {
+    let all = decimals..=decimals + MORE_DECIMALS;
+    let found = all.map(|decimals| fixed(value, decimals)).find(|text| !text.starts_with("below"));
+    found.unwrap_or_else(|| "0".to_owned())
+}
+
 /// A value as the brief prints it, without its unit.
 fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String {
     match kind {
@@ -49,13 +60,15 @@ fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String 
                 _ => text,
             }
         }
-        NumberFormat::Points | NumberFormat::Distance => {
-            let text = fixed(value * 100.0, decimals(interval));
-            signed(kind == NumberFormat::Points && value > 0.0, text)
+        NumberFormat::Points => {
+            let text = told(value * 100.0, decimals(interval));
+            signed(value > 0.0 && text != "0", text)
         }
-        NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => {
-            let text = fixed(value, 2);
-            signed(kind != NumberFormat::Plain && value > 0.0, text)
+        NumberFormat::Distance => fixed(value * 100.0, decimals(interval)),
+        NumberFormat::Plain => fixed(value, 2),
+        NumberFormat::Signed | NumberFormat::FeatureUnit => {
+            let text = told(value, 2);
+            signed(value > 0.0 && text != "0", text)
         }
     }
 }
@@ -76,12 +89,9 @@ pub(crate) fn value_text(kind: NumberFormat, value: f64, interval: Option<(f64, 
 /// The ends of an interval without their unit: `44 to 48`.
 pub(crate) fn ends_text(kind: NumberFormat, (lo, hi): (f64, f64)) -> String {
     let end = |v: f64| match kind {
-        NumberFormat::Share => {
-            let text = fixed(v * 100.0, decimals(Some((lo, hi))));
-            // An end that is not zero may read as zero next to the other.
-            if let Some(rest) = text.strip_prefix("below ") { rest.to_owned() } else { text }
-        }
-        _ => bare(kind, v, Some((lo, hi))).replace("below ", ""),
+        NumberFormat::Share | NumberFormat::Distance => told(v * 100.0, decimals(Some((lo, hi)))),
+        NumberFormat::Plain => told(v, 2),
+        _ => bare(kind, v, Some((lo, hi))),
     };
     format!("{} to {}", end(lo), end(hi))
 }
@@ -125,7 +135,21 @@ mod tests {
         assert_eq!(text(NumberFormat::Points, 0.039, Some((0.027, 0.051))), "+4 points");
         assert_eq!(text(NumberFormat::Points, -0.01, Some((-0.02, 0.05))), "\u{2212}1 point");
         assert_eq!(text(NumberFormat::Plain, 0.8434, None), "0.84");
-        assert_eq!(text(NumberFormat::Signed, 0.004, None), "below 0.01");
+        assert_eq!(text(NumberFormat::Signed, 0.004, None), "+0.004");
+        assert_eq!(text(NumberFormat::Plain, 0.004, None), "below 0.01");
+        assert_eq!(text(NumberFormat::Points, -0.004, Some((-0.04, 0.03))), "\u{2212}0.4 points");
+    }
+
+    #[test]
+    fn an_end_near_zero_keeps_its_sign_and_its_size() {
+        let ends = |kind, ends| ends_text(kind, ends);
+        let below = ends(NumberFormat::Points, (-0.11, -0.004));
+        assert_eq!(below, "\u{2212}11 to \u{2212}0.4", "it leaves out 0");
+        assert_eq!(ends(NumberFormat::Points, (0.0004, 0.10)), "+0.04 to +10");
+        assert_eq!(ends(NumberFormat::Points, (-0.003, 0.0)), "\u{2212}0.3 to 0");
+        assert_eq!(ends(NumberFormat::Share, (0.003, 0.10)), "0.3 to 10");
+        assert_eq!(ends(NumberFormat::Plain, (0.004, 1.2)), "0.004 to 1.20");
+        assert_eq!(ends(NumberFormat::Points, (-1e-12, 0.05)), "0 to +5");
     }
 
     #[test]

@@ -13,7 +13,9 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::deciding_range::short_of;
 use crate::report::read::quality::QualityKey;
+use crate::report::section::graphs;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
@@ -79,10 +81,9 @@ fn row(
     let value = value_text(kind, result.point.value, result.point.interval);
     let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
     // A range that is drawn below the interval is printed, too: it may be far wider.
-    let printed = result.point.second.map_or_else(
-        || ends.clone(),
-        |second| format!("{ends}; {} {}", result.second, ends_text(kind, second)),
-    );
+    let below = result.point.second.map_or_else(String::new, |second| {
+        format!("{} {}", short_of(result.second), ends_text(kind, second))
+    });
     let second = result
         .point
         .second
@@ -102,7 +103,8 @@ fn row(
         two: result.point.second.is_some(),
         value,
         href: href(&result.anchor()),
-        ends: printed,
+        ends,
+        below,
         ..PlotRow::default()
     }))
 }
@@ -148,8 +150,12 @@ fn notes(
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
             .quote(format!(": {note}."));
+        if let Some(knowledge) = graphs::stated_knowledge(audit, set) {
+            words = words.text(" ").and(knowledge);
+        }
     }
-    words = words.text(" Sorted by the number of people whose decision would change.");
+    words = words
+        .text(format!(" Sorted by the number of {} whose decision would change.", voice.counted()));
     let level = audit.manifest.level.map_or_else(String::new, |level| {
         format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
     });
@@ -221,7 +227,8 @@ pub(crate) fn blocks(
     let mut last = Vec::new();
     if some.len() > rows {
         let n = some.len() - rows;
-        last.push(format!("{n} more are in the tables; each concerns fewer people.").into());
+        let of = voice.counted();
+        last.push(format!("{n} more are in the tables; each concerns fewer {of}.").into());
     }
     if !nobody.is_empty() {
         let name = |result: &&HarmResult| {
@@ -253,8 +260,10 @@ pub(crate) fn blocks(
         bodies.push(PlotBody { block: false, lines });
     }
     if !bodies.is_empty() {
-        let label =
-            "All results, sorted by the number of people whose decision would change".to_owned();
+        let label = format!(
+            "All results, sorted by the number of {} whose decision would change",
+            voice.counted()
+        );
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
     }
     blocks

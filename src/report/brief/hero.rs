@@ -9,7 +9,7 @@ use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked, switches};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_notes::in_plain_words;
-use crate::report::brief::limits::AuditLimit;
+use crate::report::brief::limits::{AuditLimit, LimitPart};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::draw::panel::{SwitchCounts, SwitchLabels, share_bars};
@@ -22,7 +22,7 @@ use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
-use crate::report::section::recourse;
+use crate::report::section::{graphs, recourse};
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
@@ -50,14 +50,20 @@ pub(crate) enum HeroFinding<'a> {
 }
 
 impl<'a> BriefInputs<'a> {
-    /// What a limit judges: the part that decides. Of a gate on harm the other part may keep the
-    /// limit, and a sentence on it next to a broken limit would say the opposite.
+    /// What a limit judges: the part that decides. Of a broken gate on harm also the other part,
+    /// where it breaks the limit too and its group is named: a part that keeps the limit would say
+    /// the opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroFinding<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change();
-        for part in limit.parts.first().into_iter().filter(|_| plain) {
+        for (i, part) in limit.parts.iter().enumerate().filter(|_| plain) {
             let of = |result: &&HarmResult| result.key == part.key && result.metric == part.metric;
-            if let Some(result) = self.results.iter().find(of) {
+            let result = self.results.iter().find(of);
+            if i > 0 {
+                let broken = limit.verdict == "fail" && limit.breaks(part);
+                let other = result.filter(|result| broken && result.worse.is_some());
+                found.extend(other.map(|result| HeroFinding::Switch(result, Some(limit))));
+            } else if let Some(result) = result {
                 found.push(HeroFinding::Switch(result, Some(limit)));
             } else if part.metric == "di" || part.metric == "demp_difference" {
                 let shares = self.shares.iter().find(|shares| {
@@ -124,9 +130,7 @@ impl<'a> BriefInputs<'a> {
     /// The limit that judges a result.
     fn limit_of(&self, result: &HarmResult) -> Option<&'a AuditLimit> {
         self.limits.iter().find(|limit| {
-            let of = |part: &crate::report::brief::limits::LimitPart| {
-                part.key == result.key && part.metric == result.metric
-            };
+            let of = |part: &LimitPart| part.key == result.key && part.metric == result.metric;
             limit.arm.is_empty() && !limit.is_of_change() && limit.parts.iter().any(of)
         })
     }
@@ -485,6 +489,7 @@ impl<'a> BriefInputs<'a> {
             HeroFinding::Switch(result, _) => {
                 let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
                 parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
+                parts.extend(graphs::stated_knowledge(self.audit, &result.key.set));
                 parts.extend(self.unmoved(&result.key));
                 parts.extend(self.few_people(&result.key));
                 Some(*result)
@@ -512,9 +517,12 @@ impl<'a> BriefInputs<'a> {
         });
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
             parts.push(
-                RichText::from("A result about more people has no limit. ")
-                    .and(self.switch_words(more, true))
-                    .text("."),
+                RichText::from(format!(
+                    "A result about more {} has no limit. ",
+                    self.voice.counted()
+                ))
+                .and(self.switch_words(more, true))
+                .text("."),
             );
         }
         // A limit that another doubt than that of people decides.
@@ -524,7 +532,11 @@ impl<'a> BriefInputs<'a> {
             _ => (None, false),
         };
         let over = judged.and_then(|limit| {
-            Some((limit.range()?.other, limit.kind(), limit.parts.first()?.interval?))
+            let of = |part: &&LimitPart| {
+                own.is_some_and(|own| part.key == own.key && part.metric == own.metric)
+            };
+            let part = limit.parts.iter().find(of).or(limit.parts.first())?;
+            Some((limit.range()?.other, limit.kind(), part.interval?))
         });
         if let Some((over, kind, ends)) = over {
             parts.push(if is_first {
@@ -673,7 +685,7 @@ impl<'a> BriefInputs<'a> {
     ) -> Option<Vec<PageBlock>> {
         let voice = self.voice;
         let (reference, others) = groups.split_first()?;
-        let rows: Vec<(&String, SwitchCounts)> =
+        let mut rows: Vec<(&String, SwitchCounts)> =
             others.iter().filter_map(|group| Some((group, direction(group, reference)?))).collect();
         if rows.is_empty() {
             return None;
@@ -681,6 +693,8 @@ impl<'a> BriefInputs<'a> {
         let share = |n: i64, all: i64| n as f64 / all.max(1) as f64;
         // Where the finding is about members of the reference, its row shows them as that group.
         let other = Some(&key.to).filter(|to| key.from == *reference && others.contains(to));
+        // The other group of the finding stands next to the reference.
+        rows.sort_by_key(|(group, _)| **group != key.from && **group != key.to);
         let own = other.into_iter().chain(others).find_map(|other| direction(reference, other));
         let line = own.map(|counts| share(counts.held(), counts.all()));
         let turned = own.filter(|_| other.is_some()).map(|c| share(c.held_after(), c.all()));

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::GapTransform;
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::limit_notes::{LimitNeed, in_plain_words, no_threshold};
 pub(crate) use crate::report::brief::limit_part::{LimitBound, LimitPart};
@@ -131,6 +133,22 @@ impl AuditLimit {
         }
     }
 
+    /// Whether a part of it breaks the limit by what decides: its value alone, or its whole
+    /// interval.
+    pub(crate) fn breaks(&self, part: &LimitPart) -> bool {
+        let Some(value) = part.value else { return false };
+        let (lo, hi) = match (self.decides.as_str(), part.interval) {
+            ("estimate", _) => (value, value),
+            (_, Some(ends)) => ends,
+            (_, None) => return false,
+        };
+        match self.bound {
+            LimitBound::AtMost => lo > self.limit,
+            LimitBound::AtLeast => hi < self.limit,
+            LimitBound::RiseAtMost | LimitBound::FallAtMost => false,
+        }
+    }
+
     /// Its verdict.
     pub(crate) fn badge(&self) -> VerdictBadge {
         match self.verdict.as_str() {
@@ -199,6 +217,13 @@ impl AuditLimit {
         self.parts.first().is_some_and(|part| counts.contains(&part.metric.as_str()))
     }
 
+    /// Which subgroups a gate on recourse counts, in the words of its reason; none of other gates,
+    /// and of one without a count.
+    pub(crate) fn counted_subgroups(&self) -> Option<&str> {
+        let part = self.parts.first().filter(|part| part.metric == UNFAIR_SUBGROUPS)?;
+        part.value.and(self.reason.split_once(": ")).map(|(judged, _)| judged)
+    }
+
     /// The group that a gate on harm protects.
     pub(crate) fn protected(&self) -> Option<&str> {
         let part = self.parts.first().filter(|_| self.of_harm)?;
@@ -219,7 +244,8 @@ impl AuditLimit {
         };
         let clause = || voice.set_clause(&key.set, attribute);
         if self.is_of_change() {
-            let what = glossary.show(&part.metric).name;
+            let what = voice.measured(&part.metric);
+            let what = what.unwrap_or_else(|| glossary.show(&part.metric).name);
             return format!("Is {model} worse than in the earlier run, by the {what}?");
         }
         if let Some(group) = self.protected() {
@@ -232,6 +258,9 @@ impl AuditLimit {
                     clause()
                 )
             };
+        }
+        if let Some(question) = self.of_rates_by_label(part, voice, &model) {
+            return question;
         }
         match part.metric.as_str() {
             "sr" if !key.set.is_empty() => {
@@ -266,14 +295,18 @@ impl AuditLimit {
             ),
             "h_ga" => match key.set.split_once('/') {
                 Some((_, scenario)) => {
-                    format!("Do the possible causal graphs agree (knowledge: {})?", short(scenario))
+                    format!("Do the possible causal graphs agree (scenario {})?", short(scenario))
                 }
                 None => "Do the possible causal graphs agree?".to_owned(),
             },
             CONFIRMED_PATTERNS => "How many traits go with more switches?".to_owned(),
-            UNFAIR_SUBGROUPS => "In how many subgroups is it harder for one of the two groups to \
-                get the favourable decision?"
-                .to_owned(),
+            UNFAIR_SUBGROUPS => {
+                let [a, b] = [&key.from, &key.to].map(|group| voice.people(attribute, group));
+                format!(
+                    "In how many subgroups is it harder for {a} than for {b}, or for {b} than for \
+                     {a}, to get the favourable decision?"
+                )
+            }
             metric => {
                 let name = capital(&glossary.show(metric).name);
                 let of = if key.model.is_empty() { String::new() } else { format!(" of {model}") };
@@ -298,6 +331,42 @@ impl AuditLimit {
         }
     }
 
+    /// The question about a rate of a confusion matrix, or about its gap between two groups: `Are
+    /// women wrongly refused by the scorecard model at most 5 points more often than men?`
+    fn of_rates_by_label(
+        &self,
+        part: &LimitPart,
+        voice: &AuditVoice<'_>,
+        model: &str,
+    ) -> Option<String> {
+        let (key, attribute) = (&part.key, part.key.attribute.as_str());
+        let (done, _) = self.by_label(part, voice)?;
+        let bound = if self.bound == LimitBound::AtLeast { "at least" } else { "at most" };
+        let limit = self.limit_text();
+        let from = voice.people(attribute, &key.from);
+        Some(match key.scope.as_str() {
+            "pair" => {
+                let to = voice.people(attribute, &key.to);
+                format!("Are {from} {done} by {model} {bound} {limit} more often than {to}?")
+            }
+            "group" => format!("Are {bound} {limit} of {from} {done} by {model}?"),
+            _ => format!("Are {bound} {limit} of the {} {done} by {model}?", voice.counted()),
+        })
+    }
+
+    /// What a rate of a confusion matrix, or its difference between two groups, counts, and of
+    /// whom; none of other values.
+    fn by_label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> Option<(String, String)> {
+        let plain = self.class.is_empty() && !self.is_of_change();
+        let metric = part.metric.as_str();
+        let base = match part.key.scope.as_str() {
+            "pair" => find(metric)?.gap_of.filter(|gap| gap.1 == GapTransform::Difference)?.0,
+            "group" | "total" => metric,
+            _ => return None,
+        };
+        voice.by_label(base).filter(|_| plain)
+    }
+
     /// What is said next to the question: the note of the job, and why nothing was decided.
     fn say(&self, voice: &AuditVoice<'_>) -> RichText {
         let mut words = RichText::new();
@@ -314,6 +383,9 @@ impl AuditLimit {
             _ => {
                 if let Some(no_threshold) = &self.no_threshold {
                     words = words.text(format!("{no_threshold} "));
+                }
+                if let Some(judged) = self.counted_subgroups() {
+                    words = words.quote(format!("Counted: {judged}. "));
                 }
                 words = match (self.decides.as_str(), self.range()) {
                     ("estimate", _) => words.text("The value decides."),
@@ -341,6 +413,13 @@ impl AuditLimit {
         let (key, attribute) = (&part.key, part.key.attribute.as_str());
         let pair = (key.from.as_str(), key.to.as_str());
         let both = !key.from.is_empty() && !key.to.is_empty();
+        if let Some((_, among)) = self.by_label(part, voice) {
+            return match (key.scope.as_str(), key.from.as_str()) {
+                ("pair", _) => format!("difference among people {among}"),
+                (_, "") => format!("of people {among}"),
+                (_, group) => format!("of {} {among}", voice.group(attribute, group)),
+            };
+        }
         match part.metric.as_str() {
             "denied_by_group" if both => voice.switch_label(SwitchSide::Gained, attribute, pair),
             "favoured_by_group" if both => voice.switch_label(SwitchSide::Lost, attribute, pair),
@@ -352,7 +431,7 @@ impl AuditLimit {
             "sr" if voice.has_several_others(attribute) => {
                 "different decisions as another group".to_owned()
             }
-            "sr" => "people with a different decision".to_owned(),
+            "sr" => format!("{} with a different decision", voice.counted()),
             "h_g" | "h_ga" => "disagreement: 0 none, 1 most".to_owned(),
             "di" if both => format!(
                 "share of {} over that of {}",
@@ -419,7 +498,7 @@ impl AuditLimit {
                     let of_value = terms::kind(&part.metric, &part.key.scope);
                     format!("from {}", value_text(of_value, before, part.interval))
                 }
-                (None, Some(whole)) if !self.is_count() => {
+                (None, Some(whole)) if part.metric != CONFIRMED_PATTERNS => {
                     counts_text(part.counts, point.value, whole)
                 }
                 _ => String::new(),
@@ -438,7 +517,7 @@ impl AuditLimit {
                 value: text,
                 href: href(&format!("limit-{}", self.name)),
                 ends,
-                tail: RichText::new(),
+                ..PlotRow::default()
             })));
         }
         if !lines.is_empty() {

@@ -2,6 +2,8 @@
 //! sentences.
 
 use crate::folder::manifest::{AmountWords, Manifest, SetWords};
+use crate::metric::GapTransform;
+use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::words::short;
 
@@ -107,6 +109,11 @@ impl<'a> AuditVoice<'a> {
     /// `as women`, or `as Female`.
     pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
         format!("as {}", self.group(attribute, group))
+    }
+
+    /// What counts are of: people, or their rows where a person may have several.
+    pub(crate) fn counted(&self) -> &'static str {
+        if self.manifest.person.is_some() { "rows" } else { "people" }
     }
 
     /// What an attribute is called.
@@ -263,6 +270,70 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// Predictions that the label confirms or does not, in the words of the decisions: `wrongly
+    /// refused`, and of whom they are a share: `with the favourable label`. None of metrics other
+    /// than the four rates of a confusion matrix.
+    pub(crate) fn by_label(&self, metric: &str) -> Option<(String, String)> {
+        let (label, predicted) = match metric {
+            "tpr" => (true, true),
+            "fnr" => (true, false),
+            "fpr" => (false, true),
+            "tnr" => (false, false),
+            _ => return None,
+        };
+        let how = if label == predicted { "rightly" } else { "wrongly" };
+        let better = self.manifest.favourable_is_positive();
+        let favours = |positive: bool| better == Some(positive);
+        let done = match &self.decision {
+            DecisionVoice::Named { favourable, unfavourable, .. } => {
+                (if favours(predicted) { favourable } else { unfavourable }).clone()
+            }
+            DecisionVoice::Favourable if favours(predicted) => {
+                "given the favourable decision".to_owned()
+            }
+            DecisionVoice::Favourable => "denied the favourable decision".to_owned(),
+            _ => format!("predicted {}", if predicted { "positive" } else { "negative" }),
+        };
+        let side = match (&self.decision, favours(label), label) {
+            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, true, _) => "favourable",
+            (DecisionVoice::Named { .. } | DecisionVoice::Favourable, false, _) => "unfavourable",
+            (_, _, true) => "positive",
+            (_, _, false) => "negative",
+        };
+        Some((format!("{how} {done}"), format!("with the {side} label")))
+    }
+
+    /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
+    /// correctly`. None where only its own name tells it.
+    pub(crate) fn measured(&self, metric: &str) -> Option<String> {
+        match metric {
+            "sr" => return Some("share of decisions that change".to_owned()),
+            "acc" => return Some("share judged correctly".to_owned()),
+            "pprev" => {
+                let better = self.manifest.favourable_is_positive();
+                return match (&self.decision, better) {
+                    (DecisionVoice::Named { .. } | DecisionVoice::Favourable, Some(true)) => {
+                        Some(format!("share {}", self.holding()))
+                    }
+                    (DecisionVoice::Named { unfavourable, .. }, Some(false)) => {
+                        Some(format!("share {unfavourable}"))
+                    }
+                    (DecisionVoice::Favourable, Some(false)) => {
+                        Some("share with the unfavourable decision".to_owned())
+                    }
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+        if let Some((done, _)) = self.by_label(metric) {
+            return Some(format!("share {done}"));
+        }
+        let (base, transform) = find(metric)?.gap_of?;
+        let of = self.measured(base).filter(|_| transform == GapTransform::Difference)?;
+        Some(format!("gap in the {of}"))
+    }
+
     /// A set of the job by its name.
     pub(crate) fn set(&self, name: &str) -> Option<&'a SetWords> {
         self.manifest.counterfactuals.iter().find(|set| set.name == name)
@@ -349,7 +420,7 @@ impl<'a> AuditVoice<'a> {
             "graph-uncertain" => {
                 let scenario =
                     set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
-                        format!(" (knowledge: {})", short(scenario))
+                        format!(" (scenario {})", short(scenario))
                     });
                 format!("when all effects of {called} in causal graphs change too{scenario}")
             }
@@ -474,6 +545,16 @@ mod tests {
         assert_eq!(voice.set_label("flip"), "entry only");
         assert_eq!(voice.worse_off("sex2", "F"), "women are worse off");
         assert_eq!(voice.worse_off("sex2", "X"), "group X is worse off");
+        let by_label = |metric| voice.by_label(metric).unwrap();
+        let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
+        assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
+        assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
+        assert_eq!(by_label("tpr"), told("rightly granted", "favourable"));
+        let measured = |metric| voice.measured(metric).unwrap();
+        assert_eq!(measured("fpr_difference"), "gap in the share wrongly granted");
+        assert_eq!(measured("eopp_difference"), "gap in the share rightly granted");
+        assert_eq!(measured("demp_difference"), "gap in the share granted the loan");
+        assert_eq!(voice.measured("eodds"), None);
     }
 
     #[test]
@@ -491,6 +572,31 @@ mod tests {
             voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
             "Flagged women who would not be flagged as men"
         );
+    }
+
+    #[test]
+    fn errors_take_the_side_that_people_want() {
+        let mut manifest = manifest(true);
+        let label = manifest.label.as_mut().unwrap();
+        label.favourable_is_positive = false;
+        label.words = Some(DecisionNames {
+            favourable: "not flagged".to_owned(),
+            unfavourable: "flagged".to_owned(),
+            object: None,
+        });
+        let said = |manifest: &Manifest, metric| {
+            let (done, among) = AuditVoice::new(manifest, false).by_label(metric).unwrap();
+            format!("{done} {among}")
+        };
+        let flagged = "wrongly flagged with the favourable label";
+        assert_eq!(said(&manifest, "fpr"), flagged);
+        let missed = "wrongly not flagged with the unfavourable label";
+        assert_eq!(said(&manifest, "fnr"), missed);
+        manifest.label.as_mut().unwrap().words = None;
+        let denied = "wrongly denied the favourable decision with the favourable label";
+        assert_eq!(said(&manifest, "fpr"), denied);
+        let plain = "wrongly predicted positive with the negative label";
+        assert_eq!(said(&Manifest::default(), "fpr"), plain);
     }
 
     #[test]

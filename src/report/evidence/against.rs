@@ -47,7 +47,7 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
         } else if metric == HARM[1] {
             voice.switch_label(SwitchSide::Lost, attribute, pair)
         } else {
-            glossary.show(metric).name
+            voice.measured(metric).unwrap_or_else(|| glossary.show(metric).name)
         };
         let set = row.counterfactual.as_str();
         let set =

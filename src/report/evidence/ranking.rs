@@ -18,6 +18,7 @@ use crate::report::page::plots::{BriefBlock, ChartPanel, PlotBody, PlotLine, Plo
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::score_tables::ReportedCurve;
+use crate::report::read::words;
 
 /// Rows of groups in a table; the others are in the tables of the run.
 const ROWS_AT_MOST: usize = 24;
@@ -227,13 +228,13 @@ fn bins(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> Vec<ChartPanel> {
         let name = capital(&who(inputs, key));
         let people: i64 = bins.iter().map(|bin| bin.n).sum();
         let title = format!("Scores and labels of {name}, {}", short(&key.model));
-        let desc = format!("{} people in {} bins.", count(people), dots.len());
+        let people = words::people(inputs.audit, people);
+        let desc = format!("{people} in {} bins.", dots.len());
         ChartPanel {
-            title: RichText::new().quote(name).text(" ").small(format!(
-                "{}, {} people",
-                short(&key.model),
-                count(people)
-            )),
+            title: RichText::new()
+                .quote(name)
+                .text(" ")
+                .small(format!("{}, {people}", short(&key.model))),
             drawing: reliability((&title, &desc), &dots, most),
         }
     };
@@ -327,37 +328,38 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if all.is_empty() {
         return None;
     }
+    let counted = inputs.voice.counted();
     let mut blocks: Vec<PageBlock> = vec![BriefBlock::Lead(lead(inputs, &all)).into()];
     blocks.extend(warnings(inputs, &all));
     if let Some(table) = table(inputs, &all, auc, None) {
-        let keys = RichText::new()
-            .key(KeyShape::Interval, "AUC with its interval")
-            .text("0.5 is chance, 1 a perfect order; numbers of people with a score and a label.");
+        let keys = RichText::new().key(KeyShape::Interval, "AUC with its interval").text(format!(
+            "0.5 is chance, 1 a perfect order; numbers of {counted} with a score and a label."
+        ));
         blocks.extend([PageBlock::Note(keys), BriefBlock::Plots(table).into()]);
     }
     if let Some(table) = table(inputs, &all, expected, Some(1.0)) {
         let keys = RichText::from(
-            "People with the positive label for each one that the scores expect: 1 where the \
-             scores are right on average, above 1 where they are too low.",
+            "Positive labels for each one that the scores expect: 1 where the scores are right on \
+             average, above 1 where they are too low.",
         );
         blocks.extend([PageBlock::Note(keys), BriefBlock::Plots(table).into()]);
     }
     let panels = bins(inputs, &all);
     if !panels.is_empty() {
-        let keys = RichText::from(
-            "Up to ten bins of as many people each: mean score across, share with the positive \
-             label up, with its interval. On the dashed line the scores are right. ",
-        );
+        let keys = RichText::from(format!(
+            "Up to ten bins of as many {counted} each: mean score across, share with the positive \
+             label up, with its interval. On the dashed line the scores are right. "
+        ));
         blocks.push(BriefBlock::Panels("pair", panels).into());
         blocks.push(PageBlock::Note(keys));
     }
     let panels = curves(inputs);
     if !panels.is_empty() {
-        let keys = RichText::new().key(KeyShape::Area, "interval at each threshold").text(
+        let keys = RichText::new().key(KeyShape::Area, "interval at each threshold").text(format!(
             "Thresholds across: what the share would be at another one, all else as it is. \
-             Thresholds with fewer than 10 people are left out. All rates at 1,025 thresholds are \
-             in the table curves.",
-        );
+             Thresholds with fewer than {LEAST_CASES} {counted} are left out. All rates at 1,025 \
+             thresholds are in the table curves."
+        ));
         blocks.push(BriefBlock::Panels("pair", panels).into());
         blocks.push(PageBlock::Note(keys));
     }

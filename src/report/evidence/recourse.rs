@@ -3,11 +3,10 @@
 
 use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::plot::AxisUnit;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::number::{NumberFormat, count, three_digits};
 use crate::report::page::plots::{BriefBlock, ReachPanel};
 use crate::report::page::words::RichText;
 use crate::report::section::recourse::curve::end_of;
@@ -30,6 +29,15 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if blocks.is_empty() {
         blocks.push(BriefBlock::Lead("Nothing could be compared.".into()).into());
     }
+    blocks.extend(inputs.limits.iter().filter_map(|limit| {
+        let (judged, (unfair, all)) = (limit.counted_subgroups()?, limit.parts.first()?.counts?);
+        let words = format!(
+            "The limit counts both groups together and only {judged}: {} of {} that have actions.",
+            count(unfair),
+            count(all)
+        );
+        Some(PageBlock::Text(RichText::new().quote(words)))
+    }));
     let worst = recourse::unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
     for of in worst.iter().take(COMPARISONS_AT_MOST) {
         blocks.extend(pictures(inputs, of));
@@ -49,10 +57,14 @@ fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Vec<PageBlock
     let Some(first) = of.subgroups.first() else { return Vec::new() };
     let [a, b] = first.curves.names.map(|group| inputs.voice.people(of.recourse, group));
     let most = end_of(of.subgroups.iter().map(|subgroup| &subgroup.curves));
-    let note = RichText::from("The worst subgroups. ").quote(format!(
-        "Bars: share of each group whom an action helps at the cost named. Curves: the same at \
-         every cost; full line {a}, dashed line {b}."
-    ));
+    let note = RichText::from("The worst subgroups. ")
+        .quote(format!(
+            "Bars: share of each group whom an action helps at the cost named. Curves: the same \
+             at every cost; full line {a}, dashed line {b}. "
+        ))
+        .text("Costs have the units of the job and add up over the changes of an action: ")
+        .and(recourse::costs(inputs.audit, of.recourse))
+        .text(".");
     let panels = of.subgroups.iter().map(|subgroup| panel(inputs, of.recourse, subgroup, most));
     vec![PageBlock::Note(note), BriefBlock::Reach(panels.collect()).into()]
 }
@@ -99,7 +111,7 @@ fn panel(
     let steps: Vec<(f64, [f64; 2])> = (0..curves.steps.len())
         .map(|step| (curves.steps[step].0, [share(step, 0), share(step, 1)]))
         .collect();
-    let within = format!("within cost {}", AxisUnit::Number.label(cost));
+    let within = format!("within cost {}", three_digits(cost));
     let (bars, ends) = ([bar(0), bar(1)], [end(0), end(1)]);
     let told = format!("{within}: {}; {}", bars[0].text, bars[1].text);
     ReachPanel {

@@ -150,7 +150,8 @@ fn changes(
             }
             ("acc", "total") => (JUDGED_CORRECTLY.to_owned(), false),
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
-                let name = glossary.show(metric).name;
+                let name = voice.measured(metric);
+                let name = name.unwrap_or_else(|| glossary.show(metric).name);
                 let [from, to] = [pair.0, pair.1].map(|group| voice.group(attribute, group));
                 (format!("{name}, {from} and {to}"), true)
             }

@@ -110,8 +110,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         });
         blocks.push(BriefBlock::Panels("mx", panels.collect()).into());
         let note = RichText::from(format!(
-            "Height: people {} (upper band) and all others (lower band), as they are. Width: their \
+            "Height: {} {} (upper band) and all others (lower band), as they are. Width: their \
              decision as members of the other group. ",
+            voice.counted(),
             voice.holding()
         ));
         let more = found.len().saturating_sub(MOSAICS_AT_MOST);

@@ -92,16 +92,19 @@ fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
         "favoured_by_group" => of_group(" with the favourable decision"),
         "nsr" => of_group(" predicted positive"),
         "psr" => of_group(" predicted negative"),
-        "fpr" => of_group(" with the negative label"),
-        "fnr" => of_group(" with the positive label"),
-        _ => of_group(""),
+        metric => match inputs.voice.by_label(metric) {
+            Some((_, among)) => of_group(&format!(" {among}")),
+            None => of_group(""),
+        },
     }
 }
 
-/// `would be granted the loan as men`, `are predicted wrongly`.
+/// `would be granted the loan as men`, `are wrongly refused`.
 fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
+    if let Some((done, _)) = inputs.voice.by_label(row.metric.as_str()) {
+        return format!("are {done}");
+    }
     let would = match row.metric.as_str() {
-        "fpr" | "fnr" => return "are predicted wrongly".to_owned(),
         "nsr" => "would be predicted negative".to_owned(),
         "psr" => "would be predicted positive".to_owned(),
         _ => inputs.voice.would(side(row)),

@@ -109,6 +109,8 @@ pub(crate) struct PlotRow {
     pub(crate) href: String,
     /// The interval in words.
     pub(crate) ends: String,
+    /// A second range, below it; empty = none.
+    pub(crate) below: String,
     /// What else is in the last column.
     pub(crate) tail: RichText,
 }
@@ -303,7 +305,7 @@ fn line(line: &PlotLine) -> Value {
         PlotLine::Fold(words) => context!(kind => "fold", words => words),
         PlotLine::Row(row) => context!(kind => "row", label => &row.label, inset => row.inset,
             two => row.two, people => &row.people, drawing => &row.drawing, value => &row.value,
-            href => &row.href, ends => &row.ends, tail => &row.tail),
+            href => &row.href, ends => &row.ends, below => &row.below, tail => &row.tail),
     }
 }
 

@@ -17,13 +17,23 @@ impl DecidingRange {
     /// That of a gate by what decides it, the second part of its rule; none where people or the
     /// value decide.
     pub(crate) fn of(decides: &str) -> Option<Self> {
-        let (over, short, other) = match decides {
-            "worlds" => ("graphs and refits", "graphs", OTHER_GRAPHS),
-            "fit" => ("fits on rows drawn again", "fits", OTHER_FITS),
-            "training" => ("trainings of the model", "trainings", OTHER_TRAININGS),
-            "all" => ("all doubts", "all doubts", "all doubts that were measured"),
+        let (over, other) = match decides {
+            "worlds" => ("graphs and refits", OTHER_GRAPHS),
+            "fit" => ("fits on rows drawn again", OTHER_FITS),
+            "training" => ("trainings of the model", OTHER_TRAININGS),
+            "all" => ("all doubts", "all doubts that were measured"),
             _ => return None,
         };
-        Some(DecidingRange { over, short, other })
+        Some(DecidingRange { over, short: short_of(other), other })
+    }
+}
+
+/// What a range is over, next to its numbers.
+pub(crate) fn short_of(other: &str) -> &'static str {
+    match other {
+        OTHER_GRAPHS => "graphs",
+        OTHER_FITS => "fits",
+        OTHER_TRAININGS => "trainings",
+        _ => "all doubts",
     }
 }

@@ -8,6 +8,7 @@ use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
+use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
@@ -145,6 +146,7 @@ fn two_groups(
     at: &GroupKeyFn<'_>,
     glossary: &mut PageGlossary<'_>,
 ) -> PageBlock {
+    let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
     let keys = groups.map(|g| at("group", g, ""));
     let (total, pair) = (at("total", "", ""), at("pair", groups[0], groups[1]));
     let metrics: Vec<&str> = PageList::GroupRows
@@ -190,7 +192,12 @@ fn two_groups(
                 let id = transform.id(metric);
                 cells.push(cell(audit.measure(&pair, &id), terms::kind(&id, "pair")));
             }
-            ReportRow { id: String::new(), head: glossary.title(metric), cells }
+            let head = glossary.title(metric);
+            let head = match voice.by_label(metric) {
+                Some((done, _)) => head.text(" ").small(done),
+                None => head,
+            };
+            ReportRow { id: String::new(), head, cells }
         })
         .collect();
     let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));

@@ -12,7 +12,7 @@ use super::{
 use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CfExampleRow, MetricRow, TableRow};
+use crate::table::{CfExampleRow, GateRow, MetricRow, TableRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -131,6 +131,33 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     assert_eq!(html.matches("class=\"grp\"").count(), 2, "the hero chart has two groups");
     assert!(section(&html, "sign").contains("Approved by"));
     assert!(section(&html, "not").contains("not with a model trained again."));
+}
+
+#[test]
+fn of_a_limit_that_both_parts_break_the_one_that_harms_more_people_leads() {
+    let gates = vec![
+        ("no-harm", "fail", "warn", "favoured_by_group", Some((0, 1)), 1),
+        ("no-harm", "fail", "warn", "denied_by_group", Some((1, 0)), 0),
+    ];
+    let sample = FolderSample { gates, ..two_groups() };
+    let verdict = |name: &str, other_lo: f64| {
+        let folder = tempfile::tempdir().unwrap();
+        sample.write(folder.path());
+        add_harm(folder.path(), &sample, true);
+        let tables = folder.path().join("tables");
+        let mut gates = read_rows::<GateRow>(&tables).unwrap();
+        for gate in &mut gates {
+            gate.lo = Some(if gate.decides == 1 { 0.11 } else { other_lo });
+        }
+        write_rows(&tables, &gates).unwrap();
+        section(&pages(name, folder.path()), "verdict")
+    };
+    let both = verdict("both", 0.11);
+    let more = "25 of 895 people in group Female without the favourable decision (2.8 %; 1.9 to \
+                4.1) would get it as Male. Limit: 10 %.";
+    assert!(both.contains(more) && !both.contains("has no limit"), "{both}");
+    let one = verdict("one", 0.09);
+    assert!(one.contains("13 of 191 people in group Male with the favourable decision"), "{one}");
 }
 
 #[test]

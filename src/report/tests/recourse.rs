@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{FolderSample, annex, section, two_groups, well_formed};
+use super::{FolderSample, annex, glossary, section, two_groups, well_formed};
+use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
@@ -47,6 +48,8 @@ impl RecourseSample {
                 column: column.into(),
                 changes,
                 may_change: rule.into(),
+                distance: "unit".into(),
+                weight: 2.0,
                 ..RecourseColumnRow::default()
             });
         }
@@ -200,12 +203,18 @@ impl RecourseSample {
         }
     }
 
-    /// The page of a sample with these tables.
-    fn page(&self, sample: &FolderSample, write: impl Fn(&Path)) -> String {
+    /// A folder of a sample with these tables.
+    fn folder(&self, sample: &FolderSample, write: impl Fn(&Path)) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         sample.write(folder.path());
         self.write(&folder.path().join("tables"));
         write(&folder.path().join("tables"));
+        folder
+    }
+
+    /// The annex of such a folder.
+    fn page(&self, sample: &FolderSample, write: impl Fn(&Path)) -> String {
+        let folder = self.folder(sample, write);
         let html = annex(folder.path());
         if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
             fs::write(
@@ -231,9 +240,9 @@ fn subgroups_are_told_with_the_people_behind_them() {
     let said = "Too few for a conclusion: in 2 of 5 subgroups the favourable decision is harder to \
                 reach for group f, in 1 for group m (by equal cost of effectiveness, 70 % of the \
                 group, in both views); of 3 views, 1 finds more subgroups in which it is harder \
-                for group f, 1 for group m, 1 as many for either. 19 people of group f and 46 of \
-                group m have the unfavourable decision; in the unfair subgroups the smaller group \
-                has a median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
+                for group f, 1 for group m, 1 as many for either. 19 people of group f and 46 \
+                people of group m have the unfavourable decision; in the unfair subgroups the \
+                smaller group has a median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
     for id in ["findings", "recourse"] {
         let text = section(&html, id);
         assert!(text.contains(said), "{id}: {text}");
@@ -368,35 +377,69 @@ fn subgroups_without_actions_are_left_out_and_said() {
     );
 }
 
-#[test]
-fn a_gate_on_recourse_says_what_it_counts() {
-    let gate = |tables: &Path| {
-        let reason = "subgroups with at least 20 affected people in the smaller group that are \
+/// A gate on subgroups of at least 20 people.
+fn gate_of_twenty(tables: &Path) {
+    let reason = "subgroups with at least 20 affected people in the smaller group that are \
                       unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
                       score above 0: the value breaks the limit";
-        let frame = [GateRow {
-            gate: "g".into(),
-            verdict: "fail".into(),
-            level: "fail".into(),
-            metric: UNFAIR_SUBGROUPS.into(),
-            rule: "at_most, estimate".into(),
-            from_group: "f".into(),
-            to_group: "m".into(),
-            reason: reason.into(),
-            value: Some(44.0),
-            limit: 0.0,
-            denominator: Some(250),
-            decides: 1,
-            ..GateRow::default()
-        }];
-        write_rows(tables, &frame).unwrap();
-    };
-    let verdict = section(&RecourseSample::few().page(&alone(), gate), "verdict");
+    let frame = [GateRow {
+        gate: "g".into(),
+        verdict: "fail".into(),
+        level: "fail".into(),
+        metric: UNFAIR_SUBGROUPS.into(),
+        rule: "at_most, estimate".into(),
+        from_group: "f".into(),
+        to_group: "m".into(),
+        reason: reason.into(),
+        value: Some(44.0),
+        limit: 0.0,
+        numerator: Some(44),
+        denominator: Some(250),
+        decides: 1,
+        ..GateRow::default()
+    }];
+    write_rows(tables, &frame).unwrap();
+}
+
+#[test]
+fn a_gate_on_recourse_says_what_it_counts() {
+    let verdict = section(&RecourseSample::few().page(&alone(), gate_of_twenty), "verdict");
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \
                 are unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
                 score above 0, f and m fail at most 0 the number decides 44 subgroups 250 \
                 subgroups of that size, with actions the value breaks the limit";
     assert!(verdict.contains(said), "{verdict}");
+}
+
+#[test]
+fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
+    let sizes = [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]];
+    let sample = RecourseSample { sizes, ..RecourseSample::few() };
+    let folder = sample.folder(&alone(), gate_of_twenty);
+    let html = render(folder.path(), None, &glossary).unwrap().report;
+    let html = html.replace(['\u{202f}', '\u{a0}'], " ");
+    let counted = "subgroups with at least 20 affected people in the smaller group that are unfair \
+                   to either group by equal-cost-of-effectiveness 0.7, macro, with any score above 0";
+    let limits = section(&html, "limits");
+    for said in [
+        "In how many subgroups is it harder for people in group f than for people in group m, or \
+         for people in group m than for people in group f, to get the favourable decision?",
+        &format!("Counted: {counted}. The value decides."),
+        "subgroups 44 of 250",
+    ] {
+        assert!(limits.contains(said), "{said}: {limits}");
+    }
+    let recourse = section(&html, "recourse");
+    for said in [
+        "In 2 of 5 subgroups the favourable decision is harder to reach for people in group f, in \
+         1 for people in group m",
+        "19 people in group f and 46 people in group m have the unfavourable decision",
+        &format!("The limit counts both groups together and only {counted}: 44 of 250 that have"),
+        "Costs have the units of the job and add up over the changes of an action: 2 for another \
+         job.",
+    ] {
+        assert!(recourse.contains(said), "{said}: {recourse}");
+    }
 }
 
 #[test]

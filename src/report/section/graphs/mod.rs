@@ -13,6 +13,8 @@
 mod drawing;
 mod values;
 
+use std::collections::BTreeSet;
+
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
@@ -414,6 +416,74 @@ pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option
         words.and(follows(scenario, &causes, " of this set", CAUSES_AT_MOST)).text(", which may ");
     let known = "contradict domain knowledge";
     Some(words.link(known, "graphs", "How certain are the causal graphs").text("."))
+}
+
+/// Names in a list of one tier.
+const NAMES_AT_MOST: usize = 6;
+
+/// `race, age and sex`; of many the number.
+fn named(names: &[&str]) -> RichText {
+    match names {
+        many if many.len() > NAMES_AT_MOST => {
+            RichText::from(number::count_of(many.len() as i64, "column", "columns"))
+        }
+        [others @ .., last] if !others.is_empty() => {
+            let words = others.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
+                words.text(if i > 0 { ", " } else { "" }).name(*name)
+            });
+            words.text(" and ").name(*last)
+        }
+        names => names.iter().fold(RichText::new(), |words, name| words.name(*name)),
+    }
+}
+
+/// What a scenario of knowledge states about the causes: `Scenario high: the job states the order
+/// of causes, race and sex before priors_count.` None of a set that is no scenario.
+pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichText> {
+    let (_, name) = set.split_once('/')?;
+    let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
+    let knob = words.knobs.iter().find_map(|knob| knob.strip_prefix("knowledge: "))?;
+    let start = RichText::from("Scenario ").name(name).text(": ");
+    let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers())
+    else {
+        let is_given = words.knobs.iter().any(|knob| knob.starts_with("discovery: {given"));
+        return Some(start.text(if is_given {
+            "the job gives the edges."
+        } else if knob == "{}" {
+            "the job states nothing about what causes what."
+        } else {
+            "the job states which edges are required or forbidden."
+        }));
+    };
+    let variables = scenario.variables();
+    let tiers: BTreeSet<i64> = variables.iter().filter_map(|(_, tier)| *tier).collect();
+    let words = start.text("the job states the order of causes, ");
+    let words = tiers.iter().enumerate().fold(words, |words, (i, tier)| {
+        let of = variables.iter().filter(|(_, own)| *own == Some(*tier));
+        let names: Vec<&str> = of.map(|(name, _)| *name).collect();
+        words.text(if i > 0 { " before " } else { "" }).and(named(&names))
+    });
+    Some(words.text("."))
+}
+
+/// That a scenario may contradict what is known of the attribute, for the list of what an audit
+/// does not show; empty where in no scenario the attribute follows from other variables.
+pub(crate) fn contradictions(audit: &AuditFolder) -> Vec<RichText> {
+    let found = audit.graphs.scenarios.iter();
+    let found = found.filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)));
+    let one = |(scenario, causes): (&ScenarioGraphs, Causes<'_>)| {
+        let name = scenario.set.split_once('/').map_or(scenario.set.as_str(), |(_, name)| name);
+        RichText::from("Results of scenario ")
+            .name(name)
+            .text(" may answer no question: in ")
+            .and(follows(scenario, &causes, "", CAUSES_AT_MOST))
+            .text(
+                ". If no recorded variable can cause the attribute, as with race, sex or age, that \
+                 contradicts domain knowledge, and these results only show what stating the \
+                 knowledge changes.",
+            )
+    };
+    found.map(one).collect()
 }
 
 /// Adds a set to those of which the same is said.

@@ -20,6 +20,7 @@ mod views;
 use std::collections::BTreeMap;
 
 use crate::report::brief::voice::AuditVoice;
+use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
 use crate::report::page::{
@@ -121,7 +122,8 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     };
     // Of equals the first.
     let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
-    Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
+    let words = outcome.in_words(&GroupNaming::Raw);
+    Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
 /// What the page tells of each comparison: where nothing can be distinguished from chance one
@@ -138,8 +140,9 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
             continue;
         }
         let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
+        let naming = GroupNaming::Told(voice, comparison.recourse.as_str());
         if !outcome.too_few() && !outcome.none_beyond_chance() {
-            told.push(outcome.in_words());
+            told.push(outcome.in_words(&naming));
             continue;
         }
         let start = if outcome.too_few() {
@@ -148,12 +151,9 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
             "No difference is distinguishable from chance: "
         };
         let affected = [comparison.affected_0, comparison.affected_1];
-        let people = |g: usize| {
-            let group = voice.people(comparison.recourse.as_str(), outcome.names()[g]);
-            format!("{} {group}", number::count(affected[g]))
-        };
-        let [a, b] = [people(0), people(1)];
-        let people = RichText::from(start).quote(format!("{a} and {b} {}", voice.lack_it()));
+        let people = |g: usize| naming.people(affected[g], outcome.names()[g]);
+        let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
+        let people = people.quote(format!(" {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
         told.push(if outcome.none_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
@@ -226,6 +226,37 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
     found
 }
 
+/// How the two groups of a comparison are called: by their values, or in the job's words.
+enum GroupNaming<'a> {
+    /// `group Female`.
+    Raw,
+    /// `women`; with the attribute.
+    Told(&'a AuditVoice<'a>, &'a str),
+}
+
+impl GroupNaming<'_> {
+    fn group(&self, name: &str) -> RichText {
+        match self {
+            GroupNaming::Raw => RichText::from("group ").name(name),
+            GroupNaming::Told(voice, attribute) => {
+                RichText::new().quote(voice.people(attribute, name))
+            }
+        }
+    }
+
+    /// So many of a group.
+    fn people(&self, n: i64, name: &str) -> RichText {
+        match self {
+            GroupNaming::Raw => {
+                RichText::from(format!("{} of ", number::people(n))).and(self.group(name))
+            }
+            GroupNaming::Told(..) => {
+                RichText::from(format!("{} ", number::count(n))).and(self.group(name))
+            }
+        }
+    }
+}
+
 /// What a comparison comes to.
 struct ComparisonOutcome<'a> {
     comparison: &'a RecourseRow,
@@ -275,12 +306,12 @@ impl<'a> ComparisonOutcome<'a> {
 
     /// For whom it is harder, by the view shown first and by the others, and how many people that
     /// depends on.
-    fn in_words(&self) -> RichText {
+    fn in_words(&self, naming: &GroupNaming<'_>) -> RichText {
         let row = &self.first.row;
         let [a, b] = self.names();
         let (unfair_a, unfair_b) = (row.unfair_0, row.unfair_1);
         let of_all = format!(
-            " of {} the favourable decision is harder to reach for group ",
+            " of {} the favourable decision is harder to reach for ",
             number::count_of(row.judged, "subgroup", "subgroups")
         );
         let start = match (self.too_few(), self.none_beyond_chance()) {
@@ -289,25 +320,27 @@ impl<'a> ComparisonOutcome<'a> {
             (false, false) => "In ",
         };
         let words = if unfair_a + unfair_b == 0 {
-            RichText::from(format!("{start}none{of_all}")).name(a).text(" or ").name(b)
+            let words = RichText::from(format!("{start}none{of_all}")).and(naming.group(a));
+            words.text(" or ").and(naming.group(b))
         } else {
             let ([first, second], [n, m]) = if unfair_a >= unfair_b {
                 ([a, b], [unfair_a, unfair_b])
             } else {
                 ([b, a], [unfair_b, unfair_a])
             };
-            let words = RichText::from(start).strong(number::count(n)).text(of_all).name(first);
-            words.text(format!(", in {} for group ", number::count(m))).name(second)
+            let words = RichText::from(start).strong(number::count(n)).text(of_all);
+            let words = words.and(naming.group(first));
+            words.text(format!(", in {} for ", number::count(m))).and(naming.group(second))
         };
         words
             .text(format!(" (by {})", self.first.title().to_lowercase()))
-            .and(self.by_all_views())
+            .and(self.by_all_views(naming))
             .text(". ")
-            .and(self.people())
+            .and(self.people(naming))
     }
 
     /// What all ways say together; nothing where there is one.
-    fn by_all_views(&self) -> RichText {
+    fn by_all_views(&self, naming: &GroupNaming<'_>) -> RichText {
         let [a, b] = self.names();
         let count = |holds: fn(i64, i64) -> bool| {
             self.views.iter().filter(|way| holds(way.row.unfair_0, way.row.unfair_1)).count()
@@ -320,23 +353,23 @@ impl<'a> ComparisonOutcome<'a> {
         let find = if against_a == 1 { "finds" } else { "find" };
         let words = RichText::from(format!(
             "; of {} views, {against_a} {find} more subgroups in which \
-             it is harder for group ",
+             it is harder for ",
             self.views.len()
         ))
-        .name(a)
-        .text(format!(", {against_b} for group "))
-        .name(b);
+        .and(naming.group(a))
+        .text(format!(", {against_b} for "))
+        .and(naming.group(b));
         if even > 0 { words.text(format!(", {even} as many for either")) } else { words }
     }
 
     /// How many people there are, and how few of them make an unfair subgroup.
-    fn people(&self) -> RichText {
+    fn people(&self, naming: &GroupNaming<'_>) -> RichText {
         let [a, b] = self.names();
         let [n, m] = [self.comparison.affected_0, self.comparison.affected_1];
-        let words = RichText::from(format!("{} of group ", number::people(n)))
-            .name(a)
-            .text(format!(" and {} of group ", number::count(m)))
-            .name(b)
+        let words = naming
+            .people(n, a)
+            .text(" and ")
+            .and(naming.people(m, b))
             .text(" have the unfavourable decision");
         let (unfair, few) = (self.smaller.n(), self.smaller.below(FEW));
         match self.smaller.median() {
@@ -415,7 +448,7 @@ fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBloc
         return blocks;
     };
     let [a, b] = outcome.names();
-    blocks.push(PageBlock::Text(outcome.in_words()));
+    blocks.push(PageBlock::Text(outcome.in_words(&GroupNaming::Raw)));
     blocks.push(PageBlock::Text(made));
     let least = comparison.least_0.min(comparison.least_1);
     if least < FEW {
@@ -879,6 +912,39 @@ fn agreement(
                    that of the row, over its largest rank plus 1: small where the two agree";
     let table = PageTable { caption: caption.into(), head, rows: rows.collect(), prose: false };
     Some(PageBlock::Fold("Agreement of the definitions", vec![PageBlock::Table(table)]))
+}
+
+/// Kinds of changes that the page tells the cost of; the annex has those of all columns.
+const COSTS_AT_MOST: usize = 8;
+
+/// What a change costs, by kind: `10 for each position of age; 5 for another town`.
+pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> RichText {
+    let mine = audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in mine.filter(|row| row.changes == 1) {
+        let per = match row.distance.as_str() {
+            "positions" => "for each position of",
+            "range-share" => "for the whole range of",
+            "absolute" => "for each unit of",
+            _ => "for another",
+        };
+        let kind = format!("{} {per} ", AxisUnit::Number.label(row.weight));
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, columns)) => columns.push(&row.column),
+            None => kinds.push((kind, vec![&row.column])),
+        }
+    }
+    let shown = kinds.iter().take(COSTS_AT_MOST).enumerate();
+    let words = shown.fold(RichText::new(), |words, (i, (kind, columns))| {
+        let words = words.text(if i > 0 { "; " } else { "" }).text(kind.as_str());
+        columns.iter().enumerate().fold(words, |words, (i, column)| {
+            words.text(if i > 0 { " or " } else { "" }).name(*column)
+        })
+    });
+    match kinds.len().saturating_sub(COSTS_AT_MOST) {
+        0 => words,
+        more => words.text(format!("; {more} more kinds are in the annex")),
+    }
 }
 
 /// What people may change, and what not.
