@@ -204,6 +204,12 @@ fn weights_persons_and_another_run() {
     assert!(found.int("n_persons") < found.int("n_rows"));
     assert_eq!(row(&metrics, "live", ["ecce_p", "", ""]).text("undefined"), "persons");
     assert_eq!(row(&metrics, "live", ["brier_difference", "m", "f"]).text("interval"), "influence");
+    // Where a household has several rows, the notes speak of rows.
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for said in ["numbers of rows with a score", "bins of as many rows each"] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert!(!page.contains("numbers of people with"));
 
     fs::rename(work.path("out"), work.path("before")).unwrap();
     let again = self::work(0.9);
