@@ -237,7 +237,8 @@ fn changes_of_scores_are_paired_by_person() {
     work.run(0, "job.yaml", "--threads 2");
     fs::rename(work.path("out"), work.path("before")).unwrap();
     // Every other score moves a little; points stay.
-    let bumped = |i: usize| score(i).map(|s| if i.is_multiple_of(2) { s } else { (s + 0.04).min(1.0) });
+    let bumped =
+        |i: usize| score(i).map(|s| if i.is_multiple_of(2) { s } else { (s + 0.04).min(1.0) });
     let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
     let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
     work.parquet(

@@ -15,6 +15,7 @@ use crate::data::source::catalog::{
 };
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
+use crate::exec::replaced_file::temporary;
 use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";
@@ -269,7 +270,10 @@ fn half_written_files_do_not_stay() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("tiny");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join(".one.data.1"), "1").unwrap();
+    let own = temporary(&folder.join("one.data")).to_string_lossy().into_owned();
+    // No process has this number.
+    let dead = own.replace(&format!("-{}", std::process::id()), "-2147483646");
+    std::fs::write(dead, "1").unwrap();
     let (result, _) = tiny(dir.path(), vec![Good(zip(&[("one.data", ONE), ("two.data", TWO)]))]);
     result.unwrap();
     assert_eq!(names(&folder), ["one.data", "two.data"]);

@@ -102,12 +102,13 @@ impl PersonBasis {
         }
     }
 
-    /// People with weights, each with one row: all who count, and those below a rate.
-    pub(crate) fn weighed(all: WeightSums, below: Option<WeightSums>) -> Self {
+    /// People with weights, each with one row: all who count, and the cases of a rate below it with
+    /// their effective number.
+    pub(crate) fn weighed(all: WeightSums, below: Option<(u64, f64)>) -> Self {
         PersonBasis {
             n: all.people(),
-            denominator: below.map(WeightSums::people),
-            effective: below.map(WeightSums::effective).filter(|n| n.is_finite()),
+            denominator: below.map(|(cases, _)| cases),
+            effective: below.map(|(_, effective)| effective).filter(|n| n.is_finite()),
         }
     }
 }
@@ -397,7 +398,8 @@ impl FactualSubject {
             return Some(PersonBasis::new(counted.count() as u64, by_person));
         }
         let all = self.counted_weight(needs_label)?;
-        Some(PersonBasis::weighed(all, below.map(|below| self.below(below))))
+        let below = below.map(|below| self.below(below));
+        Some(PersonBasis::weighed(all, below.map(|below| (below.people(), below.effective()))))
     }
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights

@@ -127,11 +127,15 @@ impl<'a> ScopePeople<'a> {
         let mut all = WeightSums::default();
         let counted = weights.0.iter().filter(|(cells, _)| is_counted(metric, cells));
         counted.for_each(|(_, sums)| all += *sums);
+        // Cases, as without weights: a person has one for each counterfactual that counts.
+        let below = |of: &dyn Fn(&SwitchCells) -> Rate| {
+            let cases =
+                |(kind, sums): &(SwitchCells, WeightSums)| sums.people() * of(kind).denominator;
+            (weights.0.iter().map(cases).sum(), weights.denominator(of).effective())
+        };
         let below = match metric.reads {
-            Reads::AnySwitch(of) => Some(weights.denominator(|kind| of_any(of, kind))),
-            _ => {
-                switch_rate(metric, settings).map(|of| weights.denominator(|kind| of(&Eccm(*kind))))
-            }
+            Reads::AnySwitch(of) => Some(below(&|kind| of_any(of, kind))),
+            _ => switch_rate(metric, settings).map(|of| below(&|kind| of(&Eccm(*kind)))),
         };
         Some(PersonBasis::weighed(all, below))
     }
