@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::diff::compared_run::{ComparedRun, FittedOn};
 use crate::diff::definitions::{CountingRules, JobValues};
 use crate::diff::{self, DiffResult};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
@@ -32,6 +32,22 @@ pub(crate) const COMPARED: &str = "compared.json";
 
 /// The file of outcomes below an output folder.
 const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
+
+/// Refuses as baseline the folder that the new verdicts go into, by whatever path it is named: a
+/// run would replace its own baseline, and the next one would find no change.
+///
+/// # Errors
+/// Both paths are of one folder.
+pub(crate) fn check_other(baseline: &Path, folder: &Path) -> Result<()> {
+    let resolved = (files::resolve(baseline), files::resolve(folder));
+    if !matches!(resolved, (Ok(baseline), Ok(folder)) if baseline == folder) {
+        return Ok(());
+    }
+    let cause = "it is the folder to be judged, and a folder cannot be compared with itself";
+    let hint = "name the folder of an earlier run, or leave `--baseline` out; a run can also get \
+                another folder with `--out`";
+    Err(Error::operator("use as baseline", baseline, cause, hint))
+}
 
 /// The manifest of a finished folder, and its bytes.
 ///
@@ -210,4 +226,30 @@ pub(crate) fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
     let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
     let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
     GateBaseline { changes: &comparison.changes, differing_definitions: differs.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::check_other;
+
+    #[test]
+    fn a_folder_is_another_whatever_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let [old, new, link] = ["old", "new", "link"].map(|name| root.path().join(name));
+        std::fs::create_dir(&old).unwrap();
+        // The first run makes its folder.
+        check_other(&old, &new).unwrap();
+        std::fs::create_dir(&new).unwrap();
+        check_other(&old, &new).unwrap();
+        symlink("old", &link).unwrap();
+        for same in [&old, &link, &new.join("../old")] {
+            let error = check_other(same, &old).unwrap_err();
+            assert_eq!(error.exit().code(), 5);
+            let words = error.to_string();
+            assert!(words.contains("it is the folder to be judged"), "{words}");
+            assert!(check_other(&old, same).is_err());
+        }
+    }
 }
