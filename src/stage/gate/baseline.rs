@@ -5,7 +5,7 @@
 //! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
 //! that is gone would read as an empty one, and no change would be found.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::diff::compared_run::{ComparedRun, FittedOn};
 use crate::diff::definitions::{CountingRules, JobValues};
@@ -69,7 +69,6 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
     check_measured(folder, &manifest)?;
     let job = folder.join("job.resolved.yaml");
     let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
-    let outcomes = folder.join(OUTCOMES_FILE);
     let reference_first = |groups: &[String], reference: &str| {
         let mut groups = groups.to_vec();
         groups.sort_by_key(|group| group != reference);
@@ -108,9 +107,18 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
         metrics: read_rows::<MetricRow>(&folder.join("tables"))?,
-        outcomes: outcomes.is_file().then_some(outcomes),
+        outcomes: kept_outcomes(folder),
     };
     Ok((manifest, side))
+}
+
+/// The outcomes in a folder, unless they are absent.
+///
+/// Those that this account cannot read are not absent: who pairs people must fail on them, or
+/// another account would get another verdict. An export needs none.
+fn kept_outcomes(folder: &Path) -> Option<PathBuf> {
+    let outcomes = folder.join(OUTCOMES_FILE);
+    (!matches!(files::metadata_if_there(&outcomes), Ok(None))).then_some(outcomes)
 }
 
 /// Whether people without a label are among those audited, by the table `groups` in a folder.
@@ -232,7 +240,7 @@ pub(crate) fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::check_other;
+    use super::{OUTCOMES_FILE, check_other, kept_outcomes};
 
     #[test]
     fn a_folder_is_another_whatever_its_name() {
@@ -251,5 +259,20 @@ mod tests {
             assert!(words.contains("it is the folder to be judged"), "{words}");
             assert!(check_other(&old, same).is_err());
         }
+    }
+
+    #[test]
+    fn outcomes_that_cannot_be_read_are_not_absent() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(kept_outcomes(root.path()), None);
+        let file = root.path().join(OUTCOMES_FILE);
+        // Also root cannot follow a link to itself.
+        std::fs::create_dir(root.path().join("rows")).unwrap();
+        assert_eq!(kept_outcomes(root.path()), None);
+        symlink("outcomes.parquet", &file).unwrap();
+        assert_eq!(kept_outcomes(root.path()), Some(file.clone()));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(kept_outcomes(root.path()), Some(file));
     }
 }
