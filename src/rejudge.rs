@@ -60,11 +60,7 @@ pub(crate) fn judge(
         return rejudge_waiting(folder, &baseline::verified(folder)?.0);
     }
     let (mut manifest, new) = baseline::finished_side(folder)?;
-    if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
-        let cause = "it is the folder to be judged, and a folder cannot be compared with itself";
-        let hint = "name the folder of an earlier run, or leave `--baseline` out";
-        return Err(Error::operator("use as baseline", baseline, cause, hint));
-    }
+    baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
     let comparison = match baseline {
         Some(baseline) => Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?),
         None => stored_comparison(folder, &manifest)?,
@@ -221,11 +217,6 @@ fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
     }
     let cause = "another run has replaced the folder in the meantime";
     Err(Error::operator("read", folder, cause, "do it again"))
-}
-
-/// Whether two names are of one folder.
-fn is_same(a: &Path, b: &Path) -> bool {
-    matches!((files::resolve(a), files::resolve(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A resolved job does not tell the lines of the job file; the folder's own table does.

@@ -141,7 +141,7 @@ class Audit:
         return found
 
     def pack(self, file: PathLike) -> str:
-        """Writes one archive without rows of single people; gives its path."""
+        """Writes one archive without `rows/` (cases of `report.cases` stay in it); gives its path."""
         call(["pack", self.folder, "--file", file])
         return os.fspath(file)
 

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 /// How to log.
 #[derive(Debug, Args)]
 pub(crate) struct LogFlags {
-    /// Print only problems and warnings; the output of `--json` or `--resolved` is still
-    /// printed.
+    /// Print only problems, warnings and gates that are broken or inconclusive; the output of
+    /// `--json` or `--resolved` is still printed.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Also log stages that were found in the cache.

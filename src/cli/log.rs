@@ -113,6 +113,9 @@ fn open_log(path: &Path) -> Result<File> {
     files::append(path)
 }
 
+/// The event of a judged gate.
+const GATE_EVENT: &str = "gate.verdict";
+
 /// The event of a line that is none of a run's.
 const PROBLEM_EVENT: &str = "problem";
 
@@ -196,7 +199,9 @@ impl LineLayer {
             line.push_str(&utc_text(SystemTime::now()));
             line.push(' ');
         }
+        // A verdict says itself what it is.
         if level <= Level::WARN
+            && fields.event != GATE_EVENT
             && !fields.text.starts_with("error")
             && !fields.text.starts_with("warning")
         {
@@ -232,7 +237,8 @@ impl LineLayer {
 
 #[cfg(test)]
 mod tests {
-    use crate::exec::event::EVENT_NAMES;
+    use crate::cli::progress::RunConsole;
+    use crate::exec::event::{EVENT_NAMES, Event as RunEvent, Observer};
 
     use super::*;
 
@@ -245,24 +251,54 @@ mod tests {
         }
     }
 
+    /// The lines of a quiet log.
+    fn quiet_lines(form: LogForm, log: impl FnOnce()) -> Vec<String> {
+        let kept = Arc::new(KeptLines::default());
+        let sink = LineSink::Lines(Arc::clone(&kept) as Arc<dyn LineWriter>);
+        let layer = LineLayer {
+            level: Level::WARN,
+            form,
+            times: false,
+            sink,
+            journal: LogJournal::default(),
+        };
+        tracing::subscriber::with_default(Registry::default().with(layer), log);
+        std::mem::take(&mut *kept.0.lock().unwrap())
+    }
+
+    #[test]
+    fn a_quiet_log_tells_of_gates_that_do_not_hold() {
+        let console = RunConsole::new(false, false);
+        let judged = |code: &str| RunEvent::GateVerdict {
+            code: code.to_owned(),
+            path: format!("gates.{code}"),
+            line: None,
+            text: "words; level warn".to_owned(),
+        };
+        let all = ["pass", "fail", "inconclusive", "skipped"];
+        let log = || all.iter().for_each(|code| console.on(&judged(code)));
+        assert_eq!(
+            quiet_lines(LogForm::Text, log),
+            [
+                "gates.fail: fail: words; level warn",
+                "gates.inconclusive: inconclusive: words; level warn"
+            ]
+        );
+        let lines = quiet_lines(LogForm::Json, log);
+        let levels = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let levels: Vec<Value> = levels.map(|line| line["level"].clone()).collect();
+        assert_eq!(levels, ["warn", "warn"]);
+        assert!(EVENT_NAMES.contains(&GATE_EVENT) && judged("fail").name() == GATE_EVENT);
+    }
+
     #[test]
     fn what_the_library_warns_of_is_a_line() {
         let lines = |form: LogForm| {
-            let kept = Arc::new(KeptLines::default());
-            let sink = LineSink::Lines(Arc::clone(&kept) as Arc<dyn LineWriter>);
-            let layer = LineLayer {
-                level: Level::WARN,
-                form,
-                times: false,
-                sink,
-                journal: LogJournal::default(),
-            };
-            tracing::subscriber::with_default(Registry::default().with(layer), || {
+            quiet_lines(form, || {
                 let error = "cannot remove `a`\n  hint: remove it";
                 tracing::warn!("{error}");
                 tracing::info!("too little to be told");
-            });
-            std::mem::take(&mut *kept.0.lock().unwrap())
+            })
         };
         assert_eq!(lines(LogForm::Text), ["warning: cannot remove `a`\n  hint: remove it"]);
         let [line] = &lines(LogForm::Json)[..] else { panic!("one line") };

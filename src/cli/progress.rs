@@ -140,6 +140,12 @@ impl Observer for RunConsole {
                 self.finish();
                 tracing::info!(event = name, data, text);
             }
+            // Whatever its level is: a verdict that does not hold is not silent.
+            Event::GateVerdict { code, .. }
+                if ["fail", "inconclusive"].contains(&code.as_str()) =>
+            {
+                tracing::warn!(event = name, data, text)
+            }
             Event::Problem { .. } => {
                 self.finish();
                 tracing::warn!(event = name, data, text);

@@ -71,8 +71,15 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Exit> {
     let file = args.file.clone().unwrap_or_else(name);
     owned_files::check(&file, OwnedFile::Archive, &[&args.dir])?;
     let packed = pack::pack(&args.dir, &proof, &file)?;
+    let people = match packed.n_cases {
+        0 => String::new(),
+        n => {
+            let cases = if n == 1 { "case" } else { "cases" };
+            format!("  holds {n} {cases} of single people (`report.cases`), without their ids\n")
+        }
+    };
     print(&format!(
-        "{}: {} files, {:.1} MB, SHA-256 {}\n  fingerprint of the audit {}\n",
+        "{}: {} files, {:.1} MB, SHA-256 {}\n  fingerprint of the audit {}\n{people}",
         file.display(),
         packed.n_files,
         packed.bytes as f64 / 1e6,

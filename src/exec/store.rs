@@ -123,8 +123,16 @@ struct FileMark {
 impl ResultStore {
     /// Opens the store below `root`, creating it if necessary.
     ///
-    /// Removes the sessions of dead processes.
+    /// Removes the sessions of dead processes. Refuses an output folder before anything in it
+    /// changes: others would lose their access to it, and publishing would carry the cache along.
+    ///
+    /// # Errors
+    /// It is an output folder, cannot be created, or cannot be written.
     pub fn open(root: &Path) -> Result<Self> {
+        if super::folder::is_output(root)? {
+            let hint = "name another folder by `--cache`, or leave `--cache` out";
+            return Err(files::refuse("use as cache", root, "this is an output folder", hint));
+        }
         let tmp = root.join("tmp");
         files::make_private_folder(root)?;
         files::make_private_folder(&tmp)?;
@@ -577,6 +585,25 @@ mod tests {
         };
         assert_eq!(found.output(), entry.output());
         assert_eq!(found.folder, root.path().join(&key[..2]).join(&key));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_output_folder_is_no_cache() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let out = root.path().join("out");
+        std::fs::create_dir(&out).unwrap();
+        std::fs::set_permissions(&out, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(out.join("manifest.json"), r#"{"job": "demo", "files": {}}"#).unwrap();
+        let error = ResultStore::open(&out).unwrap_err();
+        assert_eq!(error.exit().code(), 5);
+        assert!(error.to_string().contains("this is an output folder"), "{error}");
+        let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, names(&out)), (0o755, vec!["manifest.json".to_owned()]));
+        // Anything else of this name is not one.
+        std::fs::write(out.join("manifest.json"), "{}").unwrap();
+        ResultStore::open(&out).unwrap();
     }
 
     #[test]

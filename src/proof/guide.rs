@@ -15,8 +15,8 @@ const CONTENTS: &[(&str, &str)] = &[
     ("exports/", "the same for other tools, such as causal graphs and a model card"),
 ];
 
-/// The text of the guide.
-pub(super) fn text(proof: &FolderProof, summary: &RunSummary) -> String {
+/// The text of the guide; `n_cases` is the number of cases of single people in the archive.
+pub(super) fn text(proof: &FolderProof, summary: &RunSummary, n_cases: usize) -> String {
     let manifest = &proof.manifest;
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let version = manifest.words.version.as_deref().map(one_line);
@@ -48,13 +48,23 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary) -> String {
         }
     }
     line("manifest.json", "inputs and files with their SHA-256");
+    if n_cases > 0 {
+        let cases = if n_cases == 1 { "case" } else { "cases" };
+        let _ = write!(
+            text,
+            "\nWhat is here of single people\n\n  \
+             {n_cases} {cases}, because the job asks for them (report.cases): features, scores,\n  \
+             decisions of people who switch, without their ids, in\n  \
+             audit/tables/cf_examples.parquet and on audit/report.html.\n"
+        );
+    }
     let removed = manifest.files.keys().filter(|name| is_removable(name)).count();
     text += "\nWhat is not here\n\n  Logs and run times.\n";
     if removed > 0 {
         let _ = writeln!(
             text,
-            "  {removed} file(s) with rows of single people, which manifest.json lists. No table, \
-             page or verdict needs them."
+            "  {removed} file(s) below rows/ and to-score/ with rows of single people, which \
+             manifest.json lists.\n  No table, page or verdict needs them."
         );
     }
     let fingerprint = &proof.fingerprint;

@@ -1,5 +1,8 @@
-//! `cfaudit pack`: one archive with everything of a finished folder but rows of single people, logs
-//! and run times.
+//! `cfaudit pack`: one archive with everything of a finished folder but the files below `rows/` and
+//! `to-score/`, logs and run times.
+//!
+//! Cases that the job asks for by `report.cases` are people, and they are in it: in their table and
+//! on the page. The guide gives their number.
 //!
 //! ```text
 //! JOB-RUN/READ-ME.txt     what is here, how to check it, how to go on
@@ -10,6 +13,7 @@
 //! The same folder gives the same bytes: names are sorted, entries carry no time and no owner.
 //! Tables are compressed already and are stored as they are.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
@@ -22,6 +26,8 @@ use crate::exec::replaced_file;
 use crate::folder::read::{self, MANIFEST, check_measured};
 use crate::proof::guide;
 use crate::proof::verify::{self, FolderProof, is_removable};
+use crate::table::CfExampleRow;
+use crate::table::file::read_rows;
 
 /// The guide to an archive.
 pub(crate) const GUIDE: &str = "READ-ME.txt";
@@ -39,6 +45,8 @@ pub(crate) struct PackedArchive {
     pub(crate) n_files: usize,
     /// Its size in bytes.
     pub(crate) bytes: u64,
+    /// Number of cases of single people in it.
+    pub(crate) n_cases: usize,
     /// SHA-256 of the archive.
     pub(crate) sha256: String,
 }
@@ -71,7 +79,8 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
         manifest.files.iter().filter(|(name, _)| !is_removable(name)).collect();
     let mut sums = format!("{}  audit/{MANIFEST}\n", proof.fingerprint);
     packed.iter().for_each(|(name, sha256)| sums += &format!("{sha256}  audit/{name}\n"));
-    let guide = guide::text(proof, &read::read_summary(folder)?);
+    let n_cases = count_cases(&read_rows(&folder.join("tables"))?);
+    let guide = guide::text(proof, &read::read_summary(folder)?, n_cases);
     replaced_file::replace_with(path, |file| {
         let mut archive = AuditArchive { zip: ZipWriter::new(BufWriter::new(file)), path, top };
         archive.add(GUIDE, guide.len(), guide.as_bytes())?;
@@ -84,7 +93,16 @@ pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<Pa
         written.and_then(|mut file| file.flush()).map_err(|e| Error::io("write", path, &e))
     })?;
     let (sha256, bytes) = files::hash_file(path)?;
-    Ok(PackedArchive { n_files: packed.len() + 3, bytes, sha256 })
+    Ok(PackedArchive { n_files: packed.len() + 3, bytes, n_cases, sha256 })
+}
+
+/// Number of cases: a person in each model, set and attribute in which the table holds that person.
+fn count_cases(rows: &[CfExampleRow]) -> usize {
+    let case = |row: &CfExampleRow| {
+        let names = [&row.model, &row.counterfactual, &row.sensitive, &row.from_group];
+        (names.map(ToString::to_string), row.to_group.to_string(), row.example)
+    };
+    rows.iter().map(case).collect::<BTreeSet<_>>().len()
 }
 
 /// An archive that is being written.
@@ -119,5 +137,31 @@ impl AuditArchive<'_> {
         let written = entry.map_err(io::Error::from);
         let written = written.and_then(|()| io::copy(&mut content, &mut self.zip));
         written.map(|_| ()).map_err(|e| Error::io("write", self.path, &e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count_cases;
+    use crate::table::CfExampleRow;
+
+    #[test]
+    fn a_case_has_a_row_for_each_feature() {
+        let row = |model: &str, to: &str, example: i64, feature: &str| CfExampleRow {
+            model: model.into(),
+            to_group: to.into(),
+            example,
+            feature: feature.into(),
+            ..CfExampleRow::default()
+        };
+        let rows = [
+            row("a", "f", 0, "age"),
+            row("a", "f", 0, "income"),
+            row("a", "f", 1, "age"),
+            row("a", "m", 0, "age"),
+            row("b", "f", 0, "age"),
+            row("b", "f", 0, "income"),
+        ];
+        assert_eq!([count_cases(&rows), count_cases(&[])], [4, 0]);
     }
 }

@@ -157,6 +157,8 @@ fn run_stages(
     let job = &checked.job;
     let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
+    // Once the claim has put back what a killed run had moved away.
+    settings.baseline.as_deref().map_or(Ok(()), |old| gate::baseline::check_other(old, &out))?;
     if publishes_rows(job, settings) && !settings.replace {
         read::check_no_audit(&out)?;
     }

@@ -19,6 +19,14 @@ fn person(row: &TableRecord<'_>) -> (String, String, i64) {
     )
 }
 
+/// Number of cases of the table.
+fn people_cases(work: &Work) -> usize {
+    let cases = read_frame(&work.path("out/tables"), "cf_examples");
+    let groups =
+        |row: &TableRecord<'_>| ["from_group", "to_group"].map(|key| row.text(key).to_owned());
+    cases.records().map(|row| (person(&row), groups(&row))).collect::<BTreeSet<_>>().len()
+}
+
 #[test]
 fn cases_are_people_who_switch_with_their_scores_and_values() {
     let work = Work::new();
@@ -70,6 +78,14 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("Case 1") && page.contains("drawn at random with the seed of the run"));
     assert!(page.contains("because the job asks for them by <code>report.cases</code>"));
+    // An archive says that they are in it.
+    let held = format!("{} cases of single people", people_cases(&work));
+    let said = work.cfaudit(0, "pack out --file out.zip").stdout;
+    assert!(said.contains(&held), "{said}");
+    let archive = crate::proof::entries(&work.path("out.zip"));
+    let guide = archive.iter().find(|(name, _)| name.ends_with("/READ-ME.txt")).unwrap().1;
+    let guide = String::from_utf8_lossy(guide);
+    assert!(guide.contains(&format!("{} cases, because", people_cases(&work))), "{guide}");
     // Nobody chooses them: not the threads, and not the cut of the rows.
     let first = work.results();
     work.run(0, "job.yaml", "--threads 3 --batch-rows 1024 --force count");

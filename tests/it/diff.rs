@@ -654,6 +654,16 @@ fn a_folder_is_no_baseline_of_its_own() {
     work.cfaudit(5, "gate v1 --baseline ./v1")
         .says(&["it is the folder to be judged", "hint: name the folder of an earlier run"]);
     assert_same(&files(&work.path("v1")), &before, "nothing is written");
+    // A run that replaces its baseline would pass when it is tried again.
+    std::os::unix::fs::symlink("v1", work.path("approved")).unwrap();
+    for baseline in ["v1", "./v1/../v1", "approved"] {
+        work.cfaudit(5, &format!("run v1.yaml --out v1 --cache other --baseline {baseline}"))
+            .says(&["it is the folder to be judged", "another folder with `--out`"]);
+    }
+    work.cfaudit(5, "run v1.yaml --out approved --cache other --baseline v1")
+        .says(&["it is the folder to be judged"]);
+    assert_same(&files(&work.path("v1")), &before, "nothing is written by a run");
+    assert!(!work.path("other").exists(), "no work is done");
 }
 
 /// What is next to a file that is written stays, a link stays a link, and a folder is not replaced

@@ -215,7 +215,7 @@ fn what_is_forged_does_not_follow_from_the_tables() {
 }
 
 /// The entries of an archive by name.
-fn entries(path: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn entries(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
     let n = archive.len();
     let read = |i| {

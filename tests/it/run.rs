@@ -165,7 +165,9 @@ fn a_run_may_start_elsewhere() {
 #[test]
 fn quiet_prints_nothing_on_success() {
     let work = Work::with_jobs();
-    let ran = work.run(0, DEMO, &format!("{FEW} --quiet"));
+    let kept = "--set gates.no-harm-to-women.at_most=0.9 --set gates.few-switches.at_most=0.9 \
+                --set gates.four-fifths.at_least=0.01";
+    let ran = work.run(0, DEMO, &format!("{FEW} {kept} --quiet"));
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
     for verb in [
         format!("check {DEMO} {FEW}"),
@@ -177,6 +179,12 @@ fn quiet_prints_nothing_on_success() {
         let ran = work.cfaudit(0, &format!("{verb}{cache} --quiet"));
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{verb}");
         assert!(!work.cfaudit(0, &format!("{verb}{cache}")).stdout.is_empty(), "{verb}");
+    }
+    // A gate that is broken is told, whatever its level is, and by `gate` too.
+    for verb in [format!("run {DEMO} {FEW} --out out --cache cache"), "gate out".to_owned()] {
+        let told = work.cfaudit(0, &format!("{verb} --quiet"));
+        assert_eq!((told.stdout.as_str(), told.stderr.lines().count()), ("", 2), "{verb}");
+        told.says(&["gates.few-switches: fail: ", "gates.no-harm-to-women: fail: "]);
     }
     // What a program asks for is not a noise, and what a person must act on is reported.
     assert!(

@@ -444,6 +444,11 @@ fn owner(folder: &Path) -> Result<Option<FolderOwner>> {
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
+/// Whether a run has published into the folder.
+pub(super) fn is_output(folder: &Path) -> Result<bool> {
+    owner(folder).map(|owner| owner.is_some())
+}
+
 /// Builds the whole new folder and waits until it is on the disk.
 fn build(
     new: &Path,

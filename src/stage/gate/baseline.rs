@@ -5,12 +5,12 @@
 //! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
 //! that is gone would read as an empty one, and no change would be found.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::diff::compared_run::{ComparedRun, FittedOn};
 use crate::diff::definitions::{CountingRules, JobValues};
 use crate::diff::{self, DiffResult};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
@@ -33,6 +33,22 @@ pub(crate) const COMPARED: &str = "compared.json";
 /// The file of outcomes below an output folder.
 const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
 
+/// Refuses as baseline the folder that the new verdicts go into, by whatever path it is named: a
+/// run would replace its own baseline, and the next one would find no change.
+///
+/// # Errors
+/// Both paths are of one folder.
+pub(crate) fn check_other(baseline: &Path, folder: &Path) -> Result<()> {
+    let resolved = (files::resolve(baseline), files::resolve(folder));
+    if !matches!(resolved, (Ok(baseline), Ok(folder)) if baseline == folder) {
+        return Ok(());
+    }
+    let cause = "it is the folder to be judged, and a folder cannot be compared with itself";
+    let hint = "name the folder of an earlier run, or leave `--baseline` out; a run can also get \
+                another folder with `--out`";
+    Err(Error::operator("use as baseline", baseline, cause, hint))
+}
+
 /// The manifest of a finished folder, and its bytes.
 ///
 /// # Errors
@@ -53,7 +69,6 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
     check_measured(folder, &manifest)?;
     let job = folder.join("job.resolved.yaml");
     let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
-    let outcomes = folder.join(OUTCOMES_FILE);
     let reference_first = |groups: &[String], reference: &str| {
         let mut groups = groups.to_vec();
         groups.sort_by_key(|group| group != reference);
@@ -92,9 +107,18 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
         metrics: read_rows::<MetricRow>(&folder.join("tables"))?,
-        outcomes: outcomes.is_file().then_some(outcomes),
+        outcomes: kept_outcomes(folder),
     };
     Ok((manifest, side))
+}
+
+/// The outcomes in a folder, unless they are absent.
+///
+/// Those that this account cannot read are not absent: who pairs people must fail on them, or
+/// another account would get another verdict. An export needs none.
+fn kept_outcomes(folder: &Path) -> Option<PathBuf> {
+    let outcomes = folder.join(OUTCOMES_FILE);
+    (!matches!(files::metadata_if_there(&outcomes), Ok(None))).then_some(outcomes)
 }
 
 /// Whether people without a label are among those audited, by the table `groups` in a folder.
@@ -210,4 +234,45 @@ pub(crate) fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
     let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
     let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
     GateBaseline { changes: &comparison.changes, differing_definitions: differs.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::{OUTCOMES_FILE, check_other, kept_outcomes};
+
+    #[test]
+    fn a_folder_is_another_whatever_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let [old, new, link] = ["old", "new", "link"].map(|name| root.path().join(name));
+        std::fs::create_dir(&old).unwrap();
+        // The first run makes its folder.
+        check_other(&old, &new).unwrap();
+        std::fs::create_dir(&new).unwrap();
+        check_other(&old, &new).unwrap();
+        symlink("old", &link).unwrap();
+        for same in [&old, &link, &new.join("../old")] {
+            let error = check_other(same, &old).unwrap_err();
+            assert_eq!(error.exit().code(), 5);
+            let words = error.to_string();
+            assert!(words.contains("it is the folder to be judged"), "{words}");
+            assert!(check_other(&old, same).is_err());
+        }
+    }
+
+    #[test]
+    fn outcomes_that_cannot_be_read_are_not_absent() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(kept_outcomes(root.path()), None);
+        let file = root.path().join(OUTCOMES_FILE);
+        // Also root cannot follow a link to itself.
+        std::fs::create_dir(root.path().join("rows")).unwrap();
+        assert_eq!(kept_outcomes(root.path()), None);
+        symlink("outcomes.parquet", &file).unwrap();
+        assert_eq!(kept_outcomes(root.path()), Some(file.clone()));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(kept_outcomes(root.path()), Some(file));
+    }
 }
