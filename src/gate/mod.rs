@@ -13,7 +13,8 @@
 //!
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
 //! them decides. No gate passes on people that it did not see: groups without a value,
-//! counterfactuals of which none is valid, changes that no scorer was shown. No gate depends on a
+//! counterfactuals of which none is valid, changes that no scorer was shown, and people without a
+//! score or a valid counterfactual who could break the limit, see [`bounds`]. No gate depends on a
 //! rate of 1 being certain, as Katz's interval takes it, see [`certain_rate`].
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
@@ -23,6 +24,7 @@
 //! Each row also tells how many people would decide it, see [`power`].
 
 mod audited;
+mod bounds;
 mod certain_rate;
 pub(crate) mod decide_by;
 mod decision;

@@ -1486,3 +1486,104 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
     let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;
     assert_eq!(skipped.first().unwrap().reason.as_str(), "no baseline was given");
 }
+
+/// 146 women of whom 97 have both scores: 44 are refused as they are, 53 approved, and nobody
+/// switches. Those who were not measured could break the limit, or not.
+#[test]
+fn people_without_a_score_or_counterfactual_may_break_the_limit() {
+    let share = |scope, metric, denominator: i64, n_rows: i64| {
+        let one = GateValueRow {
+            scope,
+            metric,
+            value: Some(0.0),
+            lo: Some(0.0),
+            hi: Some(0.0),
+            denominator: Some(denominator),
+            ..NSR
+        };
+        let mut row = metrics(&[one]).remove(0);
+        (row.numerator, row.n_rows) = (Some(0), n_rows);
+        if scope == "total" {
+            (row.from_group, row.to_group) = ("".into(), "".into());
+        }
+        row
+    };
+    let back = |metric, denominator| MetricRow {
+        from_group: "Male".into(),
+        to_group: "Female".into(),
+        ..share("direction", metric, denominator, 200)
+    };
+    let table = [
+        share("direction", "sr", 97, 97),
+        share("direction", "psr", 44, 97),
+        share("direction", "nsr", 53, 97),
+        share("direction", HARM[0], 44, 97),
+        back("sr", 200),
+        back("psr", 90),
+        back("nsr", 110),
+        back(HARM[1], 110),
+        share("total", "sr", 297, 297),
+    ];
+    // Women: all, without a score, approved.
+    let groups = |n, no_score, approved| {
+        let mut rows = people(&[("Female", n, 0, no_score), ("Male", 200, 0, 0)]);
+        rows[0].n_predicted_positive = approved;
+        rows[1].n_predicted_positive = 110;
+        rows
+    };
+    let gate = |metric: &str, scope, limit| GateQuestion {
+        metric: metric.into(),
+        ..question(scope, GateLimit::AtMost(limit))
+    };
+    let harm = |limit| gate(HARM[0], GateSubject::HarmTo("Female".into()), limit);
+    let said = |q: &GateQuestion, groups: &[GroupRow]| decided_of(q, &table, groups);
+    let check = |q: &GateQuestion, groups: &[GroupRow], words: &str| {
+        let (verdict, reason) = said(q, groups);
+        assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
+        assert!(reason.ends_with(words), "{reason}");
+    };
+    // Without a score the decision is unknown, so all 49 may be refused: 49 of 44 + 49.
+    let unscored = groups(146, 49, 53);
+    let words = "but 49 of 146 people of `Female` have no score: if all of them switched, the \
+                 share would be ";
+    check(&harm(0.05), &unscored, &format!("{words}0.5269"));
+    check(&gate("sr", direction(), 0.05), &unscored, &format!("{words}0.3356"));
+    check(&gate("nsr", direction(), 0.05), &unscored, &format!("{words}0.4804"));
+    let of_all = "but 49 of 346 changes to another group have no score: if all of them switched, \
+                  the share would be 0.1416";
+    check(&gate("sr", GateSubject::Total, 0.05), &unscored, of_all);
+    // The decision is known, and only the counterfactual is not: 40 of the 49 are refused.
+    let untested = groups(146, 0, 62);
+    let words = "people of `Female` have no valid counterfactual with a score: if all of them \
+                 switched, the share would be ";
+    check(&harm(0.05), &untested, &format!("40 of 146 {words}0.4762"));
+    check(&gate("nsr", direction(), 0.05), &untested, &format!("9 of 146 {words}0.1452"));
+    // All 49 are approved: the share of the refused misses nobody.
+    assert_eq!(said(&harm(0.05), &groups(146, 0, 102)).0, GateStatus::Pass);
+    check(&gate("nsr", direction(), 0.05), &groups(146, 0, 102), "0.4804");
+    // An arm has decisions of its own, so all 49 may be refused.
+    let of_arm = table.clone().map(|row| MetricRow { arm: "more/a".into(), ..row });
+    let q = GateQuestion { arm: "more/a".into(), ..gate("psr", direction(), 0.05) };
+    let (verdict, reason) = decided_of(&q, &of_arm, &groups(146, 0, 102));
+    assert!(verdict == GateStatus::Inconclusive && reason.contains("0.5269"), "{reason}");
+    // The weight of everybody who was not measured counts.
+    let mut weighed = groups(146, 49, 53);
+    weighed[0].weight = Some(130.0);
+    let mut rows = table.clone();
+    rows[0].weight_denominator = Some(117.0);
+    rows[1].weight_denominator = Some(52.0);
+    let (_, reason) = decided_of(&gate("psr", direction(), 0.05), &rows, &weighed);
+    assert!(reason.ends_with("the share would be 0.2000"), "13 of 52 + 13: {reason}");
+    // Too few to break the limit, nobody, and a limit that is broken without them.
+    assert_eq!(said(&harm(0.05), &groups(99, 2, 53)).0, GateStatus::Pass, "2 of 46 is 0.043");
+    assert_eq!(said(&harm(0.04), &groups(99, 2, 53)).0, GateStatus::Inconclusive);
+    assert_eq!(said(&harm(0.0), &groups(97, 0, 53)).0, GateStatus::Pass);
+    assert_eq!(said(&harm(-0.1), &unscored).0, GateStatus::Fail);
+    // The complement of a rate: nobody of them stays.
+    let mut stays = share("direction", "cr", 97, 97);
+    (stays.value, stays.lo, stays.hi) = (Some(1.0), Some(1.0), Some(1.0));
+    let q = GateQuestion { limit: GateLimit::AtLeast(0.9), ..gate("cr", direction(), 0.0) };
+    let (verdict, reason) = decided_of(&q, &[stays, table[0].clone()], &unscored);
+    assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
+    assert!(reason.ends_with("all of them switched, the share would be 0.6644"), "{reason}");
+}

@@ -42,6 +42,19 @@ pub(super) fn of_groups<'a>(
     groups.iter().filter(|row| mine(row) && row.slice.is_empty()).collect()
 }
 
+/// Whether a row of the table of metrics is of the model, set, class and arm of a question, of all
+/// people together, and of an attribute in a scope.
+pub(super) fn is_like(
+    question: &GateQuestion,
+    sensitive: &str,
+    row: &MetricRow,
+    scope: &str,
+) -> bool {
+    let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
+    let same = row.model == question.model && row.counterfactual == question.counterfactual;
+    same && plain && row.sensitive.as_str() == sensitive && row.scope.as_str() == scope
+}
+
 /// The people whom a set that conditions on the label gives no counterfactual, in words; none where
 /// everybody has a label.
 fn unlabelled(
@@ -79,11 +92,7 @@ pub(super) fn unseen(
     if let Some(unlabelled) = unlabelled(question, seen, groups) {
         return Some(unlabelled);
     }
-    let like = |row: &&MetricRow, scope: &str| {
-        let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
-        let same = row.model == question.model && row.counterfactual == question.counterfactual;
-        same && plain && row.sensitive == seen.sensitive && row.scope.as_str() == scope
-    };
+    let like = |row: &&MetricRow, scope: &str| is_like(question, &seen.sensitive, row, scope);
     let listed = |names: &[String]| names.join(", ");
     if question.scope == GateSubject::WorstCase {
         let mut worst =

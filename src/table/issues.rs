@@ -94,6 +94,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          that conditions on the label",
     ),
     (
+        "missing-score",
+        "people or counterfactuals without a score of a model: its metrics are about the others, \
+         and no gate on a share of counterfactual decisions passes if they could break its limit",
+    ),
+    (
         "missing-slice",
         "rows without a value of a column that `metrics.by` names: they belong to no slice of it",
     ),

@@ -1,8 +1,11 @@
 //! What this audit does not show, and the sign-off.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::page::PageBlock;
+use crate::report::page::number::{count, count_of};
 use crate::report::page::plots::{BriefBlock, SignOffRow, SignOffTerm};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
@@ -67,8 +70,17 @@ pub(crate) fn not_shown(
             say(format!(
                 "{} has no {what} for {} of {}: its results are about the others.",
                 capital(&voice.model(&model.name)),
-                crate::report::page::number::count(row.n_missing_score),
+                count(row.n_missing_score),
                 people(audit, row.n)
+            ));
+        }
+        if let Some(row) = of.filter(|row| row.n_missing_counterfactual_score > 0) {
+            let n = row.n_missing_counterfactual_score;
+            say(format!(
+                "{} has no {} for {}: the tests do not count them.",
+                capital(&voice.model(&model.name)),
+                if model.kind == "decision" { "decision" } else { "score" },
+                count_of(n, "counterfactual", "counterfactuals")
             ));
         }
     }
@@ -91,21 +103,8 @@ pub(crate) fn not_shown(
              other people."
             .to_owned());
     }
-    let discards = results.iter().any(|result| {
-        let key = &result.key;
-        audit.quality.discards(&QualityKey {
-            set: key.set.clone(),
-            attribute: key.attribute.clone(),
-            from: key.from.clone(),
-            to: key.to.clone(),
-        })
-    });
-    if discards {
-        say(
-            "People without a valid counterfactual are excluded from the tests that move features; \
-             the tables count them."
-                .to_owned(),
-        );
+    if let Some(excluded) = excluded(audit, results) {
+        say(excluded);
     }
     if has("graph-uncertain") {
         say(
@@ -153,6 +152,47 @@ pub(crate) fn not_shown(
     said
 }
 
+/// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
+/// where nobody is.
+fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<String> {
+    let of = |result: &HarmResult| QualityKey {
+        set: result.key.set.clone(),
+        attribute: result.key.attribute.clone(),
+        from: result.key.from.clone(),
+        to: result.key.to.clone(),
+    };
+    let directions: BTreeSet<QualityKey> =
+        results.iter().map(of).filter(|direction| audit.quality.discards(direction)).collect();
+    if directions.is_empty() {
+        return None;
+    }
+    // Of each set: without a valid counterfactual, and all with one.
+    let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
+    for direction in &directions {
+        // Counts of rows are far below the end of exact whole numbers.
+        let whole = |measure: &str| {
+            let value = audit.quality.values(direction).and_then(|values| values.get(measure));
+            value.copied().flatten().map_or(0, |value| value.round() as i64)
+        };
+        let all = whole("n_pairs");
+        let of_set = sets.entry(direction.set.as_str()).or_default();
+        of_set[0] += (all - whole("n_pairs_valid")).max(0);
+        of_set[1] += all;
+    }
+    let parts: Vec<String> = sets
+        .into_iter()
+        .filter(|(_, [without, _])| *without > 0)
+        .map(|(set, [without, all])| {
+            format!("{} of {} in the set {set}", count(without), count(all))
+        })
+        .collect();
+    let number = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    Some(format!(
+        "People without a valid counterfactual{number} are excluded from the tests that move \
+         features; the tables count them."
+    ))
+}
+
 /// Terms and lines to sign; what the job gives is filled in.
 pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock {
     let words = &audit.manifest.words;
@@ -176,7 +216,7 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
                     && row.slice.is_empty()
             });
             let n = row.map(|row| row.n)?;
-            let n = crate::report::page::number::count(n);
+            let n = count(n);
             groups.push(format!("{n} {}", voice.group(&attribute.name, group)));
         }
         Some(RichText::new().quote(format!("{}: {}", people(audit, audited), groups.join(", "))))

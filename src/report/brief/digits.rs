@@ -43,9 +43,14 @@ const MORE_DECIMALS: usize = 6;
 /// As [`fixed`], but a number that is not zero has as many decimals as its first digit needs: of a
 /// difference the sign counts, and an interval that leaves out zero must not seem to hold it.
 fn told(value: f64, decimals: usize) -> String {
-    let all = decimals..=decimals + MORE_DECIMALS;
-    let found = all.map(|decimals| fixed(value, decimals)).find(|text| !text.starts_with("below"));
-    found.unwrap_or_else(|| "0".to_owned())
+    let text = fixed(value, decimals);
+    if !text.starts_with("below") {
+        return text;
+    }
+    // At its first digit, not before it: 0.0005 is not 0.001.
+    let mut more = decimals..=decimals + MORE_DECIMALS;
+    let first = |decimals: &usize| value.abs() * 10_f64.powi(*decimals as i32) >= 1.0 - 1e-9;
+    more.find(first).map_or_else(|| "0".to_owned(), |decimals| fixed(value, decimals))
 }
 
 /// A value as the brief prints it, without its unit.
@@ -65,6 +70,8 @@ fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String 
             signed(value > 0.0 && text != "0", text)
         }
         NumberFormat::Distance => fixed(value * 100.0, decimals(interval)),
+        // `below` would drop the sign of a correlation.
+        NumberFormat::Plain if value < 0.0 => told(value, 2),
         NumberFormat::Plain => fixed(value, 2),
         NumberFormat::Signed | NumberFormat::FeatureUnit => {
             let text = told(value, 2);
@@ -150,6 +157,19 @@ mod tests {
         assert_eq!(ends(NumberFormat::Share, (0.003, 0.10)), "0.3 to 10");
         assert_eq!(ends(NumberFormat::Plain, (0.004, 1.2)), "0.004 to 1.20");
         assert_eq!(ends(NumberFormat::Points, (-1e-12, 0.05)), "0 to +5");
+        assert_eq!(ends(NumberFormat::Points, (-0.0035, 0.1202)), "\u{2212}0.4 to +12");
+        assert_eq!(ends(NumberFormat::Points, (-0.12, -0.0035)), "\u{2212}12 to \u{2212}0.4");
+        assert_eq!(ends(NumberFormat::Share, (0.000_005, 1.0)), "0.0005 to 100");
+    }
+
+    #[test]
+    fn a_value_near_zero_keeps_its_sign() {
+        let text = |kind, value, interval| value_text(kind, value, interval).replace('\u{a0}', " ");
+        assert_eq!(text(NumberFormat::Points, -0.003, None), "\u{2212}0.3 points");
+        let wide = Some((-0.12, 0.11));
+        assert_eq!(text(NumberFormat::Points, -0.003, wide), "\u{2212}0.3 points");
+        assert_eq!(text(NumberFormat::Plain, -0.3, None), "\u{2212}0.30");
+        assert_eq!(text(NumberFormat::Plain, -0.004, None), "\u{2212}0.004");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::plausibility::QualitySample;
 use super::{
     FolderSample, SampleValue, ValuePlace, annex, check_tags, glossary, names, push, section,
     spread, still, thin, two_groups,
@@ -12,7 +13,7 @@ use super::{
 use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CfExampleRow, GateRow, MetricRow, TableRow};
+use crate::table::{CfExampleRow, GateRow, GroupRow, MetricRow, TableRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -131,6 +132,35 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     assert_eq!(html.matches("class=\"grp\"").count(), 2, "the hero chart has two groups");
     assert!(section(&html, "sign").contains("Approved by"));
     assert!(section(&html, "not").contains("not with a model trained again."));
+}
+
+/// The brief gives the number of counterfactuals that no test counts.
+#[test]
+fn what_no_test_counts_is_given_in_numbers() {
+    let sample = FolderSample { quality: Some(QualitySample::new()), ..two_groups() };
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    add_harm(folder.path(), &sample, true);
+    let tables = folder.path().join("tables");
+    let mut groups = read_rows::<GroupRow>(&tables).unwrap();
+    let whole = GroupRow {
+        group: "".into(),
+        n: 400,
+        n_missing_counterfactual_score: 49,
+        ..groups[0].clone()
+    };
+    groups.retain(|row| !row.group.is_empty() || row.model != whole.model);
+    groups.push(whole);
+    groups.sort_by(|a, b| a.order(b));
+    write_rows(&tables, &groups).unwrap();
+    let not = section(&pages("not-counted", folder.path()), "not");
+    assert!(
+        not.contains("has no score for 49 counterfactuals: the tests do not count them."),
+        "{not}"
+    );
+    let excluded = "People without a valid counterfactual (100 of 400 in the set world) are \
+                    excluded from the tests that move features";
+    assert!(not.contains(excluded), "{not}");
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn write_measured(
         (&small, &labels, &unlabelled),
         graphs,
         of_models,
-        blind_gates(plain, origins)?,
+        (blind_gates(plain, origins)?, &groups),
     )?;
     let wanted = job::check::defaults::families(job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
@@ -353,7 +353,7 @@ pub(crate) fn assemble_waiting(
         judged = Some(parts.gate.read::<GateOutcome>(ctx, GATE_OUTCOME)?);
     } else {
         let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-        write_row_tables(ctx, origins, &[], nothing, &[], of_models, Vec::new())?;
+        write_row_tables(ctx, origins, &[], nothing, &[], of_models, (Vec::new(), &[]))?;
     }
     let (gates, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
@@ -386,7 +386,7 @@ pub(crate) fn assemble_rows(
 ) -> Result<()> {
     let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
     let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-    write_row_tables(ctx, origins, followed, nothing, &[], of_models, Vec::new())?;
+    write_row_tables(ctx, origins, followed, nothing, &[], of_models, (Vec::new(), &[]))?;
     let mut manifest = manifest(origins, ctx.out())?;
     manifest.stopped_after = Some(StageKind::Generate.word().to_owned());
     record_written(&mut manifest, followed.to_vec());
@@ -430,7 +430,7 @@ fn write_row_tables(
     (small, labels, unlabelled): (&SmallSlices, &SelectiveLabels, &[UnlabelledPeople]),
     graphs: &[GraphSetScenario],
     of_models: ModelNotes<'_>,
-    blind: Vec<BlindGate>,
+    (blind, groups): (Vec<BlindGate>, &[GroupRow]),
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(origins.prepared, &["filters"], ctx.out())?;
@@ -524,6 +524,9 @@ fn write_row_tables(
                 text: text.into(),
             });
         }
+    }
+    for name in job.models.keys() {
+        issues.extend(missing_scores(name.as_str(), groups));
     }
     for (attribute, of) in labels {
         issues.push(IssueRow {
@@ -687,6 +690,42 @@ fn write_row_tables(
     write_rows(&ctx.out().join("tables"), &issues)
 }
 
+/// Who has no score of a model, or whose counterfactuals have none, by group; none where nobody
+/// lacks one.
+fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
+    let mine = |row: &&GroupRow| row.model.as_str() == model && row.slice.is_empty();
+    let lacking = |of: fn(&GroupRow) -> i64| {
+        let rows = || groups.iter().filter(mine).filter(|row| of(row) > 0);
+        // People without a group of one attribute may have one of another.
+        let n = rows().filter(|row| row.group.is_empty()).map(of).max().unwrap_or(0);
+        let by_group: Vec<String> = rows()
+            .filter(|row| !row.group.is_empty())
+            .map(|row| format!("{} of `{}` `{}`", of(row), row.sensitive, row.group))
+            .collect();
+        let more = if by_group.len() > GROUPS_NAMED { ", more in `groups`" } else { "" };
+        let named = by_group.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        (n, format!("{named}{more}"))
+    };
+    let (people, of_people) = lacking(|row| row.n_missing_score);
+    let (made, of_made) = lacking(|row| row.n_missing_counterfactual_score);
+    let mut parts = Vec::new();
+    if people > 0 {
+        let have = if people == 1 { "person has" } else { "people have" };
+        parts.push(format!("{people} {have} no score of `{model}` ({of_people})"));
+    }
+    if made > 0 {
+        let have = if made == 1 { "counterfactual has" } else { "counterfactuals have" };
+        parts.push(format!("{made} {have} no score of `{model}` ({of_made})"));
+    }
+    (!parts.is_empty()).then(|| IssueRow {
+        code: "missing-score".into(),
+        severity: "warning".into(),
+        r#where: model.into(),
+        n: people + made,
+        text: format!("{}: its metrics are about the others", parts.join(", and ")).into(),
+    })
+}
+
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable
 /// decisions.
 fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
@@ -706,6 +745,9 @@ fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<Blind
     };
     Ok(blind::gates(job, shares))
 }
+
+/// How many groups an issue names.
+const GROUPS_NAMED: usize = 12;
 
 /// How many small slices an issue names.
 const SLICES_NAMED: usize = 20;
@@ -773,4 +815,33 @@ pub(crate) fn write_page_and_manifest(
 fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
     let files = files::files_below(folder)?.into_iter().filter(|file| file.name != MANIFEST);
     files.map(|file| Ok((file.name, files::hash_file(&file.path)?.0))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing_scores;
+    use crate::table::GroupRow;
+
+    #[test]
+    fn missing_scores_are_counted_by_group() {
+        let row = |group: &str, missing, made| GroupRow {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            group: group.into(),
+            n: 200,
+            n_missing_score: missing,
+            n_missing_counterfactual_score: made,
+            ..GroupRow::default()
+        };
+        let rows = [row("", 49, 1), row("Female", 49, 0), row("Male", 0, 1)];
+        let found = missing_scores("m", &rows).expect("some lack a score");
+        assert_eq!((found.code.as_str(), found.n), ("missing-score", 50));
+        assert_eq!(
+            found.text.as_str(),
+            "49 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
+             score of `m` (1 of `sex` `Male`): its metrics are about the others"
+        );
+        assert!(missing_scores("other", &rows).is_none());
+        assert!(missing_scores("m", &[row("", 0, 0), row("Male", 0, 0)]).is_none());
+    }
 }
