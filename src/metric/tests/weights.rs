@@ -16,7 +16,7 @@ use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
-use crate::metric::interval::IntervalProcedure;
+use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
