@@ -13,6 +13,7 @@ mod proof;
 mod shard_args;
 mod shards;
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ use crate::stage::preview::CheckFindings;
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 use serde_json::json;
 
 use crate::cli::args::{
@@ -50,7 +52,9 @@ use crate::stage::measure::catalog;
 /// exit status.
 pub fn main() -> ExitCode {
     // clap prints its own help and errors, and ends with 0 or 2.
-    let cli = CommandLine::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = CommandLine::try_parse_from(&words)
+        .unwrap_or_else(|error| naming_variable(error, &words).exit());
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |bug| {
         if !is_decoding() {
@@ -63,6 +67,26 @@ pub fn main() -> ExitCode {
         error.exit()
     });
     ExitCode::from(exit.code())
+}
+
+/// The error with the environment variable in place of a flag that does not stand on the command
+/// line, if the value came from there.
+fn naming_variable(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
+    let long = flag.split(' ').next().unwrap_or_default();
+    let is_given = words.iter().any(|word| {
+        let word = word.to_string_lossy();
+        word.strip_prefix(long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    });
+    let verbs = CommandLine::command();
+    let mut flags = verbs.get_subcommands().flat_map(clap::Command::get_arguments);
+    let named = flags.find(|arg| arg.get_long() == long.strip_prefix("--"));
+    if let Some(variable) = named.and_then(clap::Arg::get_env).filter(|_| !is_given) {
+        let variable = variable.to_string_lossy();
+        let text = format!("{variable}, the environment variable of {flag}");
+        error.insert(ContextKind::InvalidArg, ContextValue::String(text));
+    }
+    error
 }
 
 /// Makes a folder the current one.
@@ -475,4 +499,37 @@ fn schema(of: SchemaOf) -> Result<Exit> {
     };
     print(&text)?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::Parser;
+
+    use super::{CommandLine, naming_variable};
+
+    #[test]
+    fn an_error_names_where_the_value_came_from() {
+        let told = |flag: &str, given: &[&str]| {
+            let error = CommandLine::try_parse_from(["cfaudit", "run", "job.yaml", flag]);
+            let words: Vec<OsString> = given.iter().map(OsString::from).collect();
+            naming_variable(error.unwrap_err(), &words).to_string()
+        };
+        let run = ["cfaudit", "run", "job.yaml"];
+        for (flag, named) in [
+            ("--threads=abc", "'abc' for 'CFAUDIT_THREADS, the environment variable of --threads"),
+            ("--memory=lots", "'lots' for 'CFAUDIT_MEMORY, the environment variable of --memory"),
+            ("--log=xml", "'xml' for 'CFAUDIT_LOG, the environment variable of --log"),
+        ] {
+            let text = told(flag, &run);
+            assert!(text.contains(named), "{text}");
+            for given in [flag, flag.split('=').next().unwrap()] {
+                let text = told(flag, &[run.as_slice(), &[given]].concat());
+                assert!(!text.contains("CFAUDIT_"), "{text}");
+            }
+        }
+        // No variable stands for this one.
+        assert!(!told("--gates=never", &run).contains("variable"));
+    }
 }

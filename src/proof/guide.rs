@@ -53,8 +53,8 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary, n_cases: usize) ->
         let _ = write!(
             text,
             "\nWhat is here of single people\n\n  \
-             {n_cases} {cases}, because the job asks for them (report.cases): features, scores,\n  \
-             decisions of people who switch, without their ids, in\n  \
+             {n_cases} {cases}, because the job asks for them (report.cases): features, scores\n  \
+             and decisions of people who switch, without their ids, in\n  \
              audit/tables/cf_examples.parquet and on audit/report.html.\n"
         );
     }

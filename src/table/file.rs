@@ -479,10 +479,10 @@ impl GroupWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub(crate) fn finish(self) -> Result<()> {
-        let path = self.path;
-        let file = self.writer.into_inner().map_err(|e| write_error(&path, e))?;
-        file.sync_all().map_err(|e| Error::io("write", &path, &e))
+    pub(crate) fn finish(mut self) -> Result<()> {
+        // `into_inner` would make a text of what the disk says, and lose the hint.
+        self.writer.finish().map_err(|e| write_error(&self.path, e))?;
+        self.writer.inner().sync_all().map_err(|e| Error::io("write", &self.path, &e))
     }
 }
 
@@ -798,9 +798,11 @@ pub(crate) fn table_version(file: &ParquetFile) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+    use arrow::datatypes::{DataType, Field, Schema};
 
     use super::{GroupWriter, read_rows, table_metadata, write_rows};
     use crate::table::{GraphRow, GroupRow, IssueRow, SelectedRow, TableRow};
@@ -911,5 +913,26 @@ mod tests {
         assert!(read(6, &["world_lo"]).is_err(), "version 1 had it");
         let follows = GraphRow::TABLE.columns.iter().find(|c| c.name == "attribute_follows");
         assert_eq!(follows.map(|c| (c.since, c.nullable)), Some((2, true)));
+    }
+
+    /// What fits into the buffer of the writer meets the disk at the end, the rest before.
+    #[test]
+    fn a_full_disk_is_told_with_a_hint() {
+        let full = Path::new("/dev/full");
+        if !full.exists() {
+            return;
+        }
+        let schema = Schema::new(vec![Field::new("x", DataType::Float64, false)]);
+        for n in [1_u32, 100_000] {
+            let (encoder, mut writer) = GroupWriter::create(full, &schema, &[]).unwrap();
+            let column: ArrayRef = Arc::new((0..n).map(f64::from).collect::<Float64Array>());
+            let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![column]).unwrap();
+            let group = encoder.encode(&batch).unwrap();
+            let error = writer.append(group).and_then(|()| writer.finish()).unwrap_err();
+            assert_eq!(error.exit().code(), 5);
+            let words = error.to_string();
+            assert!(words.contains("cannot write `/dev/full`"), "{words}");
+            assert!(words.contains("hint: free some space"), "{words}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use crate::work::{Work, files};
+use crate::work::{Work, assert_same, files};
 
 const DEMO: &str = "jobs/gate-demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=1000 --gates report";
@@ -91,6 +91,26 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     work.write("mine/ab/letter", "dear all");
     work.cfaudit(0, "clean --cache mine --older 0s");
     assert_eq!(fs::read_to_string(work.path("mine/ab/letter")).unwrap(), "dear all");
+}
+
+/// Others read an output folder; a cache is closed to them.
+#[test]
+fn an_output_folder_is_no_cache() {
+    let work = Work::with_jobs();
+    let run = "run jobs/gate-demo.yaml --set data.rows.synthetic.rows=600 --gates report";
+    work.cfaudit(0, &format!("{run} --out out --cache cache"));
+    let before = files(&work.path("out"));
+    let mode = || fs::metadata(work.path("out")).unwrap().permissions();
+    let open = mode();
+    for verb in [format!("{run} --out other"), "clean".to_owned()] {
+        work.cfaudit(5, &format!("{verb} --cache out")).says(&[
+            "cannot use as cache `out`",
+            "this is an output folder",
+            "hint: ",
+        ]);
+    }
+    assert_same(&before, &files(&work.path("out")), "a folder that is no cache");
+    assert_eq!(open, mode());
 }
 
 /// The trade's words are known to `explain`, and a job that uses one is reported ours.

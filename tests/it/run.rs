@@ -442,6 +442,16 @@ fn a_reader_that_went_away_is_no_failure() {
 }
 
 #[test]
+fn a_wrong_variable_is_named() {
+    let work = Work::with_jobs();
+    let run = format!("run {DEMO} {FEW} --out out --cache cache");
+    Ran::of(work.command(&run).env("CFAUDIT_THREADS", "abc"), 2).says(&["CFAUDIT_THREADS"]);
+    // A flag on the command line wins, and is named.
+    let ran = Ran::of(work.command(&format!("{run} --threads x")).env("CFAUDIT_THREADS", "2"), 2);
+    assert!(!ran.stderr.contains("CFAUDIT_THREADS"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_full_disk_is_no_success() {
     let Ok(mut full) = File::options().write(true).open("/dev/full") else {
         crate::work::skip("no /dev/full here");
