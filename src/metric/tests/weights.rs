@@ -158,9 +158,10 @@ fn a_weight_is_so_many_people() {
                 (w.n_rows, w.numerator, w.denominator),
                 (counted.n_rows, counted.numerator, counted.denominator)
             );
-            // The groups that are furthest apart are others by weight.
+            // The groups that are furthest apart are others by weight. People of weight 0 are not
+            // enough, so that more may be small.
             if w.scope != MetricScope::WorstCase {
-                assert_eq!(w.flags, counted.flags, "flags are about people");
+                assert!(counted.flags.iter().all(|flag| w.flags.contains(flag)), "{:?}", w.flags);
             }
         }
         assert!(compared.len() > 60, "{}", compared.len());
