@@ -413,3 +413,80 @@ fn comparisons_carry_selective_labels() {
         );
     }
 }
+
+/// 49 of 146 women lose as women what they would get as men. Where exactly their scores, or those
+/// of their counterfactuals, are missing, the others keep every limit: the gate does not pass, and
+/// the run says whose scores are missing.
+#[test]
+fn missing_scores_hide_no_harm() {
+    for (of_rows, of_counterfactuals, reason, told) in [
+        (
+            true,
+            true,
+            "49 of 146 people of `f` have no score: if all of them switched, the share would be \
+             0.5269",
+            "49 people have no score of `live` (49 of `sex` `f`)",
+        ),
+        (
+            false,
+            true,
+            "49 of 146 people of `f` have no valid counterfactual with a score: if all of them \
+             switched, the share would be 0.5269",
+            "49 counterfactuals have no score of `live` (49 of `sex` `f`)",
+        ),
+    ] {
+        let work = Work::new();
+        let (women, n) = (146, 300);
+        let sex = |woman: bool| Some(if woman { "f" } else { "m" });
+        let harmed = |i: i64| i < 49;
+        // 44 women are refused either way; 53 women and every other man are approved either way.
+        let base = |i: i64| if i < women { i >= 93 } else { i % 2 == 0 };
+        let score = |granted: bool| if granted { 0.7 } else { 0.3 };
+        let own = |i: i64| (!(of_rows && harmed(i))).then(|| score(base(i)));
+        let other =
+            |i: i64| (!(of_counterfactuals && harmed(i))).then(|| score(base(i) || harmed(i)));
+        work.parquet(
+            "loans.parquet",
+            vec![
+                ("id", column((0..n).collect::<Int64Array>())),
+                ("sex", column((0..n).map(|i| sex(i < women)).collect::<StringArray>())),
+                ("score", column((0..n).map(own).collect::<Float64Array>())),
+            ],
+        );
+        work.parquet(
+            "flip.parquet",
+            vec![
+                ("row_id", column((0..n).collect::<Int64Array>())),
+                ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
+                ("to_group", column((0..n).map(|i| sex(i >= women)).collect::<StringArray>())),
+                ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+                ("score", column((0..n).map(other).collect::<Float64Array>())),
+            ],
+        );
+        work.write(
+            "job.yaml",
+            "cfaudit: 1
+name: loans
+data:
+  rows: {parquet: loans.parquet}
+  row_id: id
+  label: none
+  favourable: positive
+  sensitive: {sex: {groups: [m, f], reference: m}}
+counterfactuals: {flip: naive}
+models:
+  live:
+    threshold: 0.5
+    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
+gates:
+  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
+on_inconclusive: warn
+",
+        );
+        work.run(0, "job.yaml", "").says(&["warning: missing-score: ", told]);
+        let gates = frame(&work, "gates");
+        let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
+        assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
+        assert!(gate.text("reason").ends_with(reason), "{}", gate.text("reason"));
+    }
+}
