@@ -39,10 +39,11 @@ fn a_build_without_stores_says_how_to_get_one() {
 fn a_build_without_stores_writes_to_none() {
     let work = Work::new();
     let job = JOB.replace("s3://lake/rows.parquet", "rows.parquet");
-    work.write("job.yaml", &(job + "  to_score: s3://scoring/in\n"));
+    let run = "{seed: 1, to_score: \"s3://scoring/in\"}";
+    work.write("job.yaml", &job.replace("{seed: 1}", run));
     work.cfaudit(5, "worker s3://plans/one --pass survey --shard 0")
         .says(&["cannot read `s3://plans/one/plan.json`", "does not read object stores"]);
-    work.run(2, "job.yaml", "").says(&["error[not-built]", "--> job.yaml:14"]);
+    work.run(2, "job.yaml", "").says(&["error[not-built]", "--> job.yaml:11"]);
 }
 
 /// Folders that are written must be on a disk; a folder called `s3:` would be made.
