@@ -155,7 +155,7 @@ impl ValuePeople {
         ValuePeople {
             persons: Some(of),
             smallest_group: of.n,
-            smallest_denominator: of.denominator,
+            smallest_denominator: of.denominator.into_iter().chain(self.smallest_denominator).min(),
             ..self
         }
     }
@@ -174,11 +174,12 @@ impl ValuePeople {
         ValuePeople {
             persons: Some(PersonBasis::new(n, None)),
             smallest_group: of.iter().map(|of| of.n).min().unwrap_or(0),
+            // Those who carry a rate are never more than its cases.
             smallest_denominator: of
                 .iter()
-                .map(|of| of.denominator)
-                .collect::<Option<Vec<_>>>()
-                .and_then(|of| of.into_iter().min()),
+                .filter_map(|of| of.denominator)
+                .chain(self.smallest_denominator)
+                .min(),
             ..self
         }
     }
