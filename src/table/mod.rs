@@ -6,12 +6,10 @@
 //! reason in `undefined`, rows are sorted by key, and the version of a table is in its file's
 //! metadata. What is not known here: how a number was computed.
 
-mod amounts;
 mod byte_source;
 mod changes;
 mod comparisons;
 mod counts;
-mod curves;
 pub(crate) mod decoding;
 pub(crate) mod digits;
 mod experiments;
@@ -30,16 +28,13 @@ mod outcomes;
 pub(crate) mod picked;
 mod quality;
 pub(crate) mod recourse;
-mod reliability;
 pub(crate) mod row_macro;
+mod scores;
 pub(crate) mod why;
 
-pub use amounts::AmountRow;
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
-pub use curves::CurveRow;
-pub(crate) use curves::JOB_STEP;
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::GateRow;
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
@@ -48,8 +43,9 @@ pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use metrics::MetricRow;
 pub use outcomes::OutcomeRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE};
-pub use reliability::ReliabilityRow;
 pub use row_macro::{SharedText, TableRow, finite, whole};
+pub(crate) use scores::JOB_STEP;
+pub use scores::{AmountRow, CurveRow, ReliabilityRow};
 
 /// Whether the flags of a row, separated by commas, hold this one.
 pub(crate) fn has_flag(flags: &str, flag: &str) -> bool {

@@ -4,7 +4,7 @@ use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::trees::rebuild;
 use crate::param::Name;
 
-use super::JobChecker;
+use crate::job::check::JobChecker;
 
 impl JobChecker<'_> {
     /// One block `lightgbm`.

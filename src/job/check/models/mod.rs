@@ -1,5 +1,10 @@
 //! Checks models, and the scores that each has.
 
+mod http;
+mod lightgbm;
+mod onnx;
+mod python;
+
 use crate::data::prepare::params::carried_decision;
 use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;

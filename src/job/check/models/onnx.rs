@@ -5,7 +5,7 @@ use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::trees::rebuild;
 use crate::param::Name;
 
-use super::JobChecker;
+use crate::job::check::JobChecker;
 
 impl JobChecker<'_> {
     pub(super) fn onnx(&mut self, at: &str, name: &Name, onnx: &OnnxBlock) {

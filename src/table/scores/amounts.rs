@@ -1,6 +1,6 @@
 //! The table of amounts: means, quantiles and their gaps.
 
-use super::key_columns::{COUNTERFACTUAL, FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
+use crate::table::key_columns::{COUNTERFACTUAL, FROM_GROUP, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {

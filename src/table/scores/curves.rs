@@ -1,6 +1,6 @@
 //! The table of curves: rates at every threshold.
 
-use super::key_columns::{
+use crate::table::key_columns::{
     ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
 };
 use crate::table::row_macro::{SharedText, table};

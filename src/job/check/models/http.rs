@@ -3,7 +3,7 @@
 use crate::model::kind::http::HttpBlock;
 use crate::param::Name;
 
-use super::JobChecker;
+use crate::job::check::JobChecker;
 
 impl JobChecker<'_> {
     /// One block `http`.

@@ -3,7 +3,7 @@
 use crate::model::kind::python::PythonBlock;
 use crate::param::{ColumnName, Name};
 
-use super::JobChecker;
+use crate::job::check::JobChecker;
 
 impl JobChecker<'_> {
     /// One block `python`.

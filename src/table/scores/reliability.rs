@@ -1,6 +1,6 @@
 //! The table of reliability: scores in bins against the labels of their people.
 
-use super::key_columns::{ARM, CLASS, MODEL, SENSITIVE, SLICE};
+use crate::table::key_columns::{ARM, CLASS, MODEL, SENSITIVE, SLICE};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
