@@ -161,7 +161,8 @@ fn a_weight_is_so_many_people() {
             // The groups that are furthest apart are others by weight. People of weight 0 are not
             // enough, so that more may be small.
             if w.scope != MetricScope::WorstCase {
-                assert!(counted.flags.iter().all(|flag| w.flags.contains(flag)), "{:?}", w.flags);
+                let holds = |flag| w.flags.contains(flag);
+                assert!(counted.flags.iter().all(holds), "{} in {:?}", w.metric.id, w.scope);
             }
         }
         assert!(compared.len() > 60, "{}", compared.len());

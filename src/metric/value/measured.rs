@@ -154,7 +154,7 @@ impl ValuePeople {
         let Some(of) = of else { return self };
         ValuePeople {
             persons: Some(of),
-            smallest_group: of.n,
+            smallest_group: of.n.min(self.smallest_group),
             smallest_denominator: of.denominator.into_iter().chain(self.smallest_denominator).min(),
             ..self
         }
@@ -173,7 +173,7 @@ impl ValuePeople {
         };
         ValuePeople {
             persons: Some(PersonBasis::new(n, None)),
-            smallest_group: of.iter().map(|of| of.n).min().unwrap_or(0),
+            smallest_group: of.iter().map(|of| of.n).fold(self.smallest_group, u64::min),
             // Those who carry a rate are never more than its cases.
             smallest_denominator: of
                 .iter()
