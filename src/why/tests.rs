@@ -277,7 +277,7 @@ fn searched(support: &str) -> PatternSettings {
 /// A pattern that exactly 2 % of the people hold is confirmed at a support of 2 %, one that 2 % of
 /// the population hold at 1 %, each in at least 95 of 100 seeds.
 #[test]
-#[ignore = "slow: 200 searches"]
+#[ignore = "slow, `make test-slow` runs it: 200 searches"]
 fn a_planted_pattern_is_confirmed() {
     for (planted, support) in
         [(PlantedPeople::Exactly(400), "0.02"), (PlantedPeople::Each(0.02), "0.01")]
@@ -297,7 +297,7 @@ fn a_planted_pattern_is_confirmed() {
 /// promises 5 % at most; Fisher's test is discrete and only a higher rate confirms, so that about
 /// 2.6 % remain, as another program found (45 of 1,700).
 #[test]
-#[ignore = "slow: 1,000 searches"]
+#[ignore = "slow, `make test-slow` runs it: 1,000 searches"]
 fn nothing_is_confirmed_by_chance() {
     let is_quiet = |seed: u64| {
         let people = simulated(1000 + seed, PlantedPeople::Nobody);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
 use crate::frame::{TableFrame, TableRecord, read_frame};
 use crate::work::{Work, assert_same, column, results, root};
@@ -38,23 +38,28 @@ fn other(i: usize, noise: f64) -> Option<f64> {
     (i % 43 != 2).then(|| (1.0 - noise) * draw(i, 5.0) + noise * draw(i, 7.0))
 }
 
-fn work(noise: f64) -> Work {
-    let work = Work::new();
+/// People with these scores; points do not depend on them.
+fn scored_people(score_of: impl Fn(usize) -> Option<f64>) -> Vec<(&'static str, ArrayRef)> {
     let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
     let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column((0..N as i64).collect::<Int64Array>())),
-            ("sex", column(texts)),
-            ("repaid", column(labels)),
-            ("score", column((0..N).map(score).collect::<Float64Array>())),
-            ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
-            ("other", column((0..N).map(|i| other(i, noise)).collect::<Float64Array>())),
-            ("weight", column((0..N).map(|i| Some((i % 4) as f64)).collect::<Float64Array>())),
-            ("household", column((0..N).map(|i| Some((i / 3) as i64)).collect::<Int64Array>())),
-        ],
-    );
+    vec![
+        ("id", column((0..N as i64).collect::<Int64Array>())),
+        ("sex", column(texts)),
+        ("repaid", column(labels)),
+        ("score", column((0..N).map(score_of).collect::<Float64Array>())),
+        ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
+    ]
+}
+
+fn work(noise: f64) -> Work {
+    let work = Work::new();
+    let mut columns = scored_people(score);
+    columns.extend([
+        ("other", column((0..N).map(|i| other(i, noise)).collect::<Float64Array>())),
+        ("weight", column((0..N).map(|i| Some((i % 4) as f64)).collect::<Float64Array>())),
+        ("household", column((0..N).map(|i| Some((i / 3) as i64)).collect::<Int64Array>())),
+    ]);
+    work.parquet("people.parquet", columns);
     work
 }
 
@@ -239,18 +244,7 @@ fn changes_of_scores_are_paired_by_person() {
     // Every other score moves a little; points stay.
     let bumped =
         |i: usize| score(i).map(|s| if i.is_multiple_of(2) { s } else { (s + 0.04).min(1.0) });
-    let texts = (0..N).map(|i| Some(sex(i))).collect::<StringArray>();
-    let labels = (0..N).map(|i| label(i).map(i64::from)).collect::<Int64Array>();
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column((0..N as i64).collect::<Int64Array>())),
-            ("sex", column(texts)),
-            ("repaid", column(labels)),
-            ("score", column((0..N).map(bumped).collect::<Float64Array>())),
-            ("percent", column((0..N).map(|i| percent(score(i))).collect::<Float64Array>())),
-        ],
-    );
+    work.parquet("people.parquet", scored_people(bumped));
     work.run(0, "job.yaml", "--threads 2 --baseline before");
     work.cfaudit(0, "diff before out --out page");
     let changes = read_frame(&work.path("page"), "changes");

@@ -46,6 +46,25 @@ fn frame(work: &Work, def: &str) -> TableFrame {
     read_frame(&work.path("out/tables"), def)
 }
 
+/// Writes one counterfactual of each of `n` people: the other group and the score there.
+fn write_flips(
+    work: &Work,
+    n: i64,
+    to: impl Fn(i64) -> &'static str,
+    score: impl Fn(i64) -> Option<f64>,
+) {
+    work.parquet(
+        "flip.parquet",
+        vec![
+            ("row_id", column((0..n).collect::<Int64Array>())),
+            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
+            ("to_group", column((0..n).map(|i| Some(to(i))).collect::<StringArray>())),
+            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+            ("score", column((0..n).map(score).collect::<Float64Array>())),
+        ],
+    );
+}
+
 fn credit() -> (Work, Vec<Applicant>) {
     let (work, people) = (Work::new(), applicants());
     let n = people.len() as i64;
@@ -60,16 +79,8 @@ fn credit() -> (Work, Vec<Applicant>) {
             ("score", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
         ],
     );
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column((0..n).collect::<Int64Array>())),
-            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
-            ("to_group", column(people.iter().map(|p| sex(!p.woman)).collect::<StringArray>())),
-            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
-            ("score", column(people.iter().map(|p| Some(p.score_cf)).collect::<Float64Array>())),
-        ],
-    );
+    let other = |i: i64| if people[i as usize].woman { "m" } else { "f" };
+    write_flips(&work, n, other, |i| Some(people[i as usize].score_cf));
     work.write(
         "job.yaml",
         "cfaudit: 1
@@ -453,16 +464,7 @@ fn missing_scores_hide_no_harm() {
                 ("score", column((0..n).map(own).collect::<Float64Array>())),
             ],
         );
-        work.parquet(
-            "flip.parquet",
-            vec![
-                ("row_id", column((0..n).collect::<Int64Array>())),
-                ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
-                ("to_group", column((0..n).map(|i| sex(i >= women)).collect::<StringArray>())),
-                ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
-                ("score", column((0..n).map(other).collect::<Float64Array>())),
-            ],
-        );
+        write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, other);
         work.write(
             "job.yaml",
             "cfaudit: 1

@@ -16,7 +16,7 @@ use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::{FavourableClass, NEGATIVE_PART, RATE_OF_ONE};
+use crate::metric::value::settings::{FavourableClass, RATE_OF_ONE};
 use crate::metric::{
     Facet, ImpairedGroupRule, Metric, MetricFamily, Reads, combine, difference, ratio,
 };
@@ -222,14 +222,9 @@ impl FactualMeasurement<'_> {
         }
         let of = (metric, scope);
         let mut measured = MeasuredValue::new(&self.context, of, value, (interval, method), people)
-            .with_impaired(impaired);
+            .with_impaired(impaired)
+            .with_score_parts([of_a, of_b].map(|of| seen(of.cells())));
         measured.flags.extend(takes_as_certain.then_some(RATE_OF_ONE));
-        if let (Reads::ScoreRatio(score), Ok(_)) = (metric.reads, value) {
-            let is_negative =
-                |of: &&FactualSubject| score(&seen(of.cells())).is_ok_and(|v| v < 0.0);
-            let negative = [of_a, of_b].iter().any(is_negative);
-            measured.flags.extend(negative.then_some(NEGATIVE_PART));
-        }
         measured
     }
 
@@ -272,6 +267,16 @@ impl FactualMeasurement<'_> {
         (own.lo..=own.hi).contains(&value).then_some(own)
     }
 
+    /// A rate of one subject with its interval at a level.
+    fn rate_part(
+        &self,
+        rate: impl Fn(&Confusion) -> Rate + Copy,
+        of: &FactualSubject,
+        level: f64,
+    ) -> Option<IntervalPart> {
+        Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
+    }
+
     /// The mean of two rates of one subject, which are of different people, and its interval at a
     /// level: the hybrid of theirs.
     pub(crate) fn mean_interval(
@@ -280,10 +285,8 @@ impl FactualMeasurement<'_> {
         of: &FactualSubject,
         level: f64,
     ) -> Option<IntervalPart> {
-        let part = |rate: fn(&Confusion) -> Rate| {
-            Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
-        };
-        let ((p, of_p), (q, of_q)) = (part(rates[0])?, part(rates[1])?);
+        let [part, other] = rates.map(|rate| self.rate_part(rate, of, level));
+        let ((p, of_p), (q, of_q)) = (part?, other?);
         let mean = f64::midpoint(p, q);
         let ends = ValueInterval {
             lo: mean - libm::hypot(p - of_p.lo, q - of_q.lo) / 2.0,
@@ -301,10 +304,7 @@ impl FactualMeasurement<'_> {
         bottom: &FactualSubject,
         level: f64,
     ) -> Option<ValueInterval> {
-        let part = |of: &FactualSubject| {
-            Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
-        };
-        ratio_of_parts(part(top)?, part(bottom)?)
+        ratio_of_parts(self.rate_part(rate, top, level)?, self.rate_part(rate, bottom, level)?)
     }
 
     /// The interval of the difference of a rate of two subjects at a level.
@@ -325,10 +325,9 @@ impl FactualMeasurement<'_> {
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let (a, b) = (rate(of_a.cells()), rate(of_b.cells()));
         if a.is_boundary() || b.is_boundary() {
-            let (p, q) = (a.value().ok()?, b.value().ok()?);
-            let own = |of| self.rate_interval(rate, of, level);
-            let ends = (own(of_a)?, own(of_b)?);
-            return Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Mover));
+            let part = |of| self.rate_part(rate, of, level);
+            let ((p, of_p), (q, of_q)) = (part(of_a)?, part(of_b)?);
+            return Some(newcombe_of((p, q), (of_p, of_q), 0.0, IntervalProcedure::Mover));
         }
         let replicates = of_a
             .bootstrap

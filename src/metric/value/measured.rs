@@ -29,7 +29,7 @@ use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 pub(crate) use crate::metric::value::settings::FurthestGroups;
-use crate::metric::value::settings::MeasureSettings;
+use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART};
 use crate::metric::{Metric, MetricFamily, Reads};
 
 /// One value with everything that a table says about it.
@@ -160,7 +160,8 @@ impl ValuePeople {
         }
     }
 
-    /// The same of two facets, of whom so many weigh more than 0; none where nobody has a weight.
+    /// The same of two facets with the numbers of people who weigh more than 0 in each; none where nobody
+    /// has a weight.
     pub(crate) fn with_weighing(self, of: Option<(u64, u64)>) -> Self {
         let basis = |n| Some(PersonBasis { n, denominator: None, effective: None });
         of.map_or(self, |(a, d)| self.with_persons(Some(a + d), &[basis(a), basis(d)]))
@@ -227,6 +228,16 @@ impl MeasuredValue {
             weights: weights.map(|rate| (rate.numerator, rate.denominator)),
             ..self
         }
+    }
+
+    /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those of
+    /// the groups behind it.
+    pub(crate) fn with_score_parts(mut self, cells: impl IntoIterator<Item = Confusion>) -> Self {
+        if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
+            let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
+            self.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        self
     }
 
     /// The group at a disadvantage.

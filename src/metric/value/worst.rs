@@ -22,7 +22,7 @@ use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::{FavourableClass, FurthestGroups, NEGATIVE_PART};
+use crate::metric::value::settings::{FavourableClass, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
 
 /// The values of some groups: the highest and the lowest with their groups.
@@ -295,14 +295,10 @@ impl FactualMeasurement<'_> {
         }
         .with_persons(all_persons(groups.iter(), metric.needs_label), &behind);
         let of = (metric, MetricScope::WorstCase);
-        let mut measured = MeasuredValue::new(&self.context, of, value, interval, people)
+        MeasuredValue::new(&self.context, of, value, interval, people)
             .with_impaired(impaired)
-            .with_furthest(furthest);
-        if let (Reads::ScoreRatio(score), Ok(_)) = (metric.reads, value) {
-            let negative = cells.iter().any(|c| score(c).is_ok_and(|value| value < 0.0));
-            measured.flags.extend(negative.then_some(NEGATIVE_PART));
-        }
-        measured
+            .with_furthest(furthest)
+            .with_score_parts(cells)
     }
 }
 
