@@ -283,10 +283,14 @@ fn rows_without_a_score_are_allowed_up_to_a_share() {
 #[test]
 fn a_killed_run_goes_on() {
     let open = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let gate = Arc::clone(&open);
+    let hanging = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (gate, waiting) = (Arc::clone(&open), Arc::clone(&hanging));
     let (url, seen) = serve(move |n| {
-        let opened = gate.load(std::sync::atomic::Ordering::SeqCst);
-        if n < 7 || opened { Deed::Answers } else { Deed::Hangs }
+        if n < 7 || gate.load(std::sync::atomic::Ordering::SeqCst) {
+            return Deed::Answers;
+        }
+        waiting.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Deed::Hangs
     });
     let work = with_endpoint(&url, ", parallel: 2");
     let mut going = Going::start(&mut work.command("run job.yaml --out out --cache cache"));
@@ -298,7 +302,8 @@ fn a_killed_run_goes_on() {
         let files = list(work.path("cache/http")).flat_map(|folder| list(folder.path()));
         files.filter(|file| file.path().extension().is_none()).count()
     };
-    while kept() < 7 {
+    // Both requests that are under way hang: the server must not answer one to a run that is gone.
+    while kept() < 7 || hanging.load(std::sync::atomic::Ordering::SeqCst) < 2 {
         assert!(started.elapsed().as_secs() < 60, "it takes too long");
         std::thread::sleep(Duration::from_millis(10));
     }
