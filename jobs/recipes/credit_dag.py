@@ -1,13 +1,13 @@
-"""Airflow 3: audit the decisions of a day once their scores are there, judge them against the approved version, tell and publish.
+"""Airflow 3: audit the decisions of a day once their scores are there, judge them against the approved version, notify and publish.
 
 Needs apache-airflow-providers-standard and cfaudit on the PATH of the worker. What varies comes from the environment of the worker:
 AUDITS (folder of the audits), SHARE (where pages go), CFAUDIT_JOB (the job file), CFAUDIT_POKE_SECONDS (how often to look for scores).
 
 - `audit` is a sensor: exit status 4 means that the scores are not there yet, so it looks again later; any other status but 0 fails it.
   A job that scores by itself can be a BashOperator instead.
-- `gate` is a task of its own without retries: a verdict is no fault, and judging again gives the same. Its baseline `approved` is set by a
-  person at sign-off; one that moves along every day lets slow drift through.
-- `notify` speaks whatever the verdict. A failed task hands nothing on, so it reads summary.json.
+- `gate` is a separate task without retries: a verdict is not an error, and a retry gives the same verdict. Its baseline `approved` is set by a
+  person at sign-off; a baseline that is updated every day hides slow drift.
+- `notify` always runs and reads summary.json, because a failed task passes nothing on.
 - `publish` runs in parallel, because Airflow judges a run by its last tasks: with `notify` alone a failed gate would count as a success.
 """
 
@@ -58,7 +58,8 @@ with DAG(
     publish = BashOperator(
         task_id="publish",
         append_env=True,
-        bash_command=f"cp {AUDITS}/{{{{ ds }}}}/report.html {SHARE}/credit-{{{{ ds }}}}.html",
+        # The page links to annex.html next to it.
+        bash_command=f"mkdir -p {SHARE}/credit-{{{{ ds }}}} && cp {AUDITS}/{{{{ ds }}}}/*.html {SHARE}/credit-{{{{ ds }}}}/",
     )
 
     audit >> gate >> [notify(), publish]

@@ -1,6 +1,6 @@
 """Spark: a job in shards, one task for each shard. `spark-submit shards_spark.py JOB SHARDS PLAN OUT`.
 
-Spark schedules the tasks and tries them again; it carries no rows: cfaudit reads the Parquet files itself. Needs cfaudit on the PATH of
+Spark schedules and retries the tasks but passes no rows: cfaudit reads the Parquet files itself. Needs cfaudit on the PATH of
 driver and executors, and pyarrow and pandas there (mapInArrow asks for both). PLAN is a folder that all can read and write; the data have the
 same paths on all.
 """

@@ -259,7 +259,7 @@ fn the_recipe_under_airflow() {
     assert!(passed.success, "{}", passed.log);
     assert!(
         passed.log.contains("audit of 2026-11-20: pass, 0 gates failed")
-            && work.path("share/credit-2026-11-20.html").exists(),
+            && work.path("share/credit-2026-11-20/report.html").exists(),
         "{}",
         passed.log
     );
@@ -289,7 +289,7 @@ fn the_recipe_under_airflow() {
         "notify must speak: {}",
         failed.log
     );
-    assert!(!work.path("share/credit-2026-11-21.html").exists(), "a failed audit is published");
+    assert!(!work.path("share/credit-2026-11-21").exists(), "a failed audit is published");
 
     audits.rows("2026-11-22");
     std::thread::scope(|scope| {
