@@ -30,7 +30,7 @@ pub(crate) struct CommandLine {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommandVerb {
-    /// Write a commented job from the columns of a data file; asks nothing
+    /// Write a commented job from the columns of a data file; asks no questions
     New(NewArgs),
     /// Run a job: prepare, generate, score, measure, judge, report
     Run(RunArgs),
@@ -45,8 +45,8 @@ pub(crate) enum CommandVerb {
     Merge(MergeArgs),
     /// Describe the data of the audit: columns, levels, missing values, groups by label
     Data(DataArgs),
-    /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables
-    /// only
+    /// Judge the gates of a finished folder again, against a baseline if one is named; reads
+    /// only tables
     Gate(GateArgs),
     /// Say how many people would decide the gates of a job, before a run or after it
     Power(PowerArgs),
@@ -57,7 +57,7 @@ pub(crate) enum CommandVerb {
     /// Check that a folder is what its run wrote: hashes, table versions, gates judged again
     Verify(VerifyArgs),
     /// Pack a sound folder into one archive, without the files below rows/ and to-score/; cases of
-    /// `report.cases` stay in it
+    /// `report.cases` are included
     Pack(PackArgs),
     /// Remove results from the cache that nobody needs any more
     Clean(CleanArgs),
@@ -86,8 +86,8 @@ pub(crate) enum CommandVerb {
         /// Another title.
         #[arg(long)]
         title: Option<String>,
-        /// Output folders of earlier runs, the oldest first: the page shows how each limit was kept
-        /// from run to run; default: those that the folder was made with.
+        /// Output folders of earlier runs, the oldest first: the page shows each limit over these
+        /// runs; default: those that the folder was made with.
         #[arg(long, value_name = "DIR", num_args = 1..)]
         history: Vec<PathBuf>,
     },
@@ -134,8 +134,8 @@ pub(crate) struct RunArgs {
     /// are judged.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Output folders of earlier runs, the oldest first: the page shows how each limit was kept
-    /// from run to run.
+    /// Output folders of earlier runs, the oldest first: the page shows each limit over these
+    /// runs and this one.
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) history: Vec<PathBuf>,
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
@@ -154,8 +154,8 @@ pub(crate) struct RunArgs {
     /// Write the summary line to this file as well.
     #[arg(long, value_name = "F")]
     pub(crate) summary_file: Option<PathBuf>,
-    /// Most that the cache may hold after the run, such as `20GiB`: the results that were used the
-    /// longest ago go first.
+    /// Largest size of the cache after the run, such as `20GiB`: the results that were used longest
+    /// ago are removed first.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) cache_limit: Option<u64>,
     /// Flags shared by the verbs that read a job.
@@ -166,19 +166,19 @@ pub(crate) struct RunArgs {
 /// `cfaudit clean`. Without rules it keeps, of each stage of each job, the result used last.
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// Remove only what no run has used for so long, such as `30d`, `12h`.
+    /// Remove only results that no run has used for this long, such as `30d` or `12h`.
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     pub(crate) older: Option<Duration>,
-    /// Keep so many results of each stage of each job, those used last; 1 where no rule is given.
+    /// Keep this many results of each stage of each job, those used last; without any rule 1.
     #[arg(long, value_name = "N")]
     pub(crate) keep_last: Option<usize>,
-    /// Remove only what this job alone has used.
+    /// Remove only results that no other job has used.
     #[arg(long, value_name = "NAME")]
     pub(crate) job: Option<String>,
-    /// Remove nothing: say what would go.
+    /// Remove nothing, but list what would be removed.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Folder of cached stage results; `outputs/.cache` by default.
+    /// Folder of cached stage results; default: `outputs/.cache`.
     #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// How to log.
@@ -243,16 +243,16 @@ pub(crate) struct PlanArgs {
     /// End with status 1 if a stage would run.
     #[arg(long, conflicts_with_all = ["shards", "shard_rows", "stream"])]
     pub(crate) exit_code: bool,
-    /// Cut the rows into so many shards and write the plan for their workers.
+    /// Cut the rows into this many shards and write the plan for their workers.
     #[arg(long, value_name = "N", requires = "to", conflicts_with = "shard_rows",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
     pub(crate) shards: Option<u32>,
-    /// Cut the rows into shards of about so many rows.
+    /// Cut the rows into shards of about this many rows.
     #[arg(long, value_name = "ROWS", requires = "to",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) shard_rows: Option<u64>,
     /// Plan for rows that an engine passes to the workers: a file with the number of rows of each
-    /// part, one a line. Standard input is an Arrow stream of their columns, without rows.
+    /// part, one per line. Standard input is an Arrow stream of their columns, without rows.
     #[arg(long, value_name = "PARTS", requires = "to",
         conflicts_with_all = ["shards", "shard_rows"])]
     pub(crate) stream: Option<PathBuf>,
@@ -332,16 +332,16 @@ pub(crate) struct ExportArgs {
     /// Write to this file, as a whole, instead of standard output.
     #[arg(long, value_name = "F")]
     pub(crate) file: Option<PathBuf>,
-    /// Of cases only those whose decision would be another.
+    /// With `cases`: only people whose decision would change.
     #[arg(long)]
     pub(crate) switched: bool,
-    /// Of cases only those of this model.
+    /// With `cases`: only this model.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// Of cases only those of this counterfactual set.
+    /// With `cases`: only this counterfactual set.
     #[arg(long, value_name = "S")]
     pub(crate) counterfactual: Option<String>,
-    /// Of cases only those of people of group A, set to group B.
+    /// With `cases`: only people of group A, set to group B.
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
     pub(crate) direction: Vec<String>,
 }
@@ -395,7 +395,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct PackArgs {
     /// The output folder.
     pub(crate) dir: PathBuf,
-    /// The archive; `JOB-RUN.zip` in the working directory where left out.
+    /// The archive; default: `JOB-RUN.zip` in the working directory.
     #[arg(long, value_name = "F")]
     pub(crate) file: Option<PathBuf>,
 }
@@ -429,12 +429,12 @@ pub(crate) struct PowerArgs {
     /// One gate; all of them by default.
     #[arg(long, value_name = "G")]
     pub(crate) gate: Option<String>,
-    /// The true rate, of a difference or ratio those of both groups; left out, a folder has the
-    /// rates that it measured.
+    /// The true rate; for a difference or ratio, the rates of both groups. Default, for a folder:
+    /// the rates that it measured.
     #[arg(long, value_name = "RATE[,RATE]", value_delimiter = ',', value_parser = parse_rate)]
     pub(crate) assume: Vec<f64>,
-    /// The part of the audited people of a group who are below the value, for instance those who
-    /// are refused; left out, a folder has as many as it measured, and before a run all count.
+    /// Share of the audited people of a group who are in the denominator, such as those who are
+    /// refused. Default: as measured in the folder; before a run, everybody.
     #[arg(long, value_name = "S", value_parser = parse_rate)]
     pub(crate) share: Option<f64>,
     /// Print JSON.

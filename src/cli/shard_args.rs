@@ -26,15 +26,15 @@ pub(crate) struct WorkerArgs {
     /// standard output.
     #[arg(long)]
     pub(crate) stream: bool,
-    /// Number of threads; all cores where left out.
+    /// Number of threads; default: all cores.
     #[arg(long, env = "CFAUDIT_THREADS", value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Memory to stay within, such as `2GiB` or `500MB`.
+    /// Memory limit, such as `2GiB` or `500MB`.
     #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) memory: Option<u64>,
-    /// Folder of cached stage results that later passes find again; where left out, and always with
-    /// `--stream`, a temporary one.
+    /// Folder of cached stage results, which later passes reuse; default, and always with
+    /// `--stream`: a temporary folder.
     #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
     pub(crate) cache: Option<PathBuf>,
     /// How to log.

@@ -28,7 +28,7 @@ worded_enum! {
     ShardPass {
         /// Values that occur in the columns.
         Survey = "survey",
-        /// What must be known of the rows before they are counted.
+        /// What must be known about the rows before they are counted.
         Learn = "learn",
         /// Evidence.
         Count = "count",
@@ -50,7 +50,7 @@ impl ShardPass {
     pub(crate) fn about(self) -> &'static str {
         match self {
             ShardPass::Survey => "The values that occur in the columns",
-            ShardPass::Learn => "What must be known of the rows before they are counted",
+            ShardPass::Learn => "What must be known about the rows before they are counted",
             ShardPass::Count => "The evidence",
             ShardPass::Shift => "Score metrics that need a second look at the scores",
         }
