@@ -400,7 +400,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("recheck-differs", "rows that were scored again have different scores"),
     ("reference-label", "the label of the reference does not say which class is positive"),
     ("reference-type", "a column has different types in the reference and in the rows"),
-    ("repeated-key", "a key stands twice in a side table"),
+    ("repeated-key", "a key occurs twice in a side table"),
     ("too-large-model", "training a model would need more memory than the run may use"),
     ("too-large-table", "a side table takes more memory than the run may take"),
     ("too-many-amounts", "the amounts of all people take more memory than the run may have"),

@@ -109,7 +109,7 @@ pub(crate) struct GatesAgain {
     pub stored: Vec<GateRow>,
     /// The rows that its tables give.
     pub gates: Vec<GateRow>,
-    /// What a summary says of these.
+    /// What a summary says about these.
     pub outcome: GateOutcome,
 }
 

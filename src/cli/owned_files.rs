@@ -52,7 +52,7 @@ impl OwnedFile {
             OwnedFile::Export(ExportTarget::ModelCard) => {
                 b"{\n  \"$schema\": \"http://cyclonedx.org/schema/bom-1.6.schema.json\""
             }
-            // The name of the first entry stands behind 30 bytes of the head of a ZIP file.
+            // The name of the first entry follows 30 bytes of the head of a ZIP file.
             OwnedFile::Archive => {
                 let name = text.get(30..).unwrap_or_default();
                 let length =

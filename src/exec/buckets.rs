@@ -2,7 +2,7 @@
 //!
 //! It sorts all rows by a hash in two steps: rows go into buckets by the upper bits of the hash,
 //! and then each bucket is small enough to be sorted in memory. Each record is written and read
-//! once, so the work grows with the number of rows alone.
+//! once, so the work grows with the number of rows.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;

@@ -30,7 +30,7 @@ pub(crate) enum FileAccess {
     Umask,
 }
 
-/// A file on this machine: of a folder on a disk itself, of a store a copy that goes with this.
+/// A file on this machine: of a folder on a disk itself, of a store a temporary copy.
 #[derive(Debug)]
 pub(crate) struct LocalFile {
     path: PathBuf,

@@ -164,7 +164,7 @@ const BLOCKS: &[(&str, &str)] = &[
     (
         "confirmed_patterns",
         "what gates on `why` judge: the number of patterns whose people switch more often than the \
-         others on the half that had no part in finding them\n\
+         others on the half that was not used to find them\n\
          gate: `{why: NAME, patterns_at_most: 0}`",
     ),
     ("clarify", CLARIFY),
@@ -202,9 +202,9 @@ const BLOCKS: &[(&str, &str)] = &[
          only sets that are fitted (greedy, plausible, transport), scored by models that are \
          trained in the run or are files of LightGBM or ONNX\n\
          key of a model that the run trains, `doubt: {training: 5, resample: true}`: it is trained \
-         again with other seeds, with `resample` on training rows drawn again, and asked in the \
-         place of the audited one; `training_lo` to `training_hi` is the range of the values, also \
-         of those without counterfactuals",
+         again with other seeds, with `resample` on training rows drawn again, and asked \
+         instead of the audited one; `training_lo` to `training_hi` is the range of the values, \
+         also of those without counterfactuals",
     ),
     (
         "cases",
@@ -415,7 +415,7 @@ const WORDS: &[(&str, &str)] = &[
     (
         "waiting",
         "a score file named in the job does not exist: the run writes the rows to score, measures \
-         nothing and ends with status 4\n\
+         what the scores that are there allow, and ends with status 4\n\
          write the scores elsewhere, rename the complete file to the expected name, and run the \
          same command again; for an unreadable file the run ends with status 4 until the file is \
          15 minutes old\n\

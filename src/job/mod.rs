@@ -272,7 +272,7 @@ pub struct ReportBlock {
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub cases: u64,
-    /// The word for rows beside their counterfactuals in jobs of version 0.1, which wrote 0 into
+    /// The word for rows next to their counterfactuals in jobs of version 0.1, which wrote 0 into
     /// every resolved job. More is refused, with the new word.
     #[serde(default, skip_serializing)]
     #[schemars(skip)]

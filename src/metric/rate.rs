@@ -107,8 +107,8 @@ reasons! {
         scores at or below those with the other, so the slope that fits best is infinite.";
     NoConvergence = "no_convergence", "the fit does not converge", "The steps of the fit do not \
         come to an end, because the scores are too extreme.";
-    ZeroSigma = "zero_sigma", "all scores are 0 or 1", "All scores are 0 or 1, so that chance has \
-        no part in the labels if the scores are right.";
+    ZeroSigma = "zero_sigma", "all scores are 0 or 1", "All scores are 0 or 1, so that the \
+        labels are not random if the scores are right.";
     Persons = "persons", "a person may have several rows", "A person may have several rows, which \
         go together, and the distribution behind the p-value is that of independent rows.";
     NotPositive = "not_positive", "a mean is not above 0", "A mean of amounts is 0 or below, so \

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::folder::manifest::RunSummary;
 use crate::proof::verify::{FolderProof, is_removable};
 
-/// What stands in an audit folder: the beginning of a path, and what it is.
+/// What an audit folder contains: the beginning of a path, and what it is.
 const CONTENTS: &[(&str, &str)] = &[
     ("report.html", "the page to read and sign; any browser shows it, without a network"),
     ("annex.html", "every value with its counts and interval, the method, a glossary"),

@@ -1,7 +1,7 @@
 //! Proof that travels: whether an output folder still is what its run wrote, and one archive that
 //! carries it to somebody else. The verbs `verify` and `pack`.
 //!
-//! Both read the folder alone, never data, models or caches. A folder proves two things: its files
+//! Both read only the folder, never data, models or caches. A folder proves two things: its files
 //! are those that `manifest.json` lists, and its verdicts follow from its tables. Nothing in a
 //! folder can vouch for the manifest itself. That is done by the *fingerprint*, the SHA-256 of
 //! `manifest.json`, which people note at sign-off and compare later.

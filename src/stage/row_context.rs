@@ -35,7 +35,7 @@ impl<'a> RowContext<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
     }
 
-    /// The rows that train for a fold and have a label.
+    /// The training rows of a fold that have a label.
     pub(crate) fn training(&self, fold: u8) -> TrainingRows<'a> {
         TrainingRows::of_fold(self.rows, self.roles, fold, self.workers, self.watch)
     }

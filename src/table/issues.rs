@@ -70,8 +70,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "leaky-feature",
-        "told by `check`: a feature that tells the label, the score or the decision, or tells rows \
-         apart",
+        "reported by `check`: a feature that reveals the label, the score or the decision, or \
+         identifies rows",
     ),
     (
         "many-levels",
@@ -80,8 +80,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "missing-code",
-        "told by `check`: a number that may mean missing, such as 999 or -1, because it lies apart \
-         from all others",
+        "reported by `check`: a number that may mean missing, such as 999 or -1, because it lies \
+         apart from all others",
     ),
     (
         "missing-group",

@@ -62,8 +62,8 @@ table! {
         class: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula
         metric: SharedText,
-        /// family of the metric: performance, group, ccm, eccm, shift, clarify, amounts,
-        /// graph
+        /// family of the metric: performance, group, ccm, eccm, shift, clarify, scores,
+        /// amounts, graph
         family: SharedText,
         /// the metric, of a graph-uncertain set its mean over the graphs in which it is defined;
         /// null = undefined, see `undefined`

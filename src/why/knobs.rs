@@ -23,7 +23,7 @@ pub struct WhyBlock {
     /// From which group to which: `{sex: [Female, Male]}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<BTreeMap<ColumnName, [Word; 2]>>,
-    /// In the place of a direction: the attribute, all directions together.
+    /// Instead of a direction: the attribute, all directions together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
     /// Who is looked at, and what counts as a switch.

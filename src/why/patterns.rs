@@ -211,7 +211,7 @@ impl PatternSearch<'_> {
         (0..items.len()).all(|without| {
             let mut parent = items.to_vec();
             parent.remove(without);
-            // Whoever holds a pattern holds its parents, so these are frequent too.
+            // A person who holds a pattern holds its parents, so these are frequent too.
             let of_parent =
                 self.places.get(parent.as_slice()).map_or(own, |&place| counts[place][half]);
             own.exceeds(of_parent.minus(own))

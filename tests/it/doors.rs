@@ -174,7 +174,7 @@ fn side_tables_that_do_not_fit() {
     with(&(table.clone() + "A3,male,1970\nA4,male,1970\nA3,male,1971\n"));
     check(&work, 3, &joined).says(&[
         "error[repeated-key]: the key `application_id` of the side table `protected` is not \
-         unique: 3 of its 243 rows have a key that stands above them, such as `A3` (rows 236 and \
+         unique: 3 of its 243 rows repeat a key of an earlier row, such as `A3` (rows 236 and \
          240), `A4` (rows 235 and 241), `A3` (rows 236 and 242)",
         "job.yaml:",
     ]);

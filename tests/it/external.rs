@@ -182,7 +182,7 @@ fn each_mistake_is_told_with_its_row() {
     );
     let own = read(&work.path("people.parquet")).column(1).as_string::<i32>().value(9).to_owned();
     say(new().changed("to_group", 9, &own), &["belongs to", "already", "row 9 (row_id `A-0009`"]);
-    say(new().changed("row_id", 3, "A-0004"), &["duplicate-key", "stands twice", "A-0004"]);
+    say(new().changed("row_id", 3, "A-0004"), &["duplicate-key", "occurs twice", "A-0004"]);
     say(
         new().changed("row_id", 3, "B-1"),
         &["incomplete-counterfactuals", "1 person who is audited has no", "`A-0003`"],

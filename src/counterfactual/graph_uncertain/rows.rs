@@ -38,7 +38,7 @@ pub(crate) struct NodeRules {
     pub whole: bool,
     /// Whether the column is ordinal: only numbers of training rows occur.
     pub ordinal: bool,
-    /// The code of the level that stands for missing, which nobody gets.
+    /// The code of the level that represents missing, which nobody gets.
     pub missing: Option<u32>,
     /// The bins of a number in cells.
     pub bins: NodeBins,

@@ -99,7 +99,7 @@ impl ExternalRows {
         let key = |key: &ExternalKey| (key.row_key, key.to_group, key.cf_index);
         if let Some(twice) = rows.keys.windows(2).find(|pair| key(&pair[0]) == key(&pair[1])) {
             let (first, second) = (twice[0].file_row, twice[1].file_row);
-            let fault = Fault::new("duplicate-key", "a counterfactual stands twice".to_owned())
+            let fault = Fault::new("duplicate-key", "a counterfactual occurs twice".to_owned())
                 .in_file(file.path())
                 .at_row(format!("{} and row {second}", file.describe_row(first)));
             let hint = "several counterfactuals of a person in a group differ in `cf_index`";

@@ -172,7 +172,7 @@ fn damaged(cause: ArrowError) -> Fault {
     stream_fault(format!("wrote a stream with a damaged message: {cause}"))
 }
 
-/// What a panic of the library while it decodes a message is told as.
+/// The message for a panic of the library while it decodes a message.
 fn undecodable<T>() -> Result<T, ArrowError> {
     Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
 }

@@ -443,7 +443,7 @@ impl<'de> Deserialize<'de> for KeepStep {
                         Ok(KeepStep::Sql(SqlFilter { sql, columns }))
                     }
                     Some(_) => Err(de::Error::custom(
-                        "`sql` stands in a step of its own: write `- sql: ...` below the others",
+                        "`sql` needs a step of its own: write `- sql: ...` below the others",
                     )),
                 }
             }

@@ -11,7 +11,7 @@ use crate::param::Fraction;
 pub(crate) struct RoleCounts {
     /// Rows that are audited.
     pub(crate) audited: u64,
-    /// Rows that train; with folds in some fold.
+    /// Training rows; with folds in some fold.
     pub(crate) trained: u64,
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
         }
         if !object::is_address(&file) && !file.is_file() {
             let what = format!("the list names `{entry}`, which is no file");
-            let hint = "write the list anew from the snapshot; relative paths are relative to the \
+            let hint = "write the list again from the snapshot; relative paths are relative to the \
                         working directory";
             return Err(fault("missing-file", what).hint(hint).into());
         }

@@ -172,7 +172,7 @@ impl SideTable {
             let JoinParams { name, on, .. } = &table.params;
             let what = format!(
                 "the key `{on}` of the side table `{name}` is not unique: {n_repeated} of its {n} \
-                 rows have a key that stands above them, such as {}",
+                 rows repeat a key of an earlier row, such as {}",
                 list_words(repeated, EXAMPLES)
             );
             let hint = "write one row per key into the table; nobody can tell which of two values \

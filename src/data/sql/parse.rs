@@ -259,7 +259,7 @@ impl SqlWalk {
                 let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
                 let name = name.join(".");
                 let what = format!("`{name}` names a table, and there is none");
-                let hint = format!("a column of this name stands in double quotes: `\"{name}\"`");
+                let hint = format!("write a column of this name in double quotes: `\"{name}\"`");
                 return Err(SqlProblem::new(at, what, hint));
             }
             Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {

@@ -167,7 +167,7 @@ impl JobChecker<'_> {
         }
         if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
             let what = "a placebo makes counterfactuals again and again, and those of the set are \
-                        made elsewhere";
+                        computed elsewhere";
             let hint = "remove it, or bring a set that you made with shuffled groups";
             self.push_problem("not-offered", format!("{at}.placebo"), what, hint);
         }
@@ -207,7 +207,7 @@ impl JobChecker<'_> {
             )),
             None => Some(("`naive` is fitted on no rows, so its fit leaves no doubt", "remove it")),
             Some(knobs) if knobs.external().is_some() => {
-                Some(("the set was made elsewhere, and cannot be fitted again here", "remove it"))
+                Some(("the set was fitted elsewhere, and cannot be fitted again here", "remove it"))
             }
             Some(_) => None,
         };

@@ -42,7 +42,7 @@ impl JobChecker<'_> {
                     .is_some_and(|scores| scores.counterfactual.is_none());
             if of_rows {
                 let what = format!(
-                    "the model `{}` has scores of the rows alone, and a switch needs those of \
+                    "the model `{}` has only scores of the rows, and a switch needs those of \
                      counterfactuals",
                     block.model
                 );

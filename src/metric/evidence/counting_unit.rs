@@ -17,7 +17,7 @@ pub(crate) struct SampleBasis {
 /// How a pass counts people in addition to row by row; it decides which sums the evidence carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountingUnit {
-    /// Rows alone.
+    /// Only the rows.
     Row,
     /// Rows, cut into blocks so that models can be compared on the same people.
     PairedRow,

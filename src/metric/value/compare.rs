@@ -120,7 +120,7 @@ pub(crate) fn compare_factual(
         .map(GroupSelection::One)
         .all(|who| are_same_people(blocks_of_groups(first, who), blocks_of_groups(second, who)));
     let mut compared = drop_intervals_unless(same_people, change_factual(first, second, settings));
-    // Of rows that both score, whoever else there is.
+    // Of rows that both score; other rows do not count.
     let scores = FactualMeasurement { context: MeasureContext::new(settings) };
     compared.extend(scores.compare_scores([first, second], RowsOf::Both));
     compared

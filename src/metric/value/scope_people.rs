@@ -217,7 +217,7 @@ impl<'a> ScopePeople<'a> {
     }
 }
 
-/// Whether a metric counts whoever fills these cells.
+/// Whether a metric counts the people who fill these cells.
 fn is_counted(metric: &Metric, cells: &SwitchCells) -> bool {
     if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
 }

@@ -693,7 +693,7 @@ impl<'a> BriefInputs<'a> {
         let share = |n: i64, all: i64| n as f64 / all.max(1) as f64;
         // Where the finding is about members of the reference, its row shows them as that group.
         let other = Some(&key.to).filter(|to| key.from == *reference && others.contains(to));
-        // The other group of the finding stands next to the reference.
+        // The other group of the finding is next to the reference.
         rows.sort_by_key(|(group, _)| **group != key.from && **group != key.to);
         let own = other.into_iter().chain(others).find_map(|other| direction(reference, other));
         let line = own.map(|counts| share(counts.held(), counts.all()));

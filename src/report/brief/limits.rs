@@ -354,8 +354,8 @@ impl AuditLimit {
         })
     }
 
-    /// What a rate of a confusion matrix, or its difference between two groups, counts, and of
-    /// whom; none of other values.
+    /// What a rate of a confusion matrix, or its difference between two groups, counts, and
+    /// among which people; none of other values.
     fn by_label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> Option<(String, String)> {
         let plain = self.class.is_empty() && !self.is_of_change();
         let metric = part.metric.as_str();
@@ -403,7 +403,7 @@ impl AuditLimit {
         words
     }
 
-    /// The range that decides in the place of the interval over people.
+    /// The range that decides instead of the interval over people.
     pub(crate) fn range(&self) -> Option<DecidingRange> {
         DecidingRange::of(&self.decides)
     }

@@ -208,9 +208,10 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
             "Hatched: the side on which a limit is broken. A limit is kept or broken only if the \
              whole interval lies on one side, unless the job lets the value alone decide. ",
         );
-        let mut blocks = vec![PageBlock::Note(words.strong("Cannot tell").text(
-            ": the interval lies on both sides, or the reason stands next to the question.",
-        ))];
+        let mut blocks =
+            vec![PageBlock::Note(words.strong("Cannot tell").text(
+                ": the interval lies on both sides, or the reason is next to the question.",
+            ))];
         let arms = limits.iter().any(|limit| !limit.arm.is_empty());
         if arms {
             let in_folds = audit.manifest.experiments.iter().any(|of| of.folds.is_some());

@@ -271,8 +271,8 @@ impl<'a> AuditVoice<'a> {
     }
 
     /// Predictions that the label confirms or does not, in the words of the decisions: `wrongly
-    /// refused`, and of whom they are a share: `with the favourable label`. None of metrics other
-    /// than the four rates of a confusion matrix.
+    /// refused`, and the people they are a share of: `with the favourable label`. None of metrics
+    /// other than the four rates of a confusion matrix.
     pub(crate) fn by_label(&self, metric: &str) -> Option<(String, String)> {
         let (label, predicted) = match metric {
             "tpr" => (true, true),

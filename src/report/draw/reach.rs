@@ -15,7 +15,7 @@ const HEIGHT: f64 = 108.0;
 /// End labels keep this distance, in pixels.
 const APART: f64 = 15.0;
 
-/// A group at the end of its bar or curve: its share, in [0, 1], and what stands there.
+/// A group at the end of its bar or curve: its share, in [0, 1], and its text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReachEnd {
     /// The share.

@@ -202,7 +202,7 @@ fn is_entry(inputs: &BriefInputs<'_>, case: &ReportedCase, feature: &CaseFeature
         || written.iter().copied().flatten().any(|of| of.column == feature.name)
 }
 
-/// Both values: codes by their names, numbers with few digits that still tell them apart.
+/// Both values: codes by their names, numbers with few digits that still distinguish them.
 fn values(inputs: &BriefInputs<'_>, feature: &CaseFeature) -> [RichText; 2] {
     let names = inputs.audit.manifest.names.get(&feature.name);
     let numbers = [&feature.before, &feature.after]

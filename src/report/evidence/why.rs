@@ -247,7 +247,7 @@ fn unexplained(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> Option<String
     })
 }
 
-/// Whether a row is about people of whom nobody switches.
+/// Whether a row is about people among whom nobody switches.
 fn no_switch(row: &SwitchFeatureRow) -> bool {
     ["nobody_counted", "nobody_switches"].iter().any(|flag| has_flag(&row.flags, flag))
 }

@@ -1,4 +1,4 @@
-//! The people whom a job shows: who switched, what changed, and what the model said of both.
+//! The people whom a job shows: who switched, what changed, and what the model said about both.
 
 use crate::table::{CfExampleRow, SharedText};
 

@@ -1,4 +1,4 @@
-//! The range that decides a gate in the place of the interval over people, in words.
+//! The range that decides a gate instead of the interval over people, in words.
 
 use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 

@@ -22,7 +22,7 @@ pub(crate) struct ScenarioGraphs {
     pub(crate) attribute: String,
     /// Its variable.
     pub(crate) sensitive: String,
-    /// The pair of groups of which movements are told, the first in declared order.
+    /// The pair of groups whose movements are reported, the first in declared order.
     pub(crate) groups: (String, String),
     /// Values that cells of levels and bins, cells of levels, and equations gave.
     pub(crate) steps: [i64; 3],

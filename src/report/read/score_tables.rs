@@ -51,7 +51,7 @@ impl ReportedCurve {
     }
 }
 
-/// What the plain audit says of scores as such, over all rows.
+/// What the plain audit says about scores as such, over all rows.
 #[derive(Debug, Default)]
 pub(crate) struct ScoreTables {
     curves: BTreeMap<ResultKey, BTreeMap<String, ReportedCurve>>,

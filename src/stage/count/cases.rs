@@ -1,4 +1,4 @@
-//! The stage `cases`: a few people who switched, row beside counterfactual, for a job that wants
+//! The stage `cases`: a few people who switched, row and counterfactual, for a job that wants
 //! people on the page (`report.cases`).
 //!
 //! | kind | id | what it writes |
@@ -7,9 +7,9 @@
 //!
 //! Nobody chooses the people: of those who switch under a model in a set by an attribute the job
 //! shows those whose hash h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is least,
-//! so neither threads nor the order of the rows matter. A person stands there once, with the first
+//! so neither threads nor the order of the rows matter. A person is listed once, with the first
 //! counterfactual of that group that switches. Sets of causal graphs have none, because a decision
-//! there rests on the mean over many worlds.
+//! there depends on the mean over many worlds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -83,7 +83,7 @@ impl Stage for DiscoverStage {
     }
 }
 
-/// All sets that rest on graphs, to be opened.
+/// All sets that depend on graphs, to be opened.
 pub(crate) struct GraphSetInputs<'a>(Vec<GraphSetInput<'a>>);
 
 /// One of them: the set, its graphs, and the rows where it makes any.

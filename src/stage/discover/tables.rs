@@ -63,7 +63,7 @@ impl GraphSetScenario {
             .collect()
     }
 
-    /// The pairs of groups of which movements are told: with expected levels a pair moves back as
+    /// The pairs of groups whose movements are reported: with expected levels a pair moves back as
     /// it moved.
     fn node_pairs(&self, groups: usize) -> Vec<(usize, usize)> {
         let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));

@@ -66,7 +66,7 @@ pub(crate) enum PlannedHash {
     ByShard(usize),
 }
 
-/// What takes the place of a path for the rows that a part of a stream has.
+/// What replaces a path for the rows that a part of a stream has.
 pub(crate) fn part_of_stream(name: &str, part: usize) -> String {
     format!("{name}: part {part:05}")
 }
@@ -119,7 +119,7 @@ impl PlannedFile {
         Ok(FileDigest { stamp, sha256, new: None })
     }
 
-    /// What the file system says of it, which is what the plan says.
+    /// What the file system says about it, which is what the plan says.
     fn stamp(&self, path: &Path) -> Result<FileStamp> {
         let stamp = FileStamp::of(path)?;
         let etag = match &self.hash {
@@ -144,7 +144,7 @@ fn other_files(path: &Path, what: String) -> Fault {
     Fault::new("input-changed", what).in_file(path).hint(hint)
 }
 
-/// What takes the place of a hash that is not known yet.
+/// What replaces a hash that is not known yet.
 fn stand_in(stamp: &FileStamp) -> String {
     let (bytes, written) = (stamp.bytes(), stamp.written());
     sha256(format!("not hashed: {} {bytes} {written:?}", stamp.path().display()).as_bytes())

@@ -1,4 +1,4 @@
-//! What is said of scores themselves: rows of `reliability` and of `curves`.
+//! What is said about scores themselves: rows of `reliability` and of `curves`.
 
 use crate::exec::pieces::WorkerPool;
 use crate::metric::evidence::counts::FactualCounts;

@@ -1,6 +1,6 @@
 //! The cases of a finished folder as CSV: who would be decided otherwise, by the user's own ids.
 //!
-//! Rests on `rows/outcomes.parquet`, which names people only where the job itself asks for them,
+//! Based on `rows/outcomes.parquet`, which names people only where the job itself asks for them,
 //! and on `rows/counterfactuals/`, where it is kept, for what changed. The cases that are asked for
 //! are held in memory.
 

@@ -335,7 +335,7 @@ fn score_again(
 /// The same of a finished folder.
 pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
     let asked = manifest.models.iter().filter(|model| {
-        // Of answers made elsewhere a difference has ended the run.
+        // For answers computed elsewhere a difference has ended the run.
         !["scores", "decision"].contains(&model.kind.as_str())
     });
     let found = asked.filter_map(|model| Some((model.name.clone(), model.recheck?)));

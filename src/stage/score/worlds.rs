@@ -1,12 +1,12 @@
-//! The stage `worlds` of a graph-uncertain set: what a model says of every audited person in every
-//! world, and what the worlds say together.
+//! The stage `worlds` of a graph-uncertain set: what a model says about every audited person in
+//! every world, and what the worlds say together.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
 //! is encoded once and no counterfactual row is ever written. With levels that are drawn or nearest
 //! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
 //! model, and here every world takes the score of its row. Kept are, for each world, counts and
 //! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
-//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set rest on.
+//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set use.
 //! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;

@@ -48,7 +48,7 @@ impl Stage for WorldsStage {
         let plan = b.plan;
         let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
         let Some(graphs) = applied.graphs() else {
-            return Err(misfit(format!("the set `{}` rests on no graphs", unit.set)));
+            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;

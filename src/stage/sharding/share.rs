@@ -20,7 +20,7 @@ use crate::exec::{StageContext, files, misfit};
 use crate::stage::input::digest::FileHashes;
 use crate::unit::{StageKind, worded_enum};
 
-/// What takes the place of a stage in the label of hashes of files.
+/// What replaces a stage in the label of hashes of files.
 pub(crate) const INPUTS: &str = "inputs";
 
 worded_enum! {

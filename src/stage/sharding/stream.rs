@@ -1,5 +1,5 @@
 //! Rows that an engine passes to a worker: the Arrow stream of one part is copied into a file that
-//! goes when the worker ends, and must be what the plan and the first pass say of the part.
+//! goes when the worker ends, and must be what the plan and the first pass say about the part.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ impl StreamCopy {
         CopiedRows { path: self.path(), first_row }
     }
 
-    /// Fails where the copy is not what the plan says of a part: it has other columns than the file
+    /// Fails if the copy is not what the plan says about a part: it has other columns than the file
     /// `columns`, another number of rows, or, where the pass `survey` has seen it, other rows.
     pub(crate) fn check(
         &self,

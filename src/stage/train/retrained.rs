@@ -1,5 +1,5 @@
 //! The stage `retrained/MODEL`: the model is trained several times, and each time asked and counted
-//! in the place of the one that is audited.
+//! instead of the one that is audited.
 //!
 //! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training
 //! rows are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals
