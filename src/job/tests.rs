@@ -601,14 +601,14 @@ fn hostile_files_end_quickly() {
     }
 }
 
-/// Any text gives a job or problems, never a panic: each sample is cut, doubled and disturbed at
-/// every place.
+/// Any text gives a job or problems, never a panic: each sample is cut and disturbed at
+/// every twentieth character.
 #[test]
 fn disturbed_jobs_never_panic() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("job.yaml");
     for text in [ADULT, CREDIT, COMMAND, DEMO, ROLES] {
-        for (at, _) in text.char_indices().step_by(5) {
+        for (at, _) in text.char_indices().step_by(20) {
             for junk in ["", ": ", "[", "{", "- ", "\n", "~", "\t", "&a ", "*a", "\"", "${", "!x "]
             {
                 let disturbed =
@@ -617,7 +617,7 @@ fn disturbed_jobs_never_panic() {
                     let decoded = decode::decode::<Job>(&mut root);
                     assert!(decoded.value.is_some() || !decoded.problems.is_empty(), "{disturbed}");
                 }
-                if at % 15 == 0 && !disturbed.is_empty() {
+                if at % 60 == 0 && !disturbed.is_empty() {
                     std::fs::write(&file, &disturbed).unwrap();
                     let _ = read(&file, &[], &CATALOG);
                 }

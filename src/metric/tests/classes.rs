@@ -437,6 +437,7 @@ fn without_labels_or_people() {
 /// one. The head of `measure` states what 4000 samples give (`CFAUDIT_TRIALS=4000`, printed with
 /// `--nocapture`); fewer must agree.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: some 600 simulated samples"]
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(200, |n| n.parse().unwrap());
     // Three classes of 0.5, 0.3, 0.2; one in five moves to the next.

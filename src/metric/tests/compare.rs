@@ -206,6 +206,7 @@ fn people_who_are_not_cut_cannot_be_compared() {
 /// people. The head of `compare` states what 600 samples give (`CFAUDIT_TRIALS=600`, printed with
 /// `--nocapture`); fewer must agree.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: some 240 simulated samples"]
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(60, |n| n.parse().unwrap());
     let mut wrong = Vec::new();

@@ -482,6 +482,7 @@ fn without_weights_there_are_none() {
 /// samples give, of few people or rare rates 2000 (`CFAUDIT_TRIALS=4000`, printed with
 /// `--nocapture`); fewer must agree.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: some 500 simulated samples"]
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(100, |n| n.parse().unwrap());
     let mut wrong = Vec::new();

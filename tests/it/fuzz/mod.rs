@@ -135,12 +135,12 @@ fn jobs() {
 
 #[test]
 fn rows_as_parquet() {
-    fuzz(&targets::Parquet, 120);
+    fuzz(&targets::Parquet, 60);
 }
 
 #[test]
 fn rows_as_csv() {
-    fuzz(&targets::Csv, 120);
+    fuzz(&targets::Csv, 60);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn counterfactuals_from_outside() {
 
 #[test]
 fn answers_of_an_endpoint() {
-    fuzz(&programs::Endpoint::new(), 3000);
+    fuzz(&programs::Endpoint::new(), 1500);
 }
 
 #[test]

@@ -254,6 +254,7 @@ fn blocks_and_people_agree() {
 /// states what 20,000 samples give, of ten people 2000 (`CFAUDIT_TRIALS=20000`, printed with
 /// `--nocapture`); fewer must agree.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: some 900 simulated samples"]
 fn coverage() {
     let sample = |stream: &mut RandomStream, n: usize| -> KeyedPeople {
         let mut one = |i: usize| {

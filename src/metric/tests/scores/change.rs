@@ -79,6 +79,7 @@ fn standard_error(of: &ComparedValue, df: f64) -> Option<f64> {
 /// another, with and without weights and persons, where the runs share four of five rows: each to
 /// what a jackknife of 60 to 120 people tells, all of them together to a tenth.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: a jackknife"]
 fn errors_are_those_of_leaving_out_one_person() {
     let rows = versioned(840);
     let mut ratios: Vec<f64> = Vec::new();
@@ -220,6 +221,7 @@ const HELD: [(u64, [f64; 5]); 3] = [
 /// Two models on the same rows: the first knows the risk, the second knows it with noise, so that
 /// the true change follows from many rows.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: some 800 simulated samples"]
 fn intervals_hold_the_true_change() {
     const METRICS: [&str; 5] =
         ["auc", "brier", "observed_expected", "calibration_intercept", "calibration_slope"];
