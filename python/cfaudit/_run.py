@@ -30,21 +30,54 @@ if TYPE_CHECKING:
 BATCH = 65_536
 
 
-def _folder(path: str) -> str:
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    return path
+class _Files:
+    """Files of people that only this account can read, written so that they can be undone."""
 
+    def __init__(self) -> None:
+        self._kept: dict[str, str] = {}
+        self._folders: list[str] = []
 
-def _write(path: str, data: bytes) -> None:
-    """Writes a file that only this account can read; the same bytes leave it untouched."""
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            if file.read() == data:
-                return
-    new = f"{path}.new-{os.getpid()}"
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    os.replace(new, path)
+    def folder(self, path: str) -> str:
+        if not os.path.isdir(path):
+            os.makedirs(path, mode=0o700)
+            self._folders.append(path)
+        return path
+
+    def write(self, path: str, data: bytes) -> None:
+        """Writes a file; the same bytes leave it untouched."""
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if file.read() == data:
+                    return
+        self.remove(path)
+        new = f"{path}.new-{os.getpid()}"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(new, path)
+
+    def remove(self, path: str) -> None:
+        """Removes a file, if there is one; the first version is kept until `settle`."""
+        if path in self._kept:
+            if os.path.isfile(path):
+                os.remove(path)
+            return
+        kept = f"{path}.kept-{os.getpid()}" if os.path.isfile(path) else ""
+        if kept:
+            os.replace(path, kept)
+        self._kept[path] = kept
+
+    def settle(self, *, undo: bool) -> None:
+        """Removes the first versions, or brings them back."""
+        for path, kept in self._kept.items():
+            if undo and kept:
+                os.replace(kept, path)
+            elif undo and os.path.isfile(path):
+                os.remove(path)
+            elif kept:
+                os.remove(kept)
+        for path in reversed(self._folders if undo else []):
+            os.rmdir(path)
+        self._kept, self._folders = {}, []
 
 
 def _is_of(frame: Any, library: str) -> bool:
@@ -156,7 +189,9 @@ def _ask(
     return _numbers(name, scorer, scorer(frame), table.num_rows, positive)
 
 
-def _score(audit: Audit, awaited: Mapping[str, Any], scorer: Scorer, kind: str) -> None:
+def _score(
+    files: _Files, audit: Audit, awaited: Mapping[str, Any], scorer: Scorer, kind: str
+) -> None:
     """Writes a file of scores that a run waits for."""
     import pyarrow
     import pyarrow.parquet
@@ -176,7 +211,7 @@ def _score(audit: Audit, awaited: Mapping[str, Any], scorer: Scorer, kind: str) 
             answer = rows.select([key for key in keys if key != "from_group"])
             column = pyarrow.array(scores, pyarrow.float64(), from_pandas=True)
             answers.append(answer.append_column(awaited["columns"][-1], column))
-    _write(awaited["path"], _parquet(pyarrow.concat_tables(answers)))
+    files.write(awaited["path"], _parquet(pyarrow.concat_tables(answers)))
 
 
 def run(
@@ -209,55 +244,75 @@ def run(
     import json
 
     scorers = scorers or {}
-    if isinstance(job, (str, os.PathLike)):
-        file = os.fspath(job)
-        name = os.path.splitext(os.path.basename(file))[0]
-    else:
-        file, name = "", str(job["name"])
+    files = _Files()
+    is_file = isinstance(job, (str, os.PathLike))
+    file = os.fspath(job) if is_file else ""
+    name = _name_of(file) if is_file else str(job["name"])
     target = os.path.join("outputs", name) if out is None else os.fspath(out)
     inputs = target.rstrip("/") + ".inputs"
-    if not isinstance(job, (str, os.PathLike)):
-        file = os.path.join(_folder(inputs), "job.yaml")
-        # JSON is YAML.
-        _write(file, (json.dumps(dict(job), indent=2) + "\n").encode())
-    command: list[PathLike] = ["run", file, "--log", "json"]
-    if out is not None:
-        command += ["--out", target]
-    if baseline is not None:
-        command += ["--baseline", baseline]
-    earlier = list(history)
-    if earlier:
-        command += ["--history", *earlier]
-    sets = dict(settings or {})
-    if rows is not None:
-        path = os.path.join(_folder(inputs), "rows.parquet")
-        _write(path, _parquet(_table(rows)))
-        sets["data.rows"] = {"parquet": path}
-    for model in scorers:
-        below = _folder(os.path.join(inputs, model))
-        # Yesterday's scores never answer for today's function.
-        for old in os.listdir(below):
-            os.remove(os.path.join(below, old))
-        sets[f'models."{model}".scores'] = {
-            "factual": {"parquet": os.path.join(below, "factual.parquet"), "column": "score"},
-            "counterfactual": {
-                "parquet": os.path.join(below, "set-{counterfactual}.parquet"),
-                "column": "score",
-            },
-        }
-    command += [*set_flags(sets), *arguments]
-    kind = _kind(rows) if scorers else ""
-    # A set that follows the decisions of a model is asked for after these.
-    for _ in range(20):
-        status, text, _said = call(command, results=(0, 1, 4) if scorers else (0, 1))
-        audit = Audit(json.loads(text.splitlines()[-1])["out"])
-        if status != 4:
-            return audit
-        for awaited in audit.manifest["awaited"]:
-            if awaited["model"] not in scorers:
-                raise WaitingError(4, f"the run waits for scores: {awaited['path']}")
-            _score(audit, awaited, scorers[awaited["model"]], kind)
-    raise WaitingError(4, "the run asks for scores again and again")
+    published = False
+    try:
+        if not is_file:
+            file = os.path.join(files.folder(inputs), "job.yaml")
+            # JSON is YAML.
+            files.write(file, (json.dumps(dict(job), indent=2) + "\n").encode())
+        command: list[PathLike] = ["run", file, "--log", "json"]
+        if out is not None:
+            command += ["--out", target]
+        if baseline is not None:
+            command += ["--baseline", baseline]
+        earlier = list(history)
+        if earlier:
+            command += ["--history", *earlier]
+        sets = dict(settings or {})
+        if rows is not None:
+            path = os.path.join(files.folder(inputs), "rows.parquet")
+            files.write(path, _parquet(_table(rows)))
+            sets["data.rows"] = {"parquet": path}
+        for model in scorers:
+            below = files.folder(os.path.join(files.folder(inputs), model))
+            # Yesterday's scores never answer for today's function.
+            for old in os.listdir(below):
+                files.remove(os.path.join(below, old))
+            sets[f'models."{model}".scores'] = {
+                "factual": {"parquet": os.path.join(below, "factual.parquet"), "column": "score"},
+                "counterfactual": {
+                    "parquet": os.path.join(below, "set-{counterfactual}.parquet"),
+                    "column": "score",
+                },
+            }
+        command += [*set_flags(sets), *arguments]
+        kind = _kind(rows) if scorers else ""
+        # A set that follows the decisions of a model is asked for after these.
+        for _ in range(20):
+            status, text, _said = call(command, results=(0, 1, 4) if scorers else (0, 1))
+            audit = Audit(json.loads(text.splitlines()[-1])["out"])
+            published = True
+            if status != 4:
+                return audit
+            for awaited in audit.manifest["awaited"]:
+                if awaited["model"] not in scorers:
+                    raise WaitingError(4, f"the run waits for scores: {awaited['path']}")
+                _score(files, audit, awaited, scorers[awaited["model"]], kind)
+        raise WaitingError(4, "the run asks for scores again and again")
+    finally:
+        # Where nothing was published, the folder is that of the audit before, with its inputs.
+        files.settle(undo=not published)
+
+
+def _name_of(file: str) -> str:
+    """The name of a job, which names its output folder; that of the file where it has none."""
+    import re
+
+    stem = os.path.splitext(os.path.basename(file))[0]
+    if not os.path.isfile(file):
+        return stem
+    with open(file, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            found = re.match(r"""name\s*:\s*(["']?)([\w.-]+)\1\s*(#.*)?$""", line)
+            if found:
+                return found[2]
+    return stem
 
 
 def new(
@@ -276,7 +331,9 @@ def new(
     Its `data.rows` names `<file without ending>.parquet`, where the rows are written to.
     """
     path = os.path.splitext(os.fspath(file))[0] + ".parquet"
-    _write(path, _parquet(_table(rows)))
+    files = _Files()
+    files.write(path, _parquet(_table(rows)))
+    files.settle(undo=False)
     command: list[PathLike] = ["new", path, "--label", label, "--out", file]
     for column in [sensitive] if isinstance(sensitive, str) else sensitive:
         command += ["--sensitive", column]

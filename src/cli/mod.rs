@@ -363,8 +363,10 @@ fn run_job(
             }
         }
         let here = format!("{out}/to-score");
+        // A plan holds the hashes of the files that it found.
+        let then = if args.from.is_some() { "plan again, into a new folder," } else { "run again" };
         words = format!(
-            "{did}; the rows to score are in {}; run again when you have {}",
+            "{did}; the rows to score are in {}; {then} when you have {}",
             checked.job.run.to_score.as_ref().unwrap_or(&here),
             files.join(", ")
         );

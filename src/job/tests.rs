@@ -321,6 +321,14 @@ fn defaults_are_written_out() {
     assert_eq!(job.report.title.as_deref(), Some("compas-race"));
     assert_eq!(job.counterfactuals["flip"].sensitive.as_ref().map(Vec::len), Some(1));
     assert_eq!(good(DEMO, &[]).job.metrics.families, Some(vec![Performance, Group]));
+    // A model that no set asks needs no scores of counterfactuals.
+    let seen = "models:\n  seen: {decision: {column: hired, positive: [1]}}\n";
+    let sets = "counterfactuals: {flip: {naive: {}, models: [logit]}}\n";
+    let text = DEMO.replace("models:\n", &format!("{sets}{seen}")).replace("split: {folds: 5}", "");
+    assert_eq!(
+        good(&text, &[]).job.metrics.families,
+        Some(vec![Performance, Group, Ccm, Eccm, Shift])
+    );
     assert_eq!(
         good(ADULT, &[]).job.gates["four-fifths"].sensitive.as_ref().map(|c| c.as_str()),
         Some("sex")

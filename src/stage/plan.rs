@@ -168,12 +168,6 @@ impl<'a> StagePlan<'a> {
         changed.map(applied).collect()
     }
 
-    /// Whether a model can score counterfactuals at all: trained ones can, scores computed
-    /// elsewhere where their file is named.
-    pub(crate) fn scores_counterfactuals(model: &ModelBlock) -> bool {
-        model.made_elsewhere().is_none_or(|scores| scores.counterfactual.is_some())
-    }
-
     pub(crate) fn is_written_back(&self, applied: &AppliedSet<'_>) -> bool {
         ColumnName::new(applied.attribute).is_some_and(|name| self.job.data.is_written_back(&name))
     }

@@ -44,6 +44,33 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
     );
 }
 
+/// A file that no `mod` names is not compiled, and a test in it never runs.
+#[test]
+fn every_file_is_part_of_a_crate() {
+    let mut files = Vec::new();
+    ["src", "tests/it"].iter().for_each(|folder| sources(&root().join(folder), &mut files));
+    for file in &files {
+        let (folder, name) = (file.parent().unwrap(), file.file_stem().unwrap().to_str().unwrap());
+        let (folder, name) = match name {
+            "lib" | "main" | "cfaudit" => continue,
+            "mod" => (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap()),
+            name => (folder, name),
+        };
+        let above = folder.with_extension("rs");
+        let parents = ["mod.rs", "lib.rs", "main.rs"]
+            .map(|name| folder.join(name))
+            .into_iter()
+            .chain([above]);
+        let declared = [format!("mod {name};"), format!("{name}.rs\"]")];
+        let is_declared =
+            parents.filter_map(|parent| fs::read_to_string(parent).ok()).any(|text| {
+                text.lines()
+                    .any(|line| declared.iter().any(|end| line.trim().ends_with(end.as_str())))
+            });
+        assert!(is_declared, "no file declares {}", file.display());
+    }
+}
+
 /// Every folder and file of expected values is described, with the promise that is above them.
 #[test]
 fn expected_values_say_where_they_come_from() {

@@ -77,5 +77,6 @@ mod waiting;
 mod weights;
 mod who_counts;
 mod why;
+mod words;
 mod work;
 mod worlds;

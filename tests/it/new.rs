@@ -582,6 +582,9 @@ fn decisions_tell_who_is_at_risk() {
     let gates = crate::frame::read_frame(&work.path("out/tables"), "gates");
     let gap = gates.records().find(|row| row.text("gate") == "gap-today").unwrap();
     assert_eq!((gap.text("metric"), gap.text("verdict")), ("demp_difference", "fail"));
+    // The model that the set asks has switches, although the decision of the file has none.
+    let harm = gates.records().find(|row| row.text("metric").ends_with("_by_group")).unwrap();
+    assert!(harm.real("value").is_some(), "{}", harm.text("reason"));
     // A label that says what nobody wants turns the side of the decision.
     table(&work, "loans.csv", "x,outcome,default", |i| {
         let bad = if !granted(i) { "" } else { ["no", "yes"][usize::from(repaid(i) == "no")] };

@@ -71,6 +71,21 @@ assert stat.S_IMODE(os.stat("out.inputs").st_mode) == 0o700
 kinds = {given["what"] for given in audit.manifest["inputs"]}
 assert kinds == {"data", "scores mine", "scores mine/flip"}, kinds
 
+# A run that ends without results leaves the inputs of the audit before.
+def files_of(folder):
+    found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    return {name: open(name, "rb").read() for name in found}
+
+
+inputs = files_of("out.inputs")
+less = frame.drop(columns="income")
+mine = {"mine": model.predict_proba}
+refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mine, out="out"), "income")
+assert files_of("out.inputs") == inputs and len(inputs) == 3, list(inputs)
+refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mine, out="no"), "income")
+refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mine), "income")
+assert not os.path.exists("no.inputs") and not os.path.exists("outputs/loans.inputs")
+
 # What a switch is, by hand.
 sees = frame.assign(sex=frame["sex"].astype(str))[Model.feature_names_in_]
 other = sees.assign(sex=sees["sex"].map({"f": "m", "m": "f"}))
@@ -165,7 +180,7 @@ refused(
 )
 refused(cfaudit.OperatorError, lambda: cfaudit.diff("out", "out.inputs"), "manifest.json")
 refused(TypeError, lambda: cfaudit.run(job, rows=[1, 2]), "rows must be a frame")
-refused(FileNotFoundError, lambda: cfaudit.Audit("out.inputs"), "no output folder")
+refused(FileNotFoundError, lambda: cfaudit.Audit("out.inputs"), "not an output folder")
 
 # A first job from a frame.
 guessed = cfaudit.new(frame, label="repaid", sensitive="sex", file="first.yaml")

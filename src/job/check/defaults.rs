@@ -2,7 +2,9 @@
 
 use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
-use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, SplitBlock};
+use crate::job::{
+    CounterfactualSet, GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, SplitBlock,
+};
 use crate::recourse::definition::RecourseView;
 
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
@@ -82,9 +84,11 @@ pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily>
         families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
         return families;
     }
-    let scored =
-        job.models.values().all(|m| m.made_elsewhere().is_none_or(|s| s.counterfactual.is_some()));
-    let sets = !job.counterfactuals.is_empty() && scored;
+    let is_scored = |set: &CounterfactualSet| {
+        let mut asked = job.models.iter().filter(|(name, _)| set.asks(name));
+        asked.any(|(_, model)| model.scores_counterfactuals())
+    };
+    let sets = job.counterfactuals.values().any(is_scored);
     let mut families: Vec<MetricFamily> = [
         MetricFamily::Performance,
         MetricFamily::Group,

@@ -309,7 +309,7 @@ impl JobChecker<'_> {
         for (model, block) in job.models.iter().filter(|(model, _)| set.asks(model)) {
             let Some((_, brought)) = block.brought() else { continue };
             let elsewhere = block.made_elsewhere();
-            if elsewhere.is_some_and(|scores| scores.counterfactual.is_none()) {
+            if !block.scores_counterfactuals() {
                 continue;
             }
             let is = if elsewhere.is_some() { "has" } else { "is" };

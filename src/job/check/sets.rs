@@ -218,10 +218,8 @@ impl JobChecker<'_> {
         if !self.is_sound(&["models"]) {
             return;
         }
-        let asked = |(name, model): &(&Name, &ModelBlock)| {
-            let scores = model.made_elsewhere();
-            set.asks(name) && scores.is_none_or(|scores| scores.counterfactual.is_some())
-        };
+        let asked =
+            |(name, model): &(&Name, &ModelBlock)| set.asks(name) && model.scores_counterfactuals();
         let mut models = self.job.models.iter().filter(asked);
         if let Some((name, model)) = models.find(|(_, model)| !model.is_asked_in_process()) {
             let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());

@@ -37,9 +37,7 @@ impl JobChecker<'_> {
             );
             let of_rows = known
                 && !block.metric.is_of_errors()
-                && self.job.models[block.model.as_str()]
-                    .made_elsewhere()
-                    .is_some_and(|scores| scores.counterfactual.is_none());
+                && !self.job.models[block.model.as_str()].scores_counterfactuals();
             if of_rows {
                 let what = format!(
                     "the model `{}` has only scores of the rows, and a switch needs those of \

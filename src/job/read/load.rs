@@ -36,6 +36,7 @@ const BY_NAME: &[(&[&str], &str)] = &[
     (&["experiments", "*", "arms", "directed", "rules"], "rule"),
     (&["recourse"], "block of recourse"),
     (&["gates"], "gate"),
+    (&["why"], "`why` block"),
     (&["data", "derive"], "derived column"),
     (&["data", "sensitive"], "sensitive attribute"),
     (&["data", "bins"], "column with bins"),

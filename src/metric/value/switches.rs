@@ -448,7 +448,7 @@ impl SwitchMeasurement<'_> {
 pub(crate) fn value_of_cells(
     metric: &'static Metric,
     settings: &MeasureSettings,
-) -> Option<impl Fn(SwitchCells) -> MetricValue + use<>> {
+) -> Option<impl Fn(SwitchCells) -> MetricValue + Copy + use<>> {
     let (rate, reads) = (switch_rate(metric, settings), metric.reads);
     (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| {
         match (rate, reads) {

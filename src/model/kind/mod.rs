@@ -225,6 +225,12 @@ impl ModelBlock {
         self.scores.as_ref().or(self.decision.as_ref().map(DecisionBlock::scores))
     }
 
+    /// Whether it can score counterfactuals: where its scores are computed elsewhere, only if it
+    /// names the file of theirs.
+    pub fn scores_counterfactuals(&self) -> bool {
+        self.made_elsewhere().is_none_or(|scores| scores.counterfactual.is_some())
+    }
+
     /// The column of its decisions, where it has no scores.
     pub fn decided_column(&self) -> Option<&ColumnName> {
         self.decision.as_ref().and_then(|decision| decision.knobs().column.as_ref())

@@ -22,7 +22,6 @@ use crate::param::{Name, Seed};
 use crate::stage::count::SetScoreInputs;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup};
 use crate::stage::kinds::CasesStage;
-use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
@@ -48,7 +47,7 @@ impl Stage for CasesStage {
         let wanted = b.input("report.cases", |job| job.report.cases);
         let seed = b.seed();
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
+        let scoring = |(_, model): &(&Name, &ModelBlock)| model.scores_counterfactuals();
         for (name, _) in plan.job.models.iter().filter(scoring) {
             for applied in plan.applied_sets().into_iter().filter(|set| set.graphs().is_none()) {
                 let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;

@@ -499,7 +499,7 @@ impl StageInput<OutcomesStage> {
         let plan = b.plan;
         let applied_sets = plan.applied_sets();
         let scored = plan.job.models.iter().any(|(name, model)| {
-            StagePlan::scores_counterfactuals(model)
+            model.scores_counterfactuals()
                 && applied_sets.iter().any(|applied| applied.block.asks(name))
         });
         let kept = plan.keeps_outcomes() && plan.n_classes().is_none();
@@ -518,7 +518,7 @@ impl Stage for OutcomesStage {
         let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
         let applied_sets = plan.applied_sets();
-        let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
+        let scoring = |(_, model): &(&Name, &ModelBlock)| model.scores_counterfactuals();
         for (name, _) in plan.job.models.iter().filter(scoring) {
             for applied in applied_sets.iter().filter(|applied| applied.block.asks(name)) {
                 let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;

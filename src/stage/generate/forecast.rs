@@ -114,7 +114,7 @@ impl StagePlan<'_> {
         let asked = |(name, model): (&Name, &job::ModelBlock)| {
             let sets = applied_sets.iter().filter(|applied| applied.block.asks(name));
             let sets = sets.filter(|applied| counted(applied)).count() as u64;
-            if StagePlan::scores_counterfactuals(model) { sets } else { 0 }
+            if model.scores_counterfactuals() { sets } else { 0 }
         };
         let asked: u64 = self.job.models.iter().map(asked).sum();
         self.job.models.len() as u64 * per_pair(false) + asked * per_pair(true)

@@ -478,9 +478,7 @@ fn plan_repeats<'a>(
     // Those that are asked in this process; `check` lets no others score such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {
         RepeatedPart::GroupNames => model.is_trained_here(),
-        RepeatedPart::ReferenceRows => {
-            StagePlan::scores_counterfactuals(model) && applied.block.asks(name)
-        }
+        RepeatedPart::ReferenceRows => model.scores_counterfactuals() && applied.block.asks(name),
     };
     let mut models = Vec::new();
     for (name, model) in plan.job.models.iter().filter(asked) {

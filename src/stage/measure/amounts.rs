@@ -18,7 +18,6 @@ use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::measure::counted_audit::{CountedAudit, untaught_ranks};
 use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::stage::memory;
-use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::RunSettings;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
@@ -61,7 +60,7 @@ impl AmountInputs {
                 all.push(AmountInputs { audit, rule, amounts, set: None });
             }
             let sets = plan.applied_sets().into_iter();
-            for applied in sets.filter(|_| StagePlan::scores_counterfactuals(model)) {
+            for applied in sets.filter(|_| model.scores_counterfactuals()) {
                 let set = b.want_part(|b| {
                     let made = b.need::<GenerateStage>(&applied.unit())?;
                     Ok((made, b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?))

@@ -111,7 +111,7 @@ impl AuditInputs {
                 audits.extend(b.want_part(|b| AuditInputs::of_rows(&unit, b))?);
             }
             let asked = |applied: &AppliedSet<'_>| {
-                StagePlan::scores_counterfactuals(model) && applied.block.asks(name)
+                model.scores_counterfactuals() && applied.block.asks(name)
             };
             for applied in plan.applied_sets().into_iter().filter(asked) {
                 let unit = applied.unit_of(name.as_str());

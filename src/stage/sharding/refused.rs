@@ -152,7 +152,8 @@ impl Refusals<'_> {
             }
             let mut attributes = job.data.sensitive.keys();
             let written = attributes.any(|attribute| job.data.is_written_back(attribute));
-            if job.data.reference.is_none() && (knobs.is_some() || written) {
+            let learns = written || knobs.is_some_and(|knobs| knobs.external().is_none());
+            if job.data.reference.is_none() && learns {
                 self.push(
                     &at,
                     &format!("`{word}` learns from rows of all shards"),

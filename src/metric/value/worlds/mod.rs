@@ -530,15 +530,91 @@ struct WorldBootstrap {
     replicates: Vec<Option<Vec<MetricValue>>>,
 }
 
-/// A value to be redrawn, of the cells of all directions.
-type CellsToValue = Box<dyn Fn(&[SwitchCells]) -> MetricValue + Sync>;
+/// A metric as a function of the cells of the directions of a scope.
+type CellsToValue = Box<dyn Fn(SwitchCells) -> MetricValue + Sync>;
+
+/// How a value follows from those of [`RedrawnMetrics::values`].
+#[derive(Clone, Copy)]
+enum RedrawnValue {
+    Same(usize),
+    Difference(usize, usize),
+}
+
+/// What a replicate computes: the cells of each scope once, and each metric of them once.
+#[derive(Default)]
+struct RedrawnMetrics {
+    /// The directions whose cells a scope adds up.
+    scopes: Vec<Vec<usize>>,
+    /// Metrics of the cells of one of the scopes.
+    values: Vec<(&'static str, usize, CellsToValue)>,
+}
+
+impl RedrawnMetrics {
+    /// A metric of a scope; none where it reads anything but cells.
+    fn push(
+        &mut self,
+        measured: &MeasuredValue,
+        groups: usize,
+        settings: &MeasureSettings,
+    ) -> Option<RedrawnValue> {
+        let metric: &'static Metric = measured.metric;
+        debug_assert!(
+            matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift),
+            "a metric of counterfactuals"
+        );
+        let of = value_of_cells(metric, settings)?;
+        let all = || ScopeIndex::new(groups).directions();
+        let mut of_scope = |directions: Vec<(usize, usize)>| {
+            let at = |&(from, to): &(usize, usize)| direction(groups, from, to);
+            let held: Vec<usize> = directions.iter().map(at).collect();
+            let known = self.scopes.iter().position(|scope| *scope == held);
+            let scope = known.unwrap_or_else(|| {
+                self.scopes.push(held);
+                self.scopes.len() - 1
+            });
+            let mut values = self.values.iter();
+            values.position(|known| (known.0, known.1) == (metric.id, scope)).unwrap_or_else(|| {
+                self.values.push((metric.id, scope, Box::new(of)));
+                self.values.len() - 1
+            })
+        };
+        Some(match measured.scope {
+            MetricScope::Difference(a, b) => {
+                RedrawnValue::Difference(of_scope(vec![(a, b)]), of_scope(vec![(b, a)]))
+            }
+            MetricScope::Direction(from, to) => RedrawnValue::Same(of_scope(vec![(from, to)])),
+            MetricScope::OneToRest(one) => {
+                RedrawnValue::Same(of_scope(all().filter(|&(from, _)| from == one).collect()))
+            }
+            MetricScope::RestToOne(one) => {
+                RedrawnValue::Same(of_scope(all().filter(|&(_, to)| to == one).collect()))
+            }
+            MetricScope::Total => RedrawnValue::Same(of_scope(all().collect())),
+            _ => return None,
+        })
+    }
+
+    /// All values of one replicate.
+    fn compute(&self, cells: &[SwitchCells], scopes: &mut Vec<SwitchCells>) -> Vec<MetricValue> {
+        scopes.clear();
+        scopes.extend(self.scopes.iter().map(|held| {
+            let mut sum = [0; ECCM_CELLS];
+            for &direction in held {
+                sum.iter_mut().zip(cells[direction]).for_each(|(sum, n)| *sum += n);
+            }
+            sum
+        }));
+        self.values.iter().map(|(_, scope, of)| of(scopes[*scope])).collect()
+    }
+}
 
 impl WorldBootstrap {
     fn new(counts: &WorldCounts, ask: &MeasureContext<'_>, measured: &[MeasuredValue]) -> Self {
         let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
-        let values: Vec<Option<CellsToValue>> =
-            measured.iter().map(|m| value_of(m, counts.groups, ask.settings)).collect();
-        let asked: Vec<&CellsToValue> = values.iter().flatten().collect();
+        let mut metrics = RedrawnMetrics::default();
+        let values: Vec<Option<RedrawnValue>> =
+            measured.iter().map(|m| metrics.push(m, counts.groups, ask.settings)).collect();
+        let asked: Vec<RedrawnValue> = values.iter().copied().flatten().collect();
         let poisson = PoissonWeights::new(ask.settings.seed.0, "bootstrap/worlds");
         let lanes = samples.div_ceil(LANES);
         // Block by block, how often it counts in each replicate.
@@ -580,6 +656,7 @@ impl WorldBootstrap {
                 let width = directions.len() * KINDS;
                 let switched = sums(width, &|at| f64::from(of_world.switched[at]));
                 let mut cells = vec![[0; ECCM_CELLS]; directions.len()];
+                let mut of_scopes = Vec::new();
                 for r in 0..samples {
                     for (d, &(from, _)) in directions.iter().enumerate() {
                         for kind in 0..KINDS {
@@ -591,9 +668,14 @@ impl WorldBootstrap {
                             cells[d][at + 1 - predicted] = moved as u64;
                         }
                     }
+                    let found = metrics.compute(&cells, &mut of_scopes);
                     let asked = asked.iter().zip(&unseen).zip(means.chunks_exact_mut(samples));
                     for ((value, _), means) in asked.filter(|((_, unseen), _)| !**unseen) {
-                        if let Ok(value) = value(cells.as_slice()) {
+                        let value = match *value {
+                            RedrawnValue::Same(of) => found[of],
+                            RedrawnValue::Difference(a, b) => difference(found[a], found[b]),
+                        };
+                        if let Ok(value) = value {
                             means[r].0 += world.copies as f64 * value;
                             means[r].1 += world.copies;
                         }
@@ -627,40 +709,6 @@ impl WorldBootstrap {
             percentile(replicates.iter().copied(), self.level.get(), method);
         IntervalBasis::Replicates(found, samples)
     }
-}
-
-/// A metric of a scope as a function of the cells of all directions; none where it reads anything
-/// else.
-fn value_of(
-    measured: &MeasuredValue,
-    groups: usize,
-    settings: &MeasureSettings,
-) -> Option<CellsToValue> {
-    let metric: &'static Metric = measured.metric;
-    debug_assert!(
-        matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift),
-        "a metric of counterfactuals"
-    );
-    let of = value_of_cells(metric, settings)?;
-    let at = move |from: usize, to: usize| direction(groups, from, to);
-    let sum_of = |holds: Box<dyn Fn(usize, usize) -> bool>| {
-        let held = ScopeIndex::new(groups).directions().filter(|&(from, to)| holds(from, to));
-        held.map(|(from, to)| at(from, to)).collect::<Vec<usize>>()
-    };
-    let held = match measured.scope {
-        MetricScope::Difference(a, b) => {
-            let (forth, back) = (at(a, b), at(b, a));
-            return Some(Box::new(move |cells| difference(of(cells[forth]), of(cells[back]))));
-        }
-        MetricScope::Direction(from, to) => vec![at(from, to)],
-        MetricScope::OneToRest(one) => sum_of(Box::new(move |from, _| from == one)),
-        MetricScope::RestToOne(one) => sum_of(Box::new(move |_, to| to == one)),
-        MetricScope::Total => sum_of(Box::new(|_, _| true)),
-        _ => return None,
-    };
-    Some(Box::new(move |cells| {
-        of(std::array::from_fn(|i| held.iter().map(|&d| cells[d][i]).sum()))
-    }))
 }
 
 #[cfg(test)]
