@@ -1,11 +1,13 @@
 """What a job in shards costs: next to one run, to merge, to plan, and by streams; and what once was slow in one run of many rows.
 
     python3 bench/scale.py [--rows 20000000] [--shards 5] [--files 10000] [--counts 1000] [--learns 200]
-        [--split-rows 4000000] [--slice-rows 2000000]
+        [--split-rows 4000000] [--slice-rows 2000000] [--only shards merges plans streams split slices]
 
 One LightGBM file, naive counterfactuals, all metrics of switches and scores; a cold run next to its shards, CPU seconds of all processes
-together, with a shared cache. States are merged as often as the flags say, each with the body of a real one. Needs pyarrow; 1.5 GB in the folder for 20 million
-rows (shards of 20 million each: `--rows 100000000`; the split once grew with the square of the rows: `--split-rows 16000000`). Prints one table with the goals, and fails where one is missed, unless `--rows` is below 20 million: the start of a process then counts.
+together, with a shared cache. States are merged as often as the flags say, each with the body of a real one. Needs pyarrow; 1.5 GB in the
+folder for 20 million rows. `--only shards --rows 100000000` compares five shards of 20 million rows with one run; the split once grew with
+the square of the rows: `--only split --split-rows 16000000`. Prints one table with the goals, deletes its files, and fails where a goal is
+missed, unless `--rows` is below 20 million: the start of a process then counts.
 """
 
 import hashlib
@@ -130,67 +132,89 @@ class Bench:
         return self.cfaudit("merge", plan, "--pass", name), head["bytes"]
 
 
-def main() -> None:
-    flags = timing.parser(__doc__)
-    flags.add_argument("--rows", type=int, default=GOAL_ROWS)
-    flags.add_argument("--shards", type=int, default=5)
-    flags.add_argument("--files", type=int, default=10_000, help="small files of the case `plan`")
-    flags.add_argument("--counts", type=int, default=1000, help="states of the pass `count` to merge")
-    flags.add_argument("--learns", type=int, default=200, help="states of the pass `learn` to merge")
-    flags.add_argument("--split-rows", type=int, default=4_000_000, help="rows of which a share is split off")
-    flags.add_argument("--slice-rows", type=int, default=2_000_000, help="rows with slices by two columns")
-    flags.add_argument("--make", type=json.loads, help="files to write, and nothing else")
-    args = flags.parse_args()
-    if args.make is not None:
-        for file in args.make:
-            write(*file)
-        return
-    args.repeats = 1
-    bench, missed = Bench(args), []
-    timing.heading(args, f", {args.rows:,} rows in {args.shards} shards")
-    timing.table("what | measured | goal | met")
+class Results:
+    """Lines of the table, and what missed its goal."""
 
-    def row(what: str, value: float, unit: str, goal: float, more: str = "") -> None:
+    def __init__(self) -> None:
+        self.missed: list[str] = []
+
+    def row(self, what: str, value: float, unit: str, goal: float, more: str = "") -> None:
         met = value <= goal
         if not met:
-            missed.append(what)
-        timing.line(what, f"{value:,.2f} {unit}{more}", f"at most {goal:g} {unit}", "yes" if met else "no")
+            self.missed.append(what)
+        timing.line(what, f"{value:,.2f} {unit}{more}", f"at most {goal:,.2f} {unit}", "yes" if met else "no")
 
+
+def merge_goal(size: float) -> float:
+    """Seconds for a thousand states of the pass `count`: 1 of 20 KB, 30 of 2 MB, and in between in proportion."""
+    return 1 + 29 * min(max(size - 20e3, 0) / 1.98e6, 1)
+
+
+def parts(bench: Bench, args) -> None:
+    """One file for each shard, and their job."""
+    if (bench.folder / "rows").exists():
+        return
     (bench.folder / "rows").mkdir()
     each = args.rows // args.shards
     made(*[(bench.folder / f"rows/part-{shard:05}.parquet", shard * each, each) for shard in range(args.shards)])
     bench.job("files", "{parquet: rows}")
-    one = bench.cfaudit("run", "files.yaml", "--out", "one", "--cache", "off", "--threads", args.threads)
+
+
+def one_plan(bench: Bench, args) -> tuple[float, float]:
+    """All passes of the plan of `parts`: CPU seconds without the last command, and the peak of a worker in MB."""
+    parts(bench, args)
     planned = bench.cfaudit("plan", "files.yaml", "--shards", args.shards, "--to", "plan", "--cache", "off")
     cpu, memory = bench.passes("plan", args.shards)
+    return planned["cpu"] + cpu, memory
+
+
+def shards(bench: Bench, args, results: Results) -> None:
+    """All shards with a shared cache next to one run without one."""
+    parts(bench, args)
+    one = bench.cfaudit("run", "files.yaml", "--out", "one", "--cache", "off", "--threads", args.threads)
+    cpu, memory = one_plan(bench, args)
     last = bench.cfaudit("run", "files.yaml", "--from", "plan", "--out", "merged", "--cache", "off", "--threads", args.threads)
+    shutil.rmtree(bench.folder / "cache", ignore_errors=True)
     for table in sorted((bench.folder / "one/tables").iterdir()):
         if table.read_bytes() != (bench.folder / "merged/tables" / table.name).read_bytes():
             sys.exit(f"`{table.name}` of the shards is another one")
-    cpu += planned["cpu"] + last["cpu"]
-    row("CPU of all shards, over that of one run", cpu / one["cpu"], "times", 1.15, f" ({cpu:,.1f} s over {one['cpu']:,.1f} s)")
-    row("peak of a worker", memory, "MB", 200)
+    cpu += last["cpu"]
+    results.row("CPU of all shards, over that of one run", cpu / one["cpu"], "times", 1.15, f" ({cpu:,.1f} s over {one['cpu']:,.1f} s)")
+    results.row("peak of a worker", memory, "MB", 200)
 
+
+def merges(bench: Bench, args, results: Results) -> None:
+    """Merging many states of the passes `count` and `learn`."""
+    if not (bench.folder / "plan").exists():
+        one_plan(bench, args)
     merged, size = bench.copies("plan", "count", "files", args.counts)
-    row(f"merge of {args.counts:,} states of the pass `count`", merged["wall"], "s", 1, f", {size / 1000:,.0f} KB each")
-    row("its peak", merged["memory"], "MB", 300)
+    goal = merge_goal(size) * args.counts / 1000
+    results.row(f"merge of {args.counts:,} states of the pass `count`", merged["wall"], "s", goal, f", {size / 1000:,.0f} KB each")
+    results.row("its peak", merged["memory"], "MB", 300)
     # Balances are learnt where no interval is asked for.
     bench.job("learning", "{parquet: rows/part-00000.parquet}", ", interval: {method: none}")
     bench.cfaudit("plan", "learning.yaml", "--shards", 1, "--to", "learning", "--cache", "off")
     bench.passes("learning", 1, ("survey", "learn"))
     merged, size = bench.copies("learning", "learn", "learning", args.learns)
-    row(f"merge of {args.learns:,} states of the pass `learn`", merged["wall"], "s", 60, f", {size / 1000:,.0f} KB each")
-    row("its peak", merged["memory"], "MB", 600)
+    results.row(f"merge of {args.learns:,} states of the pass `learn`", merged["wall"], "s", 60, f", {size / 1000:,.0f} KB each")
+    results.row("its peak", merged["memory"], "MB", 600)
 
+
+def plans(bench: Bench, args, results: Results) -> None:
+    """A plan over many small files."""
     (bench.folder / "small").mkdir()
     made((bench.folder / "small.parquet", 0, 100))
     for file in range(args.files):
         shutil.copyfile(bench.folder / "small.parquet", bench.folder / f"small/{file:05}.parquet")
     bench.job("small", "{parquet: small}")
     plan = bench.cfaudit("plan", "small.yaml", "--shards", 100, "--to", "small-plan", "--cache", "off")
-    row(f"plan over {args.files:,} files", plan["wall"], "s", 10)
+    results.row(f"plan over {args.files:,} files", plan["wall"], "s", 10)
     shutil.rmtree(bench.folder / "small")
 
+
+def streams(bench: Bench, args, results: Results) -> None:
+    """A part that an engine hands over."""
+    each = args.rows // args.shards
     bench.job("streams", "{stream: the same rows}")
     (bench.folder / "parts.txt").write_text(f"{each}\n")
     made((bench.folder / "columns", 0, 0), (bench.folder / "part", 0, each))
@@ -199,9 +223,13 @@ def main() -> None:
         state = f"streams/{name}/part-00000.state"
         words = ["worker", "streams", "--pass", name, "--shard", 0, "--stream", "--threads", args.threads]
         worker = bench.cfaudit(*words, redirect=f"< {bench.folder}/part > {bench.folder}/{state}")
-        row(f"worker of a stream, pass `{name}`, CPU a row", worker["cpu"] / each * 1e6, "µs", 0.8, f", peak {worker['memory']:,.0f} MB")
+        more = f", peak {worker['memory']:,.0f} MB"
+        results.row(f"worker of a stream, pass `{name}`, CPU a row", worker["cpu"] / each * 1e6, "µs", 0.8, more)
         bench.cfaudit("merge", "streams", "--pass", name)
 
+
+def split(bench: Bench, args, results: Results) -> None:
+    """A share of many rows."""
     made((bench.folder / "split.parquet", 0, args.split_rows))
     bench.job("split", "{parquet: split.parquet}", text=SPLIT)
     until = {
@@ -209,17 +237,50 @@ def main() -> None:
         for kind in ("prepare", "split")
     }
     more = f" ({until['split']['cpu']:,.1f} s over {until['prepare']['cpu']:,.1f} s, {args.split_rows:,} rows)"
-    row("CPU of preparing and a split by share, over preparing", until["split"]["cpu"] / until["prepare"]["cpu"], "times", 1.3, more)
+    results.row("CPU of preparing and a split by share, over preparing", until["split"]["cpu"] / until["prepare"]["cpu"], "times", 1.3, more)
     (bench.folder / "split.parquet").unlink()
 
+
+def slices(bench: Bench, args, results: Results) -> None:
+    """A run with slices by two columns."""
     made((bench.folder / "slices.parquet", 0, args.slice_rows, True))
     bench.job("slices", "{parquet: slices.parquet}", ", by: [channel, area]", SLICES)
-    slices = bench.cfaudit("run", "slices.yaml", "--out", "slices", "--cache", "off", "--threads", args.threads)
+    ran = bench.cfaudit("run", "slices.yaml", "--out", "slices", "--cache", "off", "--threads", args.threads)
     # The goal is that of two million rows.
-    row("CPU of a run with slices by two columns", slices["cpu"], "s", 3 * max(args.slice_rows / 2e6, 1), f", {args.slice_rows:,} rows")
-    shutil.rmtree(bench.folder)
-    if missed and args.rows >= GOAL_ROWS:
-        sys.exit(f"missed: {', '.join(missed)}")
+    goal = 3 * max(args.slice_rows / 2e6, 1)
+    results.row("CPU of a run with slices by two columns", ran["cpu"], "s", goal, f", {args.slice_rows:,} rows")
+
+
+CASES = {case.__name__: case for case in (shards, merges, plans, streams, split, slices)}
+
+
+def main() -> None:
+    flags = timing.parser(__doc__)
+    flags.add_argument("--rows", type=int, default=GOAL_ROWS)
+    flags.add_argument("--shards", type=int, default=5)
+    flags.add_argument("--files", type=int, default=10_000, help="small files of the case `plans`")
+    flags.add_argument("--counts", type=int, default=1000, help="states of the pass `count` to merge")
+    flags.add_argument("--learns", type=int, default=200, help="states of the pass `learn` to merge")
+    flags.add_argument("--split-rows", type=int, default=4_000_000, help="rows of which a share is split off")
+    flags.add_argument("--slice-rows", type=int, default=2_000_000, help="rows with slices by two columns")
+    flags.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="these cases alone")
+    flags.add_argument("--make", type=json.loads, help="files to write, and nothing else")
+    args = flags.parse_args()
+    if args.make is not None:
+        for file in args.make:
+            write(*file)
+        return
+    args.repeats = 1
+    bench, results = Bench(args), Results()
+    timing.heading(args, f", {args.rows:,} rows in {args.shards} shards")
+    timing.table("what | measured | goal | met")
+    try:
+        for case in args.only:
+            CASES[case](bench, args, results)
+    finally:
+        shutil.rmtree(bench.folder)
+    if results.missed and args.rows >= GOAL_ROWS:
+        sys.exit(f"missed: {', '.join(results.missed)}")
 
 
 if __name__ == "__main__":

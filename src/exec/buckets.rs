@@ -1,8 +1,9 @@
 //! Records by bucket, of any number in little memory: what does not fit waits in a temporary file.
 //!
 //! It sorts all rows by a hash in two steps: rows go into buckets by the upper bits of the hash,
-//! and then each bucket is small enough to be sorted in memory. Each record is written and read
-//! once, so the work grows with the number of rows.
+//! and then each bucket is small enough to be sorted in memory, where its records are distributed
+//! by the next bits of the hash. Each record is written and read once, so the work grows with the
+//! number of rows.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -10,8 +11,11 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 use crate::exec::files;
 
+/// Upper bits of a hash that tell its bucket.
+const BUCKET_BITS: u32 = 8;
+
 /// Number of buckets.
-pub(crate) const BUCKETS: usize = 256;
+pub(crate) const BUCKETS: usize = 1 << BUCKET_BITS;
 
 /// Records that wait in memory at most.
 pub(crate) const MOST_WAITING: usize = 1 << 19;
@@ -19,10 +23,63 @@ pub(crate) const MOST_WAITING: usize = 1 << 19;
 /// The bucket of a hash: equal hashes share it, and buckets follow each other as hashes do.
 #[inline]
 pub(crate) fn bucket_of(hash: u64) -> usize {
-    (hash >> 56) as usize
+    (hash >> (64 - BUCKET_BITS)) as usize
 }
 
-/// Records of `W` numbers by bucket.
+/// Records of `W` numbers in the order of their buckets; the first number of a record is its hash.
+pub(crate) struct BucketedRecords<const W: usize> {
+    records: Vec<[u64; W]>,
+    /// Where the records of each bucket end.
+    ends: [usize; BUCKETS],
+}
+
+impl<const W: usize> BucketedRecords<W> {
+    /// Puts records into buckets; those of a bucket stay in their order.
+    pub(crate) fn new(records: &[[u64; W]]) -> Self {
+        let mut ends = [0; BUCKETS];
+        let records = distributed(records, &mut ends, |record| bucket_of(record[0]));
+        BucketedRecords { records, ends }
+    }
+}
+
+/// The records in the order of their slots, of which there are as many as `ends`, all 0; those of a
+/// slot stay in their order and end where `ends` then says.
+fn distributed<const W: usize>(
+    records: &[[u64; W]],
+    ends: &mut [usize],
+    slot: impl Fn(&[u64; W]) -> usize,
+) -> Vec<[u64; W]> {
+    records.iter().for_each(|record| ends[slot(record)] += 1);
+    let mut next = 0;
+    ends.iter_mut().for_each(|end| next += std::mem::replace(end, next));
+    let mut found = vec![[0; W]; records.len()];
+    for record in records {
+        let end = &mut ends[slot(record)];
+        found[*end] = *record;
+        *end += 1;
+    }
+    found
+}
+
+/// Sorts records of one bucket. They are distributed by the bits of the hash below those of the
+/// bucket, one to a slot in the mean, so that few are left to compare.
+fn sorted<const W: usize>(records: &[[u64; W]]) -> Vec<[u64; W]> {
+    let bits = records.len().max(2).ilog2();
+    let mut ends = vec![0; 1 << bits];
+    let mut found = distributed(records, &mut ends, |record| {
+        (record[0] << BUCKET_BITS >> (64 - bits)) as usize
+    });
+    let mut start = 0;
+    for end in ends {
+        if end - start > 1 {
+            found[start..end].sort_unstable();
+        }
+        start = end;
+    }
+    found
+}
+
+/// Records of `W` numbers by bucket; the first number of a record is its hash.
 pub(crate) struct RecordBuckets<const W: usize> {
     path: PathBuf,
     /// The file of those that do not fit; none as long as all fit.
@@ -51,13 +108,17 @@ impl<const W: usize> RecordBuckets<W> {
         }
     }
 
-    /// Adds a record.
+    /// Adds records.
     ///
     /// # Errors
     /// The disk refuses.
-    pub(crate) fn push(&mut self, bucket: usize, record: [u64; W]) -> Result<()> {
-        self.waiting[bucket].push(record);
-        self.n_waiting += 1;
+    pub(crate) fn append(&mut self, records: &BucketedRecords<W>) -> Result<()> {
+        let mut start = 0;
+        for (waiting, &end) in self.waiting.iter_mut().zip(&records.ends) {
+            waiting.extend_from_slice(&records.records[start..end]);
+            start = end;
+        }
+        self.n_waiting += records.records.len();
         if self.n_waiting > self.most { self.spill() } else { Ok(()) }
     }
 
@@ -67,18 +128,23 @@ impl<const W: usize> RecordBuckets<W> {
             Some(file) => file,
             none => none.insert(Box::new(files::create(&self.path)?)),
         };
-        let mut bytes = Vec::with_capacity(8 * W * self.n_waiting);
+        let mut bytes = Vec::new();
         for (records, chunks) in self.waiting.iter_mut().zip(&mut self.chunks) {
             if records.is_empty() {
                 continue;
             }
-            chunks.push((self.end + bytes.len() as u64, records.len()));
-            let numbers = records.iter().flatten();
-            numbers.for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+            let numbers = records.as_flattened();
+            bytes.resize(8 * numbers.len(), 0);
+            let places = bytes.as_chunks_mut::<8>().0;
+            places
+                .iter_mut()
+                .zip(numbers)
+                .for_each(|(place, number)| *place = number.to_le_bytes());
+            file.write_all(&bytes).map_err(|cause| Error::io("write", &self.path, &cause))?;
+            chunks.push((self.end, records.len()));
+            self.end += bytes.len() as u64;
             records.clear();
         }
-        file.write_all(&bytes).map_err(|cause| Error::io("write", &self.path, &cause))?;
-        self.end += bytes.len() as u64;
         self.n_waiting = 0;
         Ok(())
     }
@@ -88,23 +154,23 @@ impl<const W: usize> RecordBuckets<W> {
     /// # Errors
     /// The disk refuses.
     pub(crate) fn sorted(&self, bucket: usize) -> Result<Vec<[u64; W]>> {
-        let mut records = self.waiting[bucket].clone();
-        if !self.chunks[bucket].is_empty() {
-            let fail = |cause: &std::io::Error| Error::io("read", &self.path, cause);
-            let mut file = files::open(&self.path)?;
-            let mut bytes = Vec::new();
-            for &(offset, n) in &self.chunks[bucket] {
-                bytes.resize(8 * W * n, 0);
-                file.seek(SeekFrom::Start(offset)).map_err(|cause| fail(&cause))?;
-                file.read_exact(&mut bytes).map_err(|cause| fail(&cause))?;
-                let numbers = bytes.as_chunks::<8>().0.chunks_exact(W);
-                records.extend(
-                    numbers.map(|of| std::array::from_fn(|place| u64::from_le_bytes(of[place]))),
-                );
-            }
+        if self.chunks[bucket].is_empty() {
+            return Ok(sorted(&self.waiting[bucket]));
         }
-        records.sort_unstable();
-        Ok(records)
+        let fail = |cause: &std::io::Error| Error::io("read", &self.path, cause);
+        let mut records = self.waiting[bucket].clone();
+        let mut file = files::open(&self.path)?;
+        let mut bytes = Vec::new();
+        for &(offset, n) in &self.chunks[bucket] {
+            bytes.resize(8 * W * n, 0);
+            file.seek(SeekFrom::Start(offset)).map_err(|cause| fail(&cause))?;
+            file.read_exact(&mut bytes).map_err(|cause| fail(&cause))?;
+            let numbers = bytes.as_chunks::<8>().0.chunks_exact(W);
+            records.extend(
+                numbers.map(|of| std::array::from_fn(|place| u64::from_le_bytes(of[place]))),
+            );
+        }
+        Ok(sorted(&records))
     }
 }
 
@@ -119,7 +185,7 @@ impl<const W: usize> Drop for RecordBuckets<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKETS, RecordBuckets, bucket_of};
+    use super::{BUCKETS, BucketedRecords, RecordBuckets};
 
     #[test]
     fn records_are_sorted_in_memory_and_in_a_file() {
@@ -131,8 +197,8 @@ mod tests {
         expected.sort_unstable();
         for most in [100, 4999, 5000] {
             let mut buckets = RecordBuckets::new(path.clone(), most);
-            for record in &records {
-                buckets.push(bucket_of(record[0]), *record).unwrap();
+            for records in records.chunks(7) {
+                buckets.append(&BucketedRecords::new(records)).unwrap();
             }
             assert_eq!(path.exists(), most < 5000, "{most}");
             let found: Vec<_> = (0..BUCKETS).flat_map(|b| buckets.sorted(b).unwrap()).collect();

@@ -13,7 +13,7 @@ use crate::data::rows::ids::RowIds;
 use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
-use crate::exec::buckets::{BUCKETS, MOST_WAITING, RecordBuckets, bucket_of};
+use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastHasher;
 use crate::num::seed::sm;
@@ -128,7 +128,7 @@ pub(crate) fn check_unique(
     // The rows were counted when they were prepared.
     let quiet = StageWatch { check: watch.check, progress: &|_| () };
     let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
-    row_groups.in_order(read, |_, ids| ids.into_iter().try_for_each(|id| repeated.push(id)))?;
+    row_groups.in_order(read, |_, ids| repeated.append(&ids))?;
     match repeated.first(workers, watch)? {
         None => Ok(()),
         Some((first, second)) => {
@@ -168,11 +168,12 @@ impl RepeatedIds {
         RepeatedIds { ids: RecordBuckets::new(path, most), n: 0 }
     }
 
-    /// Adds the id of the next row: a hash and what makes it exact.
-    fn push(&mut self, [hash, rest]: [u64; 2]) -> Result<()> {
-        let position = self.n;
-        self.n += 1;
-        self.ids.push(bucket_of(hash), [hash, rest, position])
+    /// Adds the ids of the next rows: of each a hash and what makes it exact.
+    fn append(&mut self, ids: &[[u64; 2]]) -> Result<()> {
+        let numbered = ids.iter().zip(self.n..);
+        let records: Vec<_> = numbered.map(|(&[hash, rest], n)| [hash, rest, n]).collect();
+        self.n += ids.len() as u64;
+        self.ids.append(&BucketedRecords::new(&records))
     }
 
     /// Positions of two rows that share an id; of several pairs the one whose later row comes
@@ -245,7 +246,7 @@ mod tests {
                 false => [sm(id.cast_unsigned()), id.cast_unsigned()],
             };
             let mut repeated = RepeatedIds::new(folder.path().join("ids"), most);
-            ids.iter().for_each(|id| repeated.push(halves(id)).unwrap());
+            ids.iter().for_each(|id| repeated.append(&[halves(id)]).unwrap());
             let found = repeated.first(&workers, StageWatch::SILENT).unwrap();
             assert_eq!(found, expected, "{most} at once");
         }

@@ -9,10 +9,9 @@
 //! audited iff `floor((c + 1) share) > floor(c share)`.
 //!
 //! Ranks are exact: one pass puts the rows into 256 buckets by their hashes, and each bucket is
-//! sorted. Beyond half a million rows the buckets are in a temporary file of 24 bytes a row; memory
+//! sorted. Beyond half a million rows the buckets are in a temporary file of 16 bytes a row; memory
 //! is that of the buckets in work, and a byte a row.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
-use crate::exec::buckets::{BUCKETS, MOST_WAITING, RecordBuckets, bucket_of};
+use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets, bucket_of};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastMap;
@@ -313,7 +312,7 @@ pub(crate) fn assign_roles(
         RankedSplit::Share(audit, by) => {
             let share = audit.get();
             // Counts of rows are far below 2^53, so they are exact as floats.
-            let whole = |c: u64| (c as f64 * share).floor();
+            let whole = |c: u64| (c as f64 * share) as u64;
             roles_by_rank(rows, (by, None), draw, workers, watch, |c| {
                 if whole(c + 1) > whole(c) { 0 } else { TRAIN }
             })?
@@ -446,60 +445,98 @@ pub(crate) fn roles_by_rank(
     draw: RankDraw<'_>,
     workers: &WorkerPool,
     watch: StageWatch<'_>,
-    role: impl Fn(u64) -> u8,
+    role: impl Fn(u64) -> u8 + Sync,
 ) -> Result<RowRoles> {
     if rows.layout().person.is_some() {
         return roles_by_person(rows, (by, among), draw.seed, workers, watch, role);
     }
-    // Stratum, hash and position of every row of a row group; computed in parallel.
+    let n_groups = rows.layout().attributes.first().map_or(0, |of| of.groups.len());
+    let n_strata = LABEL_SIDES * (n_groups + 1);
+    // Hash, stratum and position of every row of a row group, in buckets; computed in parallel.
     let read = |group: usize| {
-        let batch = rows.read_keys(group)?;
+        let batch = rows.read_counted(group, false)?;
         let first = rows.first_row(group);
         let ranks =
             |(i, _): &(usize, _)| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
         let keys = strata(&batch, by).zip(&batch.row_key).enumerate().filter(ranks);
-        let record = |(i, (stratum, &key)): (usize, (SplitStratum, &u64))| {
-            [stratum_number(stratum), h(draw.seed, key, 0), (first + i) as u64]
+        let record = |(i, ((label, own), &key)): (usize, (SplitStratum, &u64))| {
+            let stratum = usize::from(label) * (n_groups + 1) + usize::from(own);
+            [h(draw.seed, key, 0), (stratum << POSITION_BITS | (first + i)) as u64]
         };
-        let records: Vec<[u64; 3]> = keys.map(record).collect();
-        Ok((batch.row.len() as u64, records))
+        let records: Vec<[u64; 2]> = keys.map(record).collect();
+        let mut counts = StratumCounts::new(n_strata);
+        records.iter().for_each(|record| counts.add(record));
+        Ok((batch.row.len() as u64, (BucketedRecords::new(&records), counts)))
     };
     let mut buckets = RecordBuckets::new(draw.scratch.join(RANKS), draw.most);
-    // By stratum the rank of its first row in each bucket.
-    let mut starts: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, records| {
-        for record in records {
-            let [stratum, hash, _] = record;
-            let bucket = bucket_of(hash);
-            starts.entry(stratum).or_insert_with(|| vec![0; BUCKETS])[bucket] += 1;
-            buckets.push(bucket, record)?;
-        }
-        Ok(())
+    let mut counts = StratumCounts::new(n_strata);
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, (records, more)| {
+        counts.merge(&more);
+        buckets.append(&records)
     })?;
-    let mut next = 0;
-    for slot in starts.values_mut().flatten() {
-        next += std::mem::replace(slot, next);
-    }
-    let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
-    let sorted = |bucket: usize| {
+    let starts = counts.into_starts();
+    // Position and role of the rows of a bucket.
+    let ranked = |bucket: usize| {
         (watch.check)()?;
-        buckets.sorted(bucket)
+        let mut next: Vec<u64> =
+            starts.iter().map(|starts| starts.as_ref().map_or(0, |of| of[bucket])).collect();
+        // By hash, and in each stratum also by position where hashes are equal.
+        let ranked = buckets.sorted(bucket)?.into_iter().map(|[_, place]| {
+            let rank = &mut next[(place >> POSITION_BITS) as usize];
+            *rank += 1;
+            ((place & POSITIONS) as usize, role(*rank - 1))
+        });
+        Ok::<Vec<_>, Error>(ranked.collect())
     };
-    workers.map(BUCKETS, sorted, |bucket, records| {
-        for of_stratum in records.chunk_by(|a, b| a[0] == b[0]) {
-            let first = starts[&of_stratum[0][0]][bucket];
-            for (&[_, _, position], rank) in of_stratum.iter().zip(first..) {
-                roles[position as usize] = role(rank);
-            }
-        }
+    let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
+    workers.map(BUCKETS, ranked, |_, ranked| {
+        ranked.into_iter().for_each(|(position, role)| roles[position] = role);
         Ok::<_, Error>(())
     })?;
     Ok(RowRoles(roles))
 }
 
-/// A stratum as a number, in the order of strata.
-fn stratum_number((label, group): SplitStratum) -> u64 {
-    u64::from(label) << 16 | u64::from(group)
+/// Missing, 0 and 1.
+const LABEL_SIDES: usize = 3;
+
+/// Bits of the position of a row; the number of its stratum, below 2^18, stands above them.
+const POSITION_BITS: u32 = 46;
+
+/// The position of a row that is told with its stratum.
+const POSITIONS: u64 = (1 << POSITION_BITS) - 1;
+
+/// Rows by stratum, in order, and bucket; none where a stratum has no row.
+struct StratumCounts(Vec<Option<Box<[u64; BUCKETS]>>>);
+
+impl StratumCounts {
+    fn new(n_strata: usize) -> Self {
+        StratumCounts(vec![None; n_strata])
+    }
+
+    fn of(&mut self, stratum: usize) -> &mut [u64; BUCKETS] {
+        self.0[stratum].get_or_insert_with(|| Box::new([0; BUCKETS]))
+    }
+
+    fn add(&mut self, &[hash, place]: &[u64; 2]) {
+        self.of((place >> POSITION_BITS) as usize)[bucket_of(hash)] += 1;
+    }
+
+    fn merge(&mut self, other: &StratumCounts) {
+        for (stratum, theirs) in other.0.iter().enumerate() {
+            for theirs in theirs.iter() {
+                self.of(stratum).iter_mut().zip(theirs.iter()).for_each(|(mine, n)| *mine += n);
+            }
+        }
+    }
+
+    /// The rank of the first row of each stratum in each bucket.
+    fn into_starts(mut self) -> Vec<Option<Box<[u64; BUCKETS]>>> {
+        let mut next = 0;
+        for slot in self.0.iter_mut().flatten().flat_map(|of| of.iter_mut()) {
+            next += std::mem::replace(slot, next);
+        }
+        self.0
+    }
 }
 
 /// The same for all rows of each person, whose first row gives the stratum. Memory: some 60 bytes a

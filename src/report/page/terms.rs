@@ -264,8 +264,8 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
         }
         "block-bootstrap" => {
             "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for \
-             score metrics of more than 200,000 people (200 replicates) and for means over causal \
-             graphs."
+             score metrics of more than 200,000 people or of slices of more than 2,000 people a \
+             group (200 replicates) and for means over causal graphs."
         }
         _ => return None,
     })

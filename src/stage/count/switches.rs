@@ -20,12 +20,12 @@ use crate::exec::accumulator::{Accumulator, merge_all, merge_present};
 use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, MAX_SINGLE_PEOPLE, ScoreBalances,
     ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,
+    most_single_in_slice,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
@@ -321,8 +321,15 @@ pub(crate) fn count_switches(
     let n_slices = slices.map_or(0, AttributeSlices::len);
     keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
     keep.extend(std::iter::repeat_n(Some(ScoreKeeping::Nothing), n_folds));
-    let measured =
-        |number: usize, people: u64| number == 0 || number <= n_slices && people >= smallest;
+    // A person with several rows is one of few: blocks would tell too few persons apart.
+    let most_in_slice = match row_context.rows.layout().person {
+        Some(_) => MAX_SINGLE_PEOPLE,
+        None => most_single_in_slice(pass.nobody(0).groups()),
+    };
+    let measured = |number: usize, people: u64| match number {
+        0 => Some(MAX_SINGLE_PEOPLE),
+        _ => (number <= n_slices && people >= smallest).then_some(most_in_slice),
+    };
     let Some(states) = passes.gather(ctx, ShardPass::Count, || pass.gather(&keep))? else {
         return Ok(None);
     };
@@ -362,7 +369,8 @@ fn evidence_of_nobody(
     let keep = ScoreKeeping::again(&nobody, wanted.seed());
     let nobody = SwitchAccumulator::new(nobody, &keep).finish_now();
     let (counts, scores) = nobody.second(wanted.intervals.is_some());
-    scores.map(|scores| draw_evidence(row_context, &counts, scores, wanted)).transpose()
+    let most = MAX_SINGLE_PEOPLE;
+    scores.map(|scores| draw_evidence(row_context, &counts, scores, wanted, most)).transpose()
 }
 
 /// Two passes over the same rows saw other people: the files have changed in between.
@@ -376,13 +384,13 @@ fn other_people() -> Error {
 }
 
 /// The score metrics of what was gathered; `again` makes another pass over those that need more
-/// than one. `measured` says whether score metrics are wanted of so many people with this number.
-/// None where `again` gives none.
+/// than one. `measured` says how many people with this number are drawn one by one at most; none
+/// where score metrics of so many people are not wanted. None where `again` gives none.
 fn second(
     row_context: RowContext<'_>,
     wanted: Option<ShiftSettings>,
     gathered: Vec<Option<GatheredSwitches>>,
-    measured: impl Fn(usize, u64) -> bool,
+    measured: impl Fn(usize, u64) -> Option<u64>,
     again: impl FnOnce(&[Option<ScoreKeeping>]) -> Result<Option<Vec<Option<GatheredSwitches>>>>,
 ) -> Result<Option<Vec<Option<CountedSwitches>>>> {
     let mut keep = vec![None; gathered.len()];
@@ -390,7 +398,8 @@ fn second(
     let mut found: Vec<Option<CountedSwitches>> = Vec::with_capacity(gathered.len());
     for (number, of) in gathered.into_iter().enumerate() {
         let people = of.as_ref().map_or(0, |of| of.people);
-        let (counts, summed) = match (of, wanted.filter(|_| measured(number, people))) {
+        let most_single = measured(number, people);
+        let (counts, summed) = match (of, wanted.filter(|_| most_single.is_some())) {
             (None, _) => (None, None),
             (Some(of), None) => (Some(of.counts), None),
             (Some(of), Some(wanted)) => {
@@ -402,7 +411,7 @@ fn second(
             }
         };
         found.push(counts.map(|counts| (counts, None)));
-        scores.push(summed);
+        scores.push((summed, most_single.unwrap_or(MAX_SINGLE_PEOPLE)));
     }
     let Some(wanted) = wanted else { return Ok(Some(found)) };
     let mut later: Vec<Option<GatheredSwitches>> = Vec::new();
@@ -411,42 +420,40 @@ fn second(
         later = gathered;
     }
     later.resize_with(found.len(), || None);
-    for ((found, scores), later) in found.iter_mut().zip(scores).zip(later) {
+    for ((found, (scores, most)), later) in found.iter_mut().zip(scores).zip(later) {
         let Some((counts, evidence)) = found else { continue };
         *evidence = match (scores, later) {
-            (Some(scores), _) => Some(draw_evidence(row_context, counts, scores, wanted)?),
+            (Some(scores), _) => Some(draw_evidence(row_context, counts, scores, wanted, most)?),
             (None, None) => None,
             (None, Some(later)) => {
                 let (counts, scores) = later.second(wanted.intervals.is_some());
                 let scores = scores.ok_or_else(other_people)?;
-                Some(draw_evidence(row_context, &counts, scores, wanted)?)
+                Some(draw_evidence(row_context, &counts, scores, wanted, most)?)
             }
         };
     }
     Ok(Some(found))
 }
 
-/// Score metrics with their intervals.
+/// Score metrics with their intervals, drawn one by one of at most `most_single` people.
 fn draw_evidence(
     row_context: RowContext<'_>,
     counts: &CounterfactualCounts,
-    (second, scores): (ShiftPass, GatheredScores),
+    scores: GatheredScores,
     wanted: ShiftSettings,
+    most_single: u64,
 ) -> Result<ShiftEvidence> {
-    let intervals = wanted
-        .intervals
-        .map(|wanted| {
-            let redraw = match &scores {
-                GatheredScores::Pairs(pairs) => {
-                    ShiftBootstrap::of_people(pairs, &second, wanted.samples, wanted.seed)
-                }
-                GatheredScores::Blocks(blocks) => {
-                    ShiftBootstrap::of_blocks(blocks, &second, wanted.seed)
-                }
-            };
-            draw(row_context, &redraw, counts, wanted.level)
-        })
-        .transpose()?;
+    let Some(intervals) = wanted.intervals else {
+        return Ok(ShiftEvidence { second: scores.second_pass(counts), intervals: None });
+    };
+    let IntervalSettings { level, samples, seed } = intervals;
+    let scores = scores.in_blocks_above(most_single, counts, seed);
+    let second = scores.second_pass(counts);
+    let redraw = match &scores {
+        GatheredScores::Pairs(pairs) => ShiftBootstrap::of_people(pairs, &second, samples, seed),
+        GatheredScores::Blocks(_, blocks) => ShiftBootstrap::of_blocks(blocks, &second, seed),
+    };
+    let intervals = Some(draw(row_context, &redraw, counts, level)?);
     Ok(ShiftEvidence { second, intervals })
 }
 
@@ -625,7 +632,8 @@ pub(crate) fn count_class_switches(
         let states = passes.gather(ctx, ShardPass::Shift, || pass.gather(again))?;
         Ok(states.map(|states| pass.finished(states).1))
     };
-    let Some(found) = second(row_context, wanted, gathered, |_, _| true, again)? else {
+    let Some(found) = second(row_context, wanted, gathered, |_, _| Some(MAX_SINGLE_PEOPLE), again)?
+    else {
         return Ok(None);
     };
     let (mut one_vs_rest, mut evidence) = (Vec::new(), Vec::new());

@@ -176,8 +176,8 @@ pub(crate) struct GatheredSwitches {
 pub(crate) enum GatheredScores {
     /// Everybody.
     Pairs(ScorePairs),
-    /// Blocks of people.
-    Blocks(ShiftBlocks),
+    /// Blocks of people, and the second pass over them.
+    Blocks(ShiftPass, ShiftBlocks),
 }
 
 impl SwitchAccumulator {
@@ -377,24 +377,50 @@ fn add_chunk(
 }
 
 impl GatheredSwitches {
-    /// The second pass over the same people and what intervals are drawn from; none where the
-    /// people have to be passed over again. `intervals` are those that are wanted.
-    pub(crate) fn second(
-        self,
-        intervals: bool,
-    ) -> (CounterfactualCounts, Option<(ShiftPass, GatheredScores)>) {
+    /// What values and intervals are drawn from; none where the people have to be passed over
+    /// again. `intervals` are those that are wanted.
+    pub(crate) fn second(self, intervals: bool) -> (CounterfactualCounts, Option<GatheredScores>) {
         let GatheredSwitches { counts, people, blocks, pairs } = self;
         let found = match pairs {
-            KeptPairs::Kept(pairs) => {
-                Some((pairs.second_pass(&counts), GatheredScores::Pairs(pairs)))
-            }
+            KeptPairs::Kept(pairs) => Some(GatheredScores::Pairs(pairs)),
             KeptPairs::NotAsked if !intervals || people > MAX_SINGLE_PEOPLE => {
-                let second = blocks.second_pass(&counts);
-                second.map(|second| (second, GatheredScores::Blocks(blocks)))
+                GatheredScores::of_blocks(blocks, &counts)
             }
             KeptPairs::NotAsked | KeptPairs::TooMany => None,
         };
         (counts, found)
+    }
+}
+
+impl GatheredScores {
+    fn of_blocks(blocks: ShiftBlocks, counts: &CounterfactualCounts) -> Option<Self> {
+        blocks.second_pass(counts).map(|second| GatheredScores::Blocks(second, blocks))
+    }
+
+    /// Blocks in the place of people who are kept one by one, if they are more than `most_single`;
+    /// `counts` are those of the same people.
+    #[must_use]
+    pub(crate) fn in_blocks_above(
+        self,
+        most_single: u64,
+        counts: &CounterfactualCounts,
+        seed: Seed,
+    ) -> Self {
+        match self {
+            GatheredScores::Pairs(pairs) if pairs.n_people() > most_single => {
+                let blocks = ShiftBlocks::of_pairs(&pairs, counts, seed);
+                GatheredScores::of_blocks(blocks, counts).unwrap_or(GatheredScores::Pairs(pairs))
+            }
+            scores => scores,
+        }
+    }
+
+    /// The second pass over the same people, which `counts` holds.
+    pub(crate) fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
+        match self {
+            GatheredScores::Pairs(pairs) => pairs.second_pass(counts),
+            GatheredScores::Blocks(second, _) => second.clone(),
+        }
     }
 }
 
@@ -515,10 +541,18 @@ mod tests {
                         assert_eq!(all.blocks.second_pass(&counts).as_ref(), Some(&second));
                     } else if keep != ScoreKeeping::Nothing {
                         let (_, found) = all.second(keep == ScoreKeeping::Pairs);
-                        let (pass, kept) = found.unwrap();
-                        assert_eq!(pass, second, "{groups} {keep:?} {parts}");
-                        let is_pairs = matches!(kept, GatheredScores::Pairs(_));
+                        let (found, n) = (found.unwrap(), counts.cell_profiles().total().people());
+                        assert_eq!(found.second_pass(&counts), second, "{keep:?} {parts}");
+                        let is_pairs = matches!(found, GatheredScores::Pairs(_));
                         assert_eq!(is_pairs, keep == ScoreKeeping::Pairs);
+                        // As many people are kept one by one, more are put into blocks.
+                        let found = found.in_blocks_above(n, &counts, SEED);
+                        assert_eq!(is_pairs, matches!(found, GatheredScores::Pairs(_)));
+                        if is_pairs && n > 0 {
+                            let found = found.in_blocks_above(n - 1, &counts, SEED);
+                            let GatheredScores::Blocks(pass, of_pairs) = found else { panic!() };
+                            assert_eq!((&pass, &of_pairs), (&second, &blocks));
+                        }
                     }
                 }
             }
@@ -536,8 +570,10 @@ mod tests {
             let first = counted(&people[..3000].to_vec(), groups, weighted);
             let keep = ScoreKeeping::Sums(ScoreBalances::of(&first));
             let nobody = nobody(groups, weighted);
-            let (_, found) = gathered(&people, &nobody, &keep, 3).finish(&mut room).second(false);
-            let (estimated, exact) = (found.unwrap().0, second(&people, &counts));
+            let all = gathered(&people, &nobody, &keep, 3).finish(&mut room);
+            let (_, found) = all.second(false);
+            let exact = second(&people, &counts);
+            let estimated = found.unwrap().second_pass(&counts);
             for (place, sums) in counts.shifts_by_scope().iter().enumerate() {
                 let of = |pass: &ShiftPass| pass.at(place).score_shift(sums);
                 let values = (of(&estimated).jensen_shannon, of(&exact).jensen_shannon);
@@ -558,7 +594,7 @@ mod tests {
             let keep = ScoreKeeping::Sums(ScoreBalances::of(&counted(first, 2, false)));
             let all = gathered(&sorted, &nobody(2, false), &keep, 2).finish(&mut room);
             let (counts, found) = all.second(false);
-            assert!(found.is_none(), "{:?}", found.map(|(pass, _)| pass));
+            assert!(found.is_none(), "{found:?}");
             assert_eq!(counts, counted(&sorted, 2, false));
         }
     }

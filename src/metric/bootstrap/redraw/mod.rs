@@ -6,10 +6,11 @@
 //! with the people behind them. Where people have weights of their own, they count so often times
 //! their weight. Percentiles as in [`interval`](crate::metric::interval).
 //!
-//! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]): the weight of a person follows from
-//!   `row_key` and replicate. Every replicate is computed exactly: sums are weighted sums, the
-//!   Jensen-Shannon divergence follows its expansion where that is as good as exact, otherwise it
-//!   is summed again (see [`jensen_shannon`](crate::metric::evidence::jensen_shannon)).
+//! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]), in a slice up to
+//!   [`most_single_in_slice`]: the weight of a person follows from `row_key` and replicate. Every
+//!   replicate is computed exactly: sums are weighted sums, the Jensen-Shannon divergence follows
+//!   its expansion where that is as good as exact, otherwise it is summed again (see
+//!   [`jensen_shannon`](crate::metric::evidence::jensen_shannon)).
 //! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
 //!   200 replicates draw blocks. The divergence is expanded about a balance that was estimated
 //!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose
@@ -58,6 +59,15 @@ pub(crate) use units::{ScorePairs, ShiftBlocks};
 
 /// The most people whose replicates are computed one by one.
 pub(crate) const MAX_SINGLE_PEOPLE: u64 = 200_000;
+
+/// People a group whose replicates are computed one by one in a slice.
+const SINGLE_PEOPLE_A_GROUP: u64 = 2_000;
+
+/// The most people of a slice whose replicates are computed one by one. A job may have thousands
+/// of slices, and blocks cost a small part of so many people; with more groups they cost more.
+pub(crate) fn most_single_in_slice(groups: usize) -> u64 {
+    (groups as u64).saturating_mul(SINGLE_PEOPLE_A_GROUP).min(MAX_SINGLE_PEOPLE)
+}
 
 /// Replicates of blocks.
 const BLOCK_REPLICATES: usize = 200;

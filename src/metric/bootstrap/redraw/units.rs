@@ -262,6 +262,33 @@ impl ShiftBlocks {
         }
     }
 
+    /// The blocks of people who are kept one by one; `counts` are those of the same people.
+    pub(crate) fn of_pairs(pairs: &ScorePairs, counts: &CounterfactualCounts, seed: Seed) -> Self {
+        let mut blocks = ShiftBlocks::new(counts, seed);
+        let (mut chunk, mut terms, arch) = (PairChunk::new(), ChunkTerms::new(), Arch::new());
+        let mut order: Vec<(u32, usize)> = Vec::new();
+        for (from, to) in pairs.scope_index.directions() {
+            let people = &pairs.people[from];
+            let of_direction = &pairs.by_direction[pairs.scope_index.direction(from, to)];
+            // Pairs of a block together.
+            let block = |pair: &ScorePair| blocks.block_of(people[pair.person].key) as u32;
+            order.clear();
+            order.extend(of_direction.iter().map(block).zip(0..));
+            order.sort_unstable();
+            for (n, &(block, position)) in (1..).zip(&order) {
+                let ScorePair { person, score, score_cf } = of_direction[position];
+                // The counts know the cells.
+                let is_full = chunk.push(block, (score, score_cf), 0, people[person].weight);
+                if is_full || n == order.len() {
+                    terms.compute_plain(arch, &chunk);
+                    blocks.add_chunk((from, to), &chunk, &mut terms, arch);
+                    chunk.clear();
+                }
+            }
+        }
+        blocks
+    }
+
     /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
     /// own and decides the block.
     pub(crate) fn add(
