@@ -42,7 +42,7 @@ impl<'a> BoundTables<'a> {
         self.metrics.iter().find(|row| {
             row.metric == metric
                 && is_like(self.question, self.sensitive, row, scope)
-                && (row.from_group.as_str(), row.to_group.as_str()) == (from, to)
+                && (row.key.from_group.as_str(), row.key.to_group.as_str()) == (from, to)
         })
     }
 
@@ -117,7 +117,7 @@ impl<'a> BoundTables<'a> {
             let is_own =
                 |row: &&MetricRow| is_like(self.question, self.sensitive, row, "direction");
             let rows = self.metrics.iter().filter(|row| row.metric == name).filter(is_own);
-            rows.map(|row| (row.from_group.as_str(), row.to_group.as_str())).collect()
+            rows.map(|row| (row.key.from_group.as_str(), row.key.to_group.as_str())).collect()
         };
         let each = of_metric(metric);
         let each = each.into_iter().filter_map(|(from, to)| self.unmeasured(metric, from, to));

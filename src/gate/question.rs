@@ -2,7 +2,7 @@
 
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
+use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -182,6 +182,16 @@ impl UnshownChange {
 }
 
 impl GateQuestion {
+    /// Whether a row of `metrics` or `changes` belongs to the arm, model, set and class of the
+    /// question, and to all people together.
+    pub(crate) fn is_about(&self, audit: &AuditKey, class: &str) -> bool {
+        audit.arm == self.arm
+            && audit.model == self.model
+            && audit.counterfactual == self.counterfactual
+            && audit.slice.is_empty()
+            && class == self.class
+    }
+
     /// The number of the limit as the job states it.
     pub(crate) fn stated_limit(&self) -> f64 {
         match (self.quantity, self.limit) {

@@ -455,8 +455,8 @@ fn slices(
     metrics: &[MetricRow],
 ) -> BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>> {
     let mut rows: BTreeMap<String, Vec<&MetricRow>> = BTreeMap::new();
-    for row in metrics.iter().filter(|row| row.arm.is_empty() && !row.slice.is_empty()) {
-        rows.entry(row.slice.to_string()).or_default().push(row);
+    for row in metrics.iter().filter(|row| row.key.arm.is_empty() && !row.key.slice.is_empty()) {
+        rows.entry(row.key.slice.to_string()).or_default().push(row);
     }
     rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
 }
@@ -479,7 +479,7 @@ fn cells(counts: &[CountRow], arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
         _ => None,
     };
     for row in
-        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.counterfactual.is_empty())
+        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.key.counterfactual.is_empty())
     {
         let label = side(row.label.as_str()).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.predicted.as_str()), side(row.predicted_cf.as_str()))

@@ -260,9 +260,9 @@ pub(crate) fn judge(
     let mut asked = questions(checked);
     let is_there = |question: &GateQuestion| {
         metrics.iter().any(|row| {
-            row.model == question.model
-                && row.counterfactual == question.counterfactual
-                && row.arm == question.arm
+            row.key.model == question.model
+                && row.key.counterfactual == question.counterfactual
+                && row.key.arm == question.arm
         })
     };
     let awaits = |question: &GateQuestion| match (question.quantity, waits) {

@@ -27,13 +27,11 @@ use crate::report::page::{
     PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow, number,
 };
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::recourse::{
-    ChanceTests, ComparedRow, FALSE_DISCOVERIES, QuestionRow, SizeCounts,
-};
+use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts};
 use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
 use crate::table::recourse::{
-    ActionRow, ComparativeRow, EcdRow, RecourseColumnRow, RecourseRow, SubgroupRow,
+    ActionRow, ComparativeRow, CriterionWords, EcdRow, RecourseColumnRow, RecourseRow, SubgroupRow,
 };
 
 /// Subgroups that are reported with all their actions.
@@ -64,9 +62,9 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     for (k, comparison) in shown.iter().enumerate() {
         let title = RichText::new()
-            .name(comparison.group_0.as_str())
+            .name(comparison.pair.group_0.as_str())
             .text(" compared with ")
-            .name(comparison.group_1.as_str())
+            .name(comparison.pair.group_1.as_str())
             .text(", model ")
             .name(comparison.model.as_str());
         blocks.push(PageBlock::Heading(format!("recourse-{k}"), title));
@@ -80,9 +78,9 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
         // Comparisons of one block of the job stand together.
         let last = shown
             .get(k + 1)
-            .is_none_or(|next| next.recourse.as_str() != comparison.recourse.as_str());
+            .is_none_or(|next| next.pair.recourse.as_str() != comparison.pair.recourse.as_str());
         if last {
-            blocks.extend(rules(audit, comparison.recourse.as_str()));
+            blocks.extend(rules(audit, comparison.pair.recourse.as_str()));
         }
     }
     if all.len() > shown.len() {
@@ -133,14 +131,14 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
         if !comparison.undefined.is_empty() {
             let words = RichText::new()
-                .name(comparison.group_0.as_str())
+                .name(comparison.pair.group_0.as_str())
                 .text(" and ")
-                .name(comparison.group_1.as_str());
+                .name(comparison.pair.group_1.as_str());
             told.push(words.text(format!(" are not compared: {}.", why_not(comparison))));
             continue;
         }
         let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
-        let naming = GroupNaming::Told(voice, comparison.recourse.as_str());
+        let naming = GroupNaming::Told(voice, comparison.pair.recourse.as_str());
         if !outcome.too_few() && !outcome.none_beyond_chance() {
             told.push(outcome.in_words(&naming));
             continue;
@@ -184,9 +182,9 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
     for comparison in audit.recourse.comparisons.iter() {
         let place = || {
             let words = RichText::new()
-                .name(comparison.group_0.as_str())
+                .name(comparison.pair.group_0.as_str())
                 .text(" compared with ")
-                .name(comparison.group_1.as_str());
+                .name(comparison.pair.group_1.as_str());
             words.text(", model ").name(comparison.model.as_str())
         };
         if !comparison.undefined.is_empty() {
@@ -212,7 +210,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
             .recourse
             .rankings
             .iter()
-            .filter(|row| row.is_of(comparison) && !row.undefined.is_empty())
+            .filter(|row| row.pair == comparison.pair && !row.undefined.is_empty())
             .count();
         if ranks > 0 {
             let n = number::count_of(
@@ -278,13 +276,13 @@ impl<'a> ComparisonOutcome<'a> {
         let best = of_cost
             .max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
         let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.unfair))?;
-        let smaller = audit.recourse.smaller(comparison, first.question);
-        let chance = audit.recourse.chance(comparison, first.question);
+        let smaller = audit.recourse.smaller(comparison, &first.row.criterion);
+        let chance = audit.recourse.chance(comparison, &first.row.criterion);
         Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance })
     }
 
     fn names(&self) -> [&'a str; 2] {
-        [&self.comparison.group_0, &self.comparison.group_1].map(|group| group.as_str())
+        [&self.comparison.pair.group_0, &self.comparison.pair.group_1].map(|group| group.as_str())
     }
 
     fn unfair_share(&self) -> f64 {
@@ -434,9 +432,9 @@ fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBloc
         number::count_of(comparison.subgroups, "subgroup", "subgroups"),
         number::people(comparison.least_0),
     ))
-    .name(comparison.group_0.as_str())
+    .name(comparison.pair.group_0.as_str())
     .text(format!(" and {} of group ", number::count(comparison.least_1)))
-    .name(comparison.group_1.as_str())
+    .name(comparison.pair.group_1.as_str())
     .text(format!(
         "; for {} there are actions to try, {} in all.",
         number::count(comparison.subgroups_with_actions),
@@ -550,7 +548,7 @@ fn shown<'a>(
         .recourse
         .subgroups
         .iter()
-        .filter(|row| row.is_of(comparison) && row.question() == way.question)
+        .filter(|row| row.pair == comparison.pair && row.criterion == way.row.criterion)
         .collect();
     rows.sort_by_key(|row| row.place);
     rows
@@ -563,12 +561,11 @@ fn lines<'a>(
     comparison: &RecourseRow,
     side: i64,
 ) -> Vec<&'a ComparativeRow> {
-    let asked = subgroup.question();
     let mine = |row: &&ComparativeRow| {
         Some(row.place) == subgroup.place
             && row.side == side
-            && row.question() == asked
-            && row.is_of(comparison)
+            && row.criterion == subgroup.criterion
+            && row.pair == comparison.pair
     };
     audit.recourse.comparatives.iter().filter(mine).collect()
 }
@@ -580,7 +577,7 @@ fn cards(
     way: &DefinitionView<'_>,
     k: usize,
 ) -> Vec<PageBlock> {
-    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let rows = shown(audit, comparison, way);
     let told: Vec<&SubgroupRow> =
         rows.into_iter().take(audit.halvings.halved(CARDS).max(1)).collect();
@@ -636,14 +633,14 @@ fn curves_of<'a>(
         .recourse
         .ecd
         .iter()
-        .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
+        .filter(|row| row.subgroup == subgroup.subgroup && row.pair == comparison.pair);
     let helped = |row: &EcdRow| match way.view() {
         "micro" => [row.micro_0, row.micro_1],
         _ => [row.macro_0, row.macro_1],
     };
     SubgroupCurves {
         place: subgroup.place.unwrap_or(0),
-        names: [&comparison.group_0, &comparison.group_1].map(|text| text.as_str()),
+        names: [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str()),
         n: [subgroup.n_0, subgroup.n_1],
         steps: own.map(|row| (row.cost, helped(row))).collect(),
         target_share: way.target_share(),
@@ -691,7 +688,7 @@ pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSu
         let rows = shown(audit, comparison, &way);
         let subgroups: Vec<_> = rows.iter().take(most).map(one).collect();
         if !subgroups.is_empty() {
-            found.push(UnfairSubgroups { recourse: comparison.recourse.as_str(), subgroups });
+            found.push(UnfairSubgroups { recourse: comparison.pair.recourse.as_str(), subgroups });
         }
     }
     found
@@ -704,7 +701,7 @@ fn card(
     way: &DefinitionView<'_>,
     subgroup: &SubgroupRow,
 ) -> PageTable {
-    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let n = [subgroup.n_0, subgroup.n_1];
     let heading = |g: usize| {
         let coverage = [subgroup.coverage_0, subgroup.coverage_1][g];
@@ -729,7 +726,9 @@ fn card(
     let mut rows = Vec::new();
     for (action, (changes, cost)) in &actions {
         let is = |row: &&ActionRow| {
-            row.subgroup == subgroup.subgroup && row.action == *action && row.is_of(comparison)
+            row.subgroup == subgroup.subgroup
+                && row.action == *action
+                && row.pair == comparison.pair
         };
         let found = audit.recourse.actions.iter().find(is);
         let cell = |g: usize| {
@@ -793,7 +792,7 @@ fn listing(
     comparison: &RecourseRow,
     way: &DefinitionView<'_>,
 ) -> Vec<PageBlock> {
-    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let mut rows = shown(audit, comparison, way);
     rows.truncate(audit.halvings.halved(ROWS).max(3));
     let by_chance = rows.iter().any(|row| row.p_value.is_some());
@@ -888,18 +887,22 @@ fn agreement(
     if ways.len() < 2 {
         return None;
     }
-    let mut values: BTreeMap<([&str; 3], [&str; 3]), f64> = BTreeMap::new();
-    for row in audit.recourse.rankings.iter().filter(|row| row.is_of(comparison)) {
-        let other = [row.by_definition.as_str(), row.by_parameter.as_str(), row.by_view.as_str()];
+    let mut values: BTreeMap<[CriterionWords; 2], f64> = BTreeMap::new();
+    for row in audit.recourse.rankings.iter().filter(|row| row.pair == comparison.pair) {
+        let other = CriterionWords {
+            definition: row.by_definition.clone(),
+            parameter: row.by_parameter.clone(),
+            view: row.by_view.clone(),
+        };
         if let Some(value) = row.value {
-            values.insert((row.question(), other), value);
+            values.insert([row.criterion.clone(), other], value);
         }
     }
     let mut head: Vec<RichText> = vec!["Rank 1 by".into()];
     head.extend((1..=ways.len()).map(|i| RichText::from(i.to_string())));
     let rows = ways.iter().enumerate().map(|(i, way)| {
         let cell = |other: &DefinitionView<'_>| -> PageCell {
-            let value = values.get(&(way.question, other.question));
+            let value = values.get(&[&way.row.criterion, &other.row.criterion].map(Clone::clone));
             value.map_or_else(|| "\u{2013}".into(), |value| format!("{value:.3}").into())
         };
         ReportRow {
