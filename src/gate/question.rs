@@ -2,6 +2,7 @@
 
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
+use crate::metric::value::settings::FavourableClass;
 use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 /// The limit.
@@ -111,6 +112,9 @@ pub(crate) struct GateQuestion {
     /// Whether its set gives no counterfactual to people without a label, because it conditions on
     /// the label.
     pub by_label: bool,
+    /// Which prediction people want; none where the job does not say it, and of a model whose
+    /// outcomes are amounts.
+    pub favourable: Option<FavourableClass>,
     /// Why it cannot be judged regardless of the tables; empty where it can.
     pub refused: String,
     /// Which rows.
@@ -149,6 +153,7 @@ impl GateQuestion {
             attributes: Vec::new(),
             unshown: Vec::new(),
             by_label: false,
+            favourable: None,
             refused: String::new(),
             scope: GateSubject::Total,
             quantity: GateQuantity::Value,

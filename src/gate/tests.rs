@@ -8,6 +8,7 @@ use crate::gate::question::{
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
+use crate::metric::value::settings::FavourableClass;
 use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 fn judge(
@@ -90,6 +91,7 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         attributes: vec!["sex".into()],
         unshown: Vec::new(),
         by_label: false,
+        favourable: Some(FavourableClass::Positive),
         refused: String::new(),
         scope,
         quantity: GateQuantity::Value,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::gate::question::{GateObservation, GateQuestion, GateSubject, UnshownChange};
 use crate::metric::Reads;
+use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
 use crate::table::{GroupRow, MetricRow};
@@ -172,7 +173,7 @@ pub(super) fn unseen(
     // missing.
     let of_any =
         find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
-    let told_by = if of_any { "sr" } else { question.metric.as_str() };
+    let told_by = if of_any { SWITCH_RATE } else { question.metric.as_str() };
     let mut names: Vec<String> = Vec::new();
     for row in metrics.iter().filter(|row| row.metric.as_str() == told_by && like(row, "direction"))
     {
@@ -212,8 +213,8 @@ fn nothing_moved(
     };
     // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
     let all: Vec<&MetricRow> = metrics.iter().filter(mine).collect();
-    let whole: Vec<&&MetricRow> =
-        all.iter().filter(|row| ["sr", "rmscd", "macd"].contains(&row.metric.as_str())).collect();
+    let tells_all = |row: &&&MetricRow| find(&row.metric).is_some_and(|of| of.shows_every_move);
+    let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();
     let told: Vec<&&MetricRow> = if whole.is_empty() {
         all.iter().filter(|row| row.ideal == Some(0.0)).collect()
     } else {
