@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::folder::manifest::{Manifest, RecheckWords};
 use crate::folder::read as opened;
+use crate::metric::catalog::shift;
 use crate::report::read::cases::{ReportedCase, cases_of};
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
@@ -302,6 +303,12 @@ impl AuditFolder {
     /// A value.
     pub(crate) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
         self.measures.get(key)?.get(metric)
+    }
+
+    /// Of the metrics that are 0 only where no score moves the values that were measured.
+    pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
+        let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
+        telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
     }
 
     /// All values.

@@ -425,9 +425,6 @@ fn nothing_switches(audit: &AuditFolder, panels: &[AuditPanel]) -> Option<RichTe
 /// Whether the scorer of the counterfactuals of a panel was shown rows that differ from their
 /// originals only in `to_group`.
 fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
-    let is_still = |metric: &str| {
-        audit.measure(&panel.total(), metric).is_none_or(|measure| measure.value == Some(0.0))
-    };
     let is_naive = audit
         .manifest
         .counterfactuals
@@ -440,7 +437,7 @@ fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
         |issue: &IssueRow| issue.code == "unseen-group" && issue.r#where == panel.attribute;
     is_naive
         && is_elsewhere
-        && ["rmscd", "macd"].into_iter().all(is_still)
+        && audit.score_moves(&panel.total()).all(|value| value == Some(0.0))
         && audit.issues.iter().any(is_unseen)
 }
 
