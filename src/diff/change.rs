@@ -280,7 +280,7 @@ impl<'a> ValueChange<'a> {
     /// The row of the table `changes`.
     pub(super) fn row(&self) -> ChangeRow {
         let [old, new] = self.rows;
-        let key = new.or(old).cloned().unwrap_or_default();
+        let row = new.or(old).cloned().unwrap_or_default();
         let interval = self.interval.as_ref();
         let mut flags: Vec<&str> = self
             .rows
@@ -292,17 +292,10 @@ impl<'a> ValueChange<'a> {
         flags.sort_unstable();
         flags.dedup();
         ChangeRow {
-            arm: key.arm,
-            model: key.model,
-            counterfactual: key.counterfactual,
-            sensitive: key.sensitive,
-            scope: key.scope,
-            from_group: key.from_group,
-            to_group: key.to_group,
-            slice: key.slice,
-            class: key.class,
-            metric: key.metric,
-            family: key.family,
+            key: row.key,
+            class: row.class,
+            metric: row.metric,
+            family: row.family,
             status: self.status.into(),
             old_value: old.and_then(|row| row.value),
             new_value: new.and_then(|row| row.value),

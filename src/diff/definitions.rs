@@ -133,7 +133,7 @@ impl DefinitionBreak {
         graphs: &BTreeSet<String>,
     ) -> bool {
         let clarify = row.family.as_str() == MetricFamily::Clarify.as_str();
-        let set = row.counterfactual.as_str();
+        let set = row.key.counterfactual.as_str();
         let block = block_of_set(row);
         let moves = fitted.contains(block);
         let metric = || find(row.metric.as_str());
@@ -152,20 +152,20 @@ impl DefinitionBreak {
                         matches!(m.reads, Reads::FavourableRatio | Reads::SwitchByFavour { .. })
                     })
             }
-            DefinitionBreak::Attribute(names) => {
-                names.iter().any(|name| row.sensitive.as_str() == name || is_sliced_by(row, name))
-            }
+            DefinitionBreak::Attribute(names) => names
+                .iter()
+                .any(|name| row.key.sensitive.as_str() == name || is_sliced_by(row, name)),
             DefinitionBreak::Orientation(name) => {
-                row.sensitive.as_str() == name
+                row.key.sensitive.as_str() == name
                     && (clarify
-                        || matches!(row.scope.as_str(), "pair" | "difference" | "one_vs_rest"))
+                        || matches!(row.key.scope.as_str(), "pair" | "difference" | "one_vs_rest"))
             }
             DefinitionBreak::Derived { columns, attributes, strata, features } => {
                 let sliced =
                     || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
                 *features && moves
                     || *strata && clarify
-                    || attributes.contains(row.sensitive.as_str())
+                    || attributes.contains(row.key.sensitive.as_str())
                     || sliced()
             }
             DefinitionBreak::Fitted => moves,
@@ -174,7 +174,8 @@ impl DefinitionBreak {
                 let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
                 let reads =
                     |of: &Metric| reads_decisions(of) || *scores && of_scores.contains(&of.family);
-                sets.contains(block) || row.model.as_str() == model && metric().is_none_or(reads)
+                sets.contains(block)
+                    || row.key.model.as_str() == model && metric().is_none_or(reads)
             }
             DefinitionBreak::Clarify => clarify,
         }
@@ -356,7 +357,7 @@ fn reads_decisions(metric: &Metric) -> bool {
 /// The block of the set that a row is about: a scenario of a graph-uncertain set is named behind a
 /// slash.
 fn block_of_set(row: &MetricRow) -> &str {
-    row.counterfactual.split('/').next().unwrap_or_default()
+    row.key.counterfactual.split('/').next().unwrap_or_default()
 }
 
 /// The path of the block by name (a gate, a model, a set, an attribute) that holds this value,
@@ -484,7 +485,8 @@ fn favourable_side(values: &JobValues) -> Option<&String> {
 
 /// Whether a row is about a slice by a column, such as `region=north & channel=web`.
 fn is_sliced_by(row: &MetricRow, column: &str) -> bool {
-    row.slice
+    row.key
+        .slice
         .as_str()
         .split(" & ")
         .any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))

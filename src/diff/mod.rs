@@ -51,6 +51,7 @@ use std::collections::BTreeMap;
 use crate::diff::change::{Comparability, FitVariance, RefitReason, ValueChange};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
+use crate::diff::paired::ValueKey;
 use crate::error::Result;
 use crate::folder::manifest::{PolicyVersions, RunComparison};
 use crate::table::{ChangeRow, MetricRow, TableRow};
@@ -71,7 +72,7 @@ pub(crate) struct DiffResult {
 pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
     let definitions = DefinitionChanges::between(&old.values, &new.values, [old.rules, new.rules]);
     let pairs = paired::pair_values(old, new)?;
-    let mut rows: BTreeMap<[&str; 10], [Option<&MetricRow>; 2]> = BTreeMap::new();
+    let mut rows: BTreeMap<ValueKey, [Option<&MetricRow>; 2]> = BTreeMap::new();
     for (at, side) in [old, new].into_iter().enumerate() {
         for row in side.metrics.iter() {
             rows.entry(key(row)).or_default()[at] = Some(row);
@@ -121,9 +122,9 @@ fn refit(
     if !definitions.is_fitted(row) {
         return None;
     }
-    let experiment = row.arm.split('/').next().unwrap_or_default();
+    let experiment = row.key.arm.split('/').next().unwrap_or_default();
     let key = |experiment: &str| {
-        [experiment, row.counterfactual.as_str(), row.sensitive.as_str()].map(str::to_owned)
+        [experiment, row.key.counterfactual.as_str(), row.key.sensitive.as_str()].map(str::to_owned)
     };
     // An experiment without folds of its own takes the set of the plain audit.
     let [old, new] = sides
@@ -143,7 +144,9 @@ fn refit(
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),
-        _ => Some(RefitReason::Rows { doubt_helps: row.slice.is_empty() && row.class.is_empty() }),
+        _ => Some(RefitReason::Rows {
+            doubt_helps: row.key.slice.is_empty() && row.class.is_empty(),
+        }),
     }
 }
 
@@ -169,18 +172,6 @@ fn fits(
     }
 }
 
-fn key(row: &MetricRow) -> [&str; 10] {
-    [
-        &row.arm,
-        &row.model,
-        &row.counterfactual,
-        &row.sensitive,
-        &row.scope,
-        &row.from_group,
-        &row.to_group,
-        &row.slice,
-        &row.class,
-        &row.metric,
-    ]
-    .map(|text| text.as_str())
+fn key(row: &MetricRow) -> ValueKey {
+    (row.key.clone(), row.class.clone(), row.metric.clone())
 }

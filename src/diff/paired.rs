@@ -22,7 +22,7 @@ use crate::metric::value::paired_scores::changes;
 use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::param::Count;
-use crate::table::MetricRow;
+use crate::table::{AuditKey, MetricRow, SharedText};
 
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
@@ -36,13 +36,16 @@ pub(super) struct PairedValue {
     pub(super) identical: bool,
 }
 
+/// What tells values apart: what they belong to, their class and their metric.
+pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
+
 /// The key of a value by set, scope, groups and metric.
-type ValueKeyFn<'a> = dyn Fn(&str, &str, Option<usize>, Option<usize>, &str) -> [String; 10] + 'a;
+type ValueKeyFn<'a> = dyn Fn(&str, &str, Option<usize>, Option<usize>, &str) -> ValueKey + 'a;
 
 /// All that is paired.
 #[derive(Debug, Default)]
 pub(super) struct PairedValues {
-    values: BTreeMap<[String; 10], PairedValue>,
+    values: BTreeMap<ValueKey, PairedValue>,
     /// Whether people were paired, and why or why not.
     pub(super) words: String,
     pub(super) people_in_both: u64,
@@ -53,8 +56,8 @@ impl PairedValues {
         PairedValues { words: format!("not paired: {}", why.into()), ..PairedValues::default() }
     }
 
-    pub(super) fn of(&self, key: &[&str; 10]) -> Option<&PairedValue> {
-        self.values.get(&key.map(str::to_owned))
+    pub(super) fn of(&self, key: &ValueKey) -> Option<&PairedValue> {
+        self.values.get(key)
     }
 }
 
@@ -152,21 +155,25 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
 fn values_of(metrics: &[MetricRow], family: MetricFamily) -> impl Iterator<Item = &MetricRow> {
     metrics.iter().filter(move |row| {
         row.family.as_str() == family.as_str()
-            && [&row.arm, &row.slice, &row.class].iter().all(|text| text.as_str().is_empty())
+            && [&row.key.arm, &row.key.slice, &row.class]
+                .iter()
+                .all(|text| text.as_str().is_empty())
     })
 }
 
 /// Models, attributes and sets whose score metrics a run has.
 fn sets_with_scores(metrics: &[MetricRow]) -> BTreeSet<OutcomeSetKey> {
     let key = |row: &MetricRow| {
-        [&row.model, &row.sensitive, &row.counterfactual].map(|text| text.as_str().to_owned())
+        [&row.key.model, &row.key.sensitive, &row.key.counterfactual]
+            .map(|text| text.as_str().to_owned())
     };
     values_of(metrics, MetricFamily::Shift).map(key).collect()
 }
 
 /// Models and attributes of which a run measures scores as such.
 fn labelled_models(metrics: &[MetricRow]) -> BTreeSet<[String; 2]> {
-    let key = |row: &MetricRow| [&row.model, &row.sensitive].map(|text| text.as_str().to_owned());
+    let key =
+        |row: &MetricRow| [&row.key.model, &row.key.sensitive].map(|text| text.as_str().to_owned());
     values_of(metrics, MetricFamily::Scores).map(key).collect()
 }
 
@@ -210,10 +217,18 @@ impl PairedValues {
             min_group_size: Count::ONE,
             min_denominator: Count::ONE,
         };
-        let name = |group: Option<usize>| group.map_or(String::new(), |g| groups[g].clone());
+        let name = |group: Option<usize>| group.map_or("", |g| &groups[g]).into();
         let key = |set: &str, scope: &str, from: Option<usize>, to: Option<usize>, metric: &str| {
-            ["", model, set, attribute, scope, &name(from), &name(to), "", "", metric]
-                .map(str::to_owned)
+            let key = AuditKey {
+                model: model.into(),
+                counterfactual: set.into(),
+                sensitive: attribute.into(),
+                scope: scope.into(),
+                from_group: name(from),
+                to_group: name(to),
+                ..AuditKey::default()
+            };
+            (key, SharedText::default(), metric.into())
         };
         let mut keep = |set: &str, compared: Vec<ComparedValue>| {
             for found in compared {

@@ -8,7 +8,7 @@ use super::definitions::{CountingRules, DefinitionChanges, JobValues};
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::{Count, Level, Seed};
-use crate::table::MetricRow;
+use crate::table::{AuditKey, MetricRow};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
 type ValueSample<'a> =
@@ -18,12 +18,15 @@ fn metrics(values: &[ValueSample<'_>]) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for (model, set, scope, [from, to], metric, family, counts) in values {
         let mut row = MetricRow {
-            model: (*model).into(),
-            counterfactual: (*set).into(),
-            sensitive: "sex".into(),
-            scope: (*scope).into(),
-            from_group: (*from).into(),
-            to_group: (*to).into(),
+            key: AuditKey {
+                model: (*model).into(),
+                counterfactual: (*set).into(),
+                sensitive: "sex".into(),
+                scope: (*scope).into(),
+                from_group: (*from).into(),
+                to_group: (*to).into(),
+                ..AuditKey::default()
+            },
             metric: (*metric).into(),
             family: (*family).into(),
             ..MetricRow::default()

@@ -8,7 +8,7 @@ use super::{ExplainedWord, MEASURE};
 use crate::error::{Error, JobProblem, Result};
 use crate::folder::read::verified;
 use crate::table::file::{read_matching, read_rows};
-use crate::table::{CfFeatureRow, CfQualityRow, GateRow, MetricRow, TableRow};
+use crate::table::{CfFeatureRow, CfQualityRow, GateRow, MetricRow, SetPair, SharedText, TableRow};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come
 /// from.
@@ -53,25 +53,21 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
 /// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of
 /// features.
 fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
-    let line = |groups: [&str; 4], feature: &str, value: Option<f64>, undefined: &str| {
-        let [set, attribute, from, to] = groups;
-        let groups = match (from, to) {
+    let line = |pair: &SetPair, feature: &str, value: Option<f64>, undefined: &str| {
+        let groups = match (pair.from_group.as_str(), pair.to_group.as_str()) {
             ("", "") => "total".to_owned(),
             (from, to) => format!("{from} -> {to}"),
         };
         let value = value.map_or_else(|| format!("undefined: {undefined}"), number);
-        vec![set.to_owned(), attribute.to_owned(), groups, feature.to_owned(), value]
+        let [set, attribute] = [&pair.counterfactual, &pair.sensitive].map(SharedText::to_string);
+        vec![set, attribute, groups, feature.to_owned(), value]
     };
     let mut lines = Vec::new();
     for row in read_matching(tables, |row: &CfQualityRow| row.metric == measure)? {
-        let groups =
-            [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group].map(|t| &**t);
-        lines.push(line(groups, "", row.value, &row.undefined));
+        lines.push(line(&row.pair, "", row.value, &row.undefined));
     }
     for row in read_matching(tables, |row: &CfFeatureRow| row.metric == measure)? {
-        let groups =
-            [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group].map(|t| &**t);
-        lines.push(line(groups, &row.feature, row.value, &row.undefined));
+        lines.push(line(&row.pair, &row.feature, row.value, &row.undefined));
     }
     Ok(lines)
 }
@@ -143,9 +139,15 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
         if !row.flags.is_empty() {
             remarks.push(row.flags.to_string());
         }
-        let key =
-            [&row.arm, &row.model, &row.counterfactual, &row.sensitive, &row.scope, &row.slice]
-                .map(|text| text.as_str().to_owned());
+        let key = [
+            &row.key.arm,
+            &row.key.model,
+            &row.key.counterfactual,
+            &row.key.sensitive,
+            &row.key.scope,
+            &row.key.slice,
+        ]
+        .map(|text| text.as_str().to_owned());
         let [arm, model, set, attribute, scope, slice] = key;
         vec![
             arm,
@@ -155,8 +157,8 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
             scope,
             slice,
             groups(
-                &row.scope,
-                [&row.from_group, &row.to_group],
+                &row.key.scope,
+                [&row.key.from_group, &row.key.to_group],
                 [&row.highest_group, &row.lowest_group],
             ),
             class(&row.class),

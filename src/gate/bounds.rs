@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use super::unseen::{is_like, of_groups};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
-use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
-use crate::metric::{MetricUnit, Reads};
+use crate::metric::{Metric, MetricUnit, Reads};
 use crate::table::{GroupRow, MetricRow};
 
 /// Whom the share of a direction, or of all of them, does not count.
@@ -42,7 +42,7 @@ impl<'a> BoundTables<'a> {
         self.metrics.iter().find(|row| {
             row.metric == metric
                 && is_like(self.question, self.sensitive, row, scope)
-                && (row.from_group.as_str(), row.to_group.as_str()) == (from, to)
+                && row.key.scope_and_groups() == [scope, from, to]
         })
     }
 
@@ -51,37 +51,12 @@ impl<'a> BoundTables<'a> {
         own.into_iter().find(|row| row.group == group)
     }
 
-    /// Which factual decision puts people below a share: `Some(true)` the positive one, none both.
-    /// Outer none where the tables do not tell.
-    fn side(self, metric: &str, direction: (&str, &str, &str)) -> Option<Option<bool>> {
-        match metric {
-            "sr" | "cr" => Some(None),
-            "psr" | "ncr" => Some(Some(false)),
-            "nsr" | "pcr" => Some(Some(true)),
-            _ if HARM.contains(&metric) => {
-                let own = self.row(metric, direction)?;
-                let is_same = |name: &str| {
-                    self.row(name, direction).is_some_and(|row| {
-                        let cases = |row: &MetricRow| (row.numerator, row.denominator);
-                        (row.value, cases(row)) == (own.value, cases(own))
-                    })
-                };
-                match (is_same("psr"), is_same("nsr")) {
-                    (true, false) => Some(Some(false)),
-                    (false, true) => Some(Some(true)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
     /// Whom a share of a direction does not count; none where the tables do not tell.
-    fn unmeasured(self, metric: &str, from: &str, to: &str) -> Option<Unmeasured> {
+    fn unmeasured(self, metric: &Metric, from: &str, to: &str) -> Option<Unmeasured> {
         let direction = ("direction", from, to);
-        let (own, group) = (self.row(metric, direction)?, self.group(from)?);
+        let (own, group) = (self.row(metric.id, direction)?, self.group(from)?);
         // The rate of all switches counts everybody of the direction; amounts have none.
-        let all = self.row("sr", direction).unwrap_or(own);
+        let all = self.row(SWITCH_RATE, direction).unwrap_or(own);
         let left_out = (group.n - all.n_rows).max(0);
         let unscored = group.n_missing_score.clamp(0, left_out);
         // A row may have several counterfactuals in one direction.
@@ -91,8 +66,9 @@ impl<'a> BoundTables<'a> {
         };
         // Arms and classes have decisions of their own, which the table of groups does not count.
         let plain = self.question.arm.is_empty() && self.question.class.is_empty();
-        let untested = match self.side(metric, direction) {
-            Some(Some(positive)) if plain && repeats <= 1.0 && own.denominator.is_some() => {
+        let side = metric.people.and_then(|side| side.is_positive(self.question.favourable));
+        let untested = match side {
+            Some(positive) if plain && repeats <= 1.0 && own.denominator.is_some() => {
                 let positives = group.n_predicted_positive;
                 let decided = group.n - group.n_missing_score;
                 let decided = if positive { positives } else { decided - positives };
@@ -112,14 +88,13 @@ impl<'a> BoundTables<'a> {
     }
 
     /// The same of all directions together.
-    fn of_total(self, metric: &str) -> Unmeasured {
-        let of_metric = |name: &str| -> BTreeSet<(&str, &str)> {
-            let is_own =
-                |row: &&MetricRow| is_like(self.question, self.sensitive, row, "direction");
-            let rows = self.metrics.iter().filter(|row| row.metric == name).filter(is_own);
-            rows.map(|row| (row.from_group.as_str(), row.to_group.as_str())).collect()
+    fn of_total(self, metric: &Metric) -> Unmeasured {
+        let is_own = |row: &&MetricRow| {
+            row.metric == metric.id && is_like(self.question, self.sensitive, row, "direction")
         };
-        let each = of_metric(metric);
+        let rows = self.metrics.iter().filter(is_own);
+        let each: BTreeSet<(&str, &str)> =
+            rows.map(|row| (row.key.from_group.as_str(), row.key.to_group.as_str())).collect();
         let each = each.into_iter().filter_map(|(from, to)| self.unmeasured(metric, from, to));
         each.fold(Unmeasured::default(), |sum, one| Unmeasured {
             people: sum.people + one.people,
@@ -154,12 +129,12 @@ pub(super) fn could_break(
     let tables = BoundTables { question, sensitive: &seen.sensitive, metrics, groups };
     let (whose, who) = match seen.scope.as_str() {
         "direction" => {
-            let found = tables.unmeasured(metric.id, &seen.from, &seen.to)?;
+            let found = tables.unmeasured(metric, &seen.from, &seen.to)?;
             let rows = tables.group(&seen.from).is_some_and(|group| group.persons.is_some());
             let what = if rows { "rows" } else { "people" };
             (found, format!("{what} of `{}`", seen.from))
         }
-        "total" => (tables.of_total(metric.id), "changes to another group".to_owned()),
+        "total" => (tables.of_total(metric), "changes to another group".to_owned()),
         _ => return None,
     };
     let row = tables.row(metric.id, (&seen.scope, &seen.from, &seen.to))?;

@@ -20,7 +20,7 @@ use crate::metric::catalog::find;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, has_flag, whole};
+use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, has_flag, whole};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -152,11 +152,14 @@ const NOT_MEASURED: &str = "not measured";
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
 fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
-    let mut rows: Vec<&MetricRow> = metrics.iter().filter(|row| matches(question, *row)).collect();
+    let mut rows: Vec<&MetricRow> = metrics
+        .iter()
+        .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]))
+        .collect();
     // A pair that is in both orders is one comparison, and needs no turning.
     let is_direct = |row: &&MetricRow| {
         matches!(&question.scope,
-        GateSubject::Pair(a, b) if row.from_group.as_str() == a && row.to_group.as_str() == b)
+        GateSubject::Pair(a, b) if row.key.from_group == *a && row.key.to_group == *b)
     };
     if rows.iter().any(is_direct) {
         rows.retain(is_direct);
@@ -203,7 +206,10 @@ fn with_both_harm_parts(
 
 /// The rows of the table of changes that the question is about, turned to its orientation.
 fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObservation> {
-    let rows = baseline.changes.iter().filter(|row| matches(question, *row));
+    let rows = baseline
+        .changes
+        .iter()
+        .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
     let seen = rows.map(|row| {
         let refused = match row.status.as_str() {
             "only_new" => "the baseline has no such value".to_owned(),
@@ -218,9 +224,9 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
         };
         let change = GateObservation {
             metric: row.metric.to_string(),
-            sensitive: row.sensitive.to_string(),
-            from: row.from_group.to_string(),
-            to: row.to_group.to_string(),
+            sensitive: row.key.sensitive.to_string(),
+            from: row.key.from_group.to_string(),
+            to: row.key.to_group.to_string(),
             value: row.difference,
             lo: row.lo,
             hi: row.hi,
@@ -230,7 +236,7 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
                 .old_denominator
                 .zip(row.new_denominator)
                 .map(|(old, new)| old.min(new)),
-            scope: row.scope.to_string(),
+            scope: row.key.scope.to_string(),
             n_rows: row.old_rows.min(row.new_rows),
             denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
             persons: fewer(row.old_persons, row.new_persons),
@@ -242,7 +248,7 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
             refused,
             ..GateObservation::default()
         };
-        in_question_order(question, (&row.from_group, &row.scope), change)
+        in_question_order(question, (&row.key.from_group, &row.key.scope), change)
     });
     with_both_harm_parts(question, seen.collect())
 }
@@ -252,57 +258,12 @@ fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
     old.zip(new).map(|(old, new)| old.min(new))
 }
 
-/// What a row of `metrics` or `changes` is of.
-struct RowSubject<'a> {
-    arm: &'a str,
-    model: &'a str,
-    counterfactual: &'a str,
-    sensitive: &'a str,
-    scope: &'a str,
-    from_group: &'a str,
-    to_group: &'a str,
-    slice: &'a str,
-    class: &'a str,
-    metric: &'a str,
-    family: &'a str,
-}
-
-macro_rules! subjects {
-    ($($row:ident)+) => {
-        $(
-            impl<'a> From<&'a $row> for RowSubject<'a> {
-                fn from(row: &'a $row) -> Self {
-                    RowSubject {
-                        arm: &row.arm,
-                        model: &row.model,
-                        counterfactual: &row.counterfactual,
-                        sensitive: &row.sensitive,
-                        scope: &row.scope,
-                        from_group: &row.from_group,
-                        to_group: &row.to_group,
-                        slice: &row.slice,
-                        class: &row.class,
-                        metric: &row.metric,
-                        family: &row.family,
-                    }
-                }
-            }
-        )+
-    };
-}
-
-subjects!(MetricRow ChangeRow);
-
-fn matches<'a>(question: &GateQuestion, row: impl Into<RowSubject<'a>>) -> bool {
-    let row = row.into();
-    let same = row.model == question.model
-        && row.counterfactual == question.counterfactual
-        && row.class == question.class
-        && row.arm == question.arm
-        && row.slice.is_empty()
-        && question.attributes.iter().any(|a| a == row.sensitive);
-    let (scope, from, to) = (row.scope, row.from_group, row.to_group);
-    let metric = row.metric;
+/// Whether a row of `metrics` or `changes` is one that the question is about, by what it belongs
+/// to, its class, its metric and the family of that.
+fn matches(question: &GateQuestion, audit: &AuditKey, [class, metric, family]: [&str; 3]) -> bool {
+    let same = question.is_about(audit, class)
+        && question.attributes.iter().any(|attribute| audit.sensitive == *attribute);
+    let [scope, from, to] = audit.scope_and_groups();
     let is_metric = match &question.scope {
         GateSubject::HarmTo(group) => {
             [(HARM[0], from), (HARM[1], to)].contains(&(metric, group.as_str()))
@@ -318,7 +279,7 @@ fn matches<'a>(question: &GateQuestion, row: impl Into<RowSubject<'a>>) -> bool 
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
                 // Facets do not change places: other neighbours vote, other strata have no share.
-                let may_turn = row.family != MetricFamily::Clarify.as_str();
+                let may_turn = family != MetricFamily::Clarify.as_str();
                 compared && ((from == a && to == b) || (may_turn && from == b && to == a))
             }
             GateSubject::WorstCase => scope == "worst_case",
@@ -420,9 +381,9 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         row.training_repeats.filter(|_| by_all || question.decide_by == GateDecideBy::Training);
     let seen = GateObservation {
         metric: row.metric.to_string(),
-        sensitive: row.sensitive.to_string(),
-        from: row.from_group.to_string(),
-        to: row.to_group.to_string(),
+        sensitive: row.key.sensitive.to_string(),
+        from: row.key.from_group.to_string(),
+        to: row.key.to_group.to_string(),
         value: row.value,
         lo: doubt.ends.map(|ends| ends.0),
         hi: doubt.ends.map(|ends| ends.1),
@@ -430,7 +391,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         interval: row.interval.to_string(),
         numerator: row.numerator,
         denominator: row.denominator,
-        scope: row.scope.to_string(),
+        scope: row.key.scope.to_string(),
         n_rows: row.n_rows,
         denominator_persons: row.denominator_persons,
         persons: row.n_persons,
@@ -448,7 +409,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
             .join(" and "),
         ..GateObservation::default()
     };
-    in_question_order(question, (&row.from_group, &row.scope), seen)
+    in_question_order(question, (&row.key.from_group, &row.key.scope), seen)
 }
 
 /// The same with the groups in the order of the question.
@@ -519,9 +480,9 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
         ..question.clone()
     };
     let is_pair = |row: &&MetricRow| {
-        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
-        row.scope == "pair"
-            && matches(&asked(a, b), *row)
+        let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
+        row.key.scope == "pair"
+            && matches(&asked(a, b), &row.key, [&row.class, &row.metric, &row.family])
             && metric.family.as_str() == row.family.as_str()
     };
     if ruling.verdict == GateStatus::Pass {
@@ -533,7 +494,7 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
             })
         };
         let both_ways = |row: &MetricRow| {
-            let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+            let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
             [oriented(&asked(a, b), row), oriented(&asked(b, a), row)]
         };
         let open = metrics.iter().filter(is_pair).flat_map(both_ways).find(|one| !kept(one));
@@ -548,7 +509,7 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
     }
     // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
-        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+        let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let one = oriented(&asked(a, b), row);
         let is_told_so = match SwapEffect::of(metric) {
             SwapEffect::Negated => one.value.is_none_or(|value| value >= 0.0),
@@ -595,10 +556,11 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
 /// A distance to all has no pairs that could bear it out: of more than two groups the furthest is
 /// far by chance too, of two it is not chosen.
 fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
-    let of_group =
-        |row: &&MetricRow| row.scope == "group" && row.sensitive == ruling.observation.sensitive;
+    let of_group = |row: &&MetricRow| {
+        row.key.scope == "group" && row.key.sensitive == ruling.observation.sensitive
+    };
     let groups: BTreeSet<&str> =
-        metrics.iter().filter(of_group).map(|row| row.from_group.as_str()).collect();
+        metrics.iter().filter(of_group).map(|row| row.key.from_group.as_str()).collect();
     if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
         ruling.verdict = GateStatus::Inconclusive;
         "the whole interval breaks the limit, but the furthest of several groups can be far by \

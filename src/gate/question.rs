@@ -2,7 +2,8 @@
 
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
+use crate::metric::value::settings::FavourableClass;
+use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,6 +112,9 @@ pub(crate) struct GateQuestion {
     /// Whether its set gives no counterfactual to people without a label, because it conditions on
     /// the label.
     pub by_label: bool,
+    /// Which prediction people want; none where the job does not say it, and of a model whose
+    /// outcomes are amounts.
+    pub favourable: Option<FavourableClass>,
     /// Why it cannot be judged regardless of the tables; empty where it can.
     pub refused: String,
     /// Which rows.
@@ -149,6 +153,7 @@ impl GateQuestion {
             attributes: Vec::new(),
             unshown: Vec::new(),
             by_label: false,
+            favourable: None,
             refused: String::new(),
             scope: GateSubject::Total,
             quantity: GateQuantity::Value,
@@ -182,6 +187,16 @@ impl UnshownChange {
 }
 
 impl GateQuestion {
+    /// Whether a row of `metrics` or `changes` belongs to the arm, model, set and class of the
+    /// question, and to all people together.
+    pub(crate) fn is_about(&self, audit: &AuditKey, class: &str) -> bool {
+        audit.arm == self.arm
+            && audit.model == self.model
+            && audit.counterfactual == self.counterfactual
+            && audit.slice.is_empty()
+            && class == self.class
+    }
+
     /// The number of the limit as the job states it.
     pub(crate) fn stated_limit(&self) -> f64 {
         match (self.quantity, self.limit) {

@@ -54,22 +54,26 @@ fn counts(
 ) -> Result<BTreeMap<[String; 2], SubgroupCount>> {
     let mut counts: BTreeMap<[String; 2], SubgroupCount> = BTreeMap::new();
     // A pair whose search found nothing has no row among the subgroups.
-    for pair in
-        read_rows::<RecourseRow>(folder)?.iter().filter(|row| row.recourse == question.recourse)
+    for pair in read_rows::<RecourseRow>(folder)?
+        .iter()
+        .filter(|row| row.pair.recourse == question.recourse)
     {
-        counts
-            .insert([pair.group_0.to_string(), pair.group_1.to_string()], SubgroupCount::default());
+        counts.insert(
+            [pair.pair.group_0.to_string(), pair.pair.group_1.to_string()],
+            SubgroupCount::default(),
+        );
     }
     let [definition, parameter, view] = &question.definition;
     read_matching(folder, |row: &SubgroupRow| {
-        let asked = row.recourse == question.recourse
-            && row.definition.as_str() == definition
-            && row.parameter.as_str() == parameter
-            && row.view.as_str() == view;
+        let asked = row.pair.recourse == question.recourse
+            && row.criterion.definition.as_str() == definition
+            && row.criterion.parameter.as_str() == parameter
+            && row.criterion.view.as_str() == view;
         let smaller = u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0);
         if let Some(score) = row.score.filter(|_| asked && smaller >= question.min_affected) {
-            let count =
-                counts.entry([row.group_0.to_string(), row.group_1.to_string()]).or_default();
+            let count = counts
+                .entry([row.pair.group_0.to_string(), row.pair.group_1.to_string()])
+                .or_default();
             count.looked_at += 1;
             let unfair =
                 row.rank.is_some() && question.score_at_least.is_none_or(|least| score >= least);
@@ -165,16 +169,18 @@ mod tests {
     use crate::gate::judge;
     use crate::gate::question::GateTables;
     use crate::table::file::write_rows;
-    use crate::table::recourse::{RecourseRow, SubgroupRow};
+    use crate::table::recourse::{ComparedPair, CriterionWords, RecourseRow, SubgroupRow};
+
+    fn pair(group: &str) -> ComparedPair {
+        ComparedPair { recourse: "sex".into(), group_0: group.into(), group_1: "m".into() }
+    }
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let mut recourse = Vec::<RecourseRow>::new();
         for group in ["f", "x"] {
             recourse.push(RecourseRow {
-                recourse: "sex".into(),
-                group_0: group.into(),
-                group_1: "m".into(),
+                pair: pair(group),
                 model: "model".into(),
                 ..RecourseRow::default()
             });
@@ -191,12 +197,12 @@ mod tests {
         .enumerate()
         {
             subgroups.push(SubgroupRow {
-                recourse: "sex".into(),
-                group_0: "f".into(),
-                group_1: "m".into(),
-                definition: "equal-choice".into(),
-                parameter: "0.7".into(),
-                view: "macro".into(),
+                pair: pair("f"),
+                criterion: CriterionWords {
+                    definition: "equal-choice".into(),
+                    parameter: "0.7".into(),
+                    view: "macro".into(),
+                },
                 subgroup: i as i64,
                 n_0: n[0],
                 n_1: n[1],

@@ -8,7 +8,8 @@ use crate::gate::question::{
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
-use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
+use crate::metric::value::settings::FavourableClass;
+use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 fn judge(
     questions: &[GateQuestion],
@@ -57,12 +58,15 @@ const NSR: GateValueRow<'static> = GateValueRow {
 
 fn metrics(values: &[GateValueRow<'_>]) -> Vec<MetricRow> {
     let row = |v: &GateValueRow<'_>| MetricRow {
-        model: "m".into(),
-        counterfactual: if v.scope == "pair" { "" } else { "flip" }.into(),
-        sensitive: "sex".into(),
-        scope: v.scope.into(),
-        from_group: v.from.into(),
-        to_group: v.to.into(),
+        key: AuditKey {
+            model: "m".into(),
+            counterfactual: if v.scope == "pair" { "" } else { "flip" }.into(),
+            sensitive: "sex".into(),
+            scope: v.scope.into(),
+            from_group: v.from.into(),
+            to_group: v.to.into(),
+            ..AuditKey::default()
+        },
         metric: v.metric.into(),
         value: v.value,
         lo: v.lo,
@@ -87,6 +91,7 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         attributes: vec!["sex".into()],
         unshown: Vec::new(),
         by_label: false,
+        favourable: Some(FavourableClass::Positive),
         refused: String::new(),
         scope,
         quantity: GateQuantity::Value,
@@ -137,16 +142,18 @@ fn people_of_weight_zero_are_not_enough() {
 #[test]
 fn no_gate_depends_on_a_certain_rate() {
     let count = |group: &str, n| CountRow {
-        model: "m".into(),
-        sensitive: "sex".into(),
-        scope: "group".into(),
-        from_group: group.into(),
+        key: AuditKey {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            scope: "group".into(),
+            from_group: group.into(),
+            ..AuditKey::default()
+        },
         predicted: "1".into(),
         n,
         ..CountRow::default()
     };
     let ratio = |level, interval: &str, flags: &str| MetricRow {
-        scope: "pair".into(),
         level: Some(level),
         interval: interval.into(),
         flags: flags.into(),
@@ -189,10 +196,13 @@ fn no_gate_depends_on_a_certain_rate() {
     assert!(why.ends_with("the tables do not tell"), "{why}");
     // Persons: the rates of the groups tell how sure they are.
     let group = |group: &str, n_eff| MetricRow {
-        model: "m".into(),
-        sensitive: "sex".into(),
-        scope: "group".into(),
-        from_group: group.into(),
+        key: AuditKey {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            scope: "group".into(),
+            from_group: group.into(),
+            ..AuditKey::default()
+        },
         metric: "pprev".into(),
         value: Some(1.0),
         denominator: Some(800),
@@ -381,7 +391,7 @@ fn facets_rests_and_worst_cases() {
         of("one_vs_rest", "Other", "", "demp_difference", 0.4),
         of("worst_case", "", "", "eodds", 0.5),
     ]);
-    table.iter_mut().for_each(|row| row.counterfactual = "".into());
+    table.iter_mut().for_each(|row| row.key.counterfactual = "".into());
     table.iter_mut().take(2).for_each(|row| row.family = "clarify".into());
     table[0].flags = "sampled".into();
     let judged = |metric: &str, scope: GateSubject| {
@@ -419,7 +429,7 @@ fn facets_rests_and_worst_cases() {
     let near = of("pair", "Male", "Other", "eodds", 0.2);
     let far = of("pair", "Other", "Female", "eodds", 0.45);
     pairs.extend(metrics(&[near, far]).into_iter().map(|mut row| {
-        row.counterfactual = "".into();
+        row.key.counterfactual = "".into();
         row.family = "group".into();
         row.level = Some(0.95);
         row
@@ -436,7 +446,7 @@ fn facets_rests_and_worst_cases() {
     assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
     // A group of a few people lies further still: it is too small to tell, and no excuse for the
     // others.
-    let worst = pairs.iter().position(|row| row.scope == "worst_case").expect("a row");
+    let worst = pairs.iter().position(|row| row.key.scope == "worst_case").expect("a row");
     pairs[worst].flags = "small_group".into();
     let (verdict, reason) = decided(&pairs, 0.25);
     assert!(
@@ -458,8 +468,9 @@ fn facets_rests_and_worst_cases() {
         of("worst_case", "", "", "demp_difference", 0.45),
         of("pair", "Other", "Female", "demp_difference", 0.45),
     ]);
-    gaps.iter_mut().for_each(|row| (row.counterfactual, row.family) = ("".into(), "group".into()));
-    let worst = gaps.iter().position(|row| row.scope == "worst_case").expect("a row");
+    gaps.iter_mut()
+        .for_each(|row| (row.key.counterfactual, row.family) = ("".into(), "group".into()));
+    let worst = gaps.iter().position(|row| row.key.scope == "worst_case").expect("a row");
     gaps[worst].flags = "small_group".into();
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     // Holm's method has the pairs of other attributes to mind, too.
@@ -870,12 +881,15 @@ fn changes(
     (status, old, change, interval, cases): GateChangeRow<'_>,
 ) -> Vec<ChangeRow> {
     vec![ChangeRow {
-        model: "m".into(),
-        counterfactual: if scope == "pair" { "" } else { "flip" }.into(),
-        sensitive: "sex".into(),
-        scope: scope.into(),
-        from_group: from.into(),
-        to_group: to.into(),
+        key: AuditKey {
+            model: "m".into(),
+            counterfactual: if scope == "pair" { "" } else { "flip" }.into(),
+            sensitive: "sex".into(),
+            scope: scope.into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            ..AuditKey::default()
+        },
         metric: metric.into(),
         status: status.into(),
         old_value: Some(old),
@@ -1157,7 +1171,7 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
         value("pair", "B", "C", None),
     ]);
     for row in &mut table {
-        row.counterfactual = "".into();
+        row.key.counterfactual = "".into();
     }
     let q = GateQuestion {
         metric: "tpr_difference".into(),
@@ -1270,7 +1284,7 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     };
     let table = |arm: f64, plain: &[f64]| {
         let mut table = metrics(&[at(arm)]);
-        table[0].arm = "augment/all".into();
+        table[0].key.arm = "augment/all".into();
         plain.iter().for_each(|value| table.extend(metrics(&[at(*value)])));
         table
     };
@@ -1303,7 +1317,7 @@ fn a_pass_of_an_arm_names_the_audited_model() {
         part("denied_by_group", "Female", "Male", 0.02),
         part("favoured_by_group", "Male", "Female", 0.02),
     ]);
-    both.iter_mut().for_each(|row| row.arm = "augment/all".into());
+    both.iter_mut().for_each(|row| row.key.arm = "augment/all".into());
     both.extend(metrics(&of_model));
     let harm =
         GateQuestion { metric: HARM[0].into(), scope: GateSubject::HarmTo("Female".into()), ..q };
@@ -1336,7 +1350,7 @@ fn a_group_without_scores_is_not_passed() {
             ..NSR
         };
         let mut table = metrics(&[value]);
-        table[0].counterfactual = "".into();
+        table[0].key.counterfactual = "".into();
         let q = GateQuestion {
             metric: metric.into(),
             counterfactual: String::new(),
@@ -1461,7 +1475,7 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
     };
     let frame = |plain: Option<Vec<ChangeRow>>| {
         let mut frame = of(0.005, (0.001, 0.008));
-        frame[0].arm = "augment/all".into();
+        frame[0].key.arm = "augment/all".into();
         frame.extend(plain.into_iter().flatten());
         frame
     };
@@ -1504,14 +1518,14 @@ fn people_without_a_score_or_counterfactual_may_break_the_limit() {
         let mut row = metrics(&[one]).remove(0);
         (row.numerator, row.n_rows) = (Some(0), n_rows);
         if scope == "total" {
-            (row.from_group, row.to_group) = ("".into(), "".into());
+            (row.key.from_group, row.key.to_group) = ("".into(), "".into());
         }
         row
     };
-    let back = |metric, denominator| MetricRow {
-        from_group: "Male".into(),
-        to_group: "Female".into(),
-        ..share("direction", metric, denominator, 200)
+    let back = |metric, denominator| {
+        let mut row = share("direction", metric, denominator, 200);
+        (row.key.from_group, row.key.to_group) = ("Male".into(), "Female".into());
+        row
     };
     let table = [
         share("direction", "sr", 97, 97),
@@ -1562,7 +1576,8 @@ fn people_without_a_score_or_counterfactual_may_break_the_limit() {
     assert_eq!(said(&harm(0.05), &groups(146, 0, 102)).0, GateStatus::Pass);
     check(&gate("nsr", direction(), 0.05), &groups(146, 0, 102), "0.4804");
     // An arm has decisions of its own, so all 49 may be refused.
-    let of_arm = table.clone().map(|row| MetricRow { arm: "more/a".into(), ..row });
+    let mut of_arm = table.clone();
+    of_arm.iter_mut().for_each(|row| row.key.arm = "more/a".into());
     let q = GateQuestion { arm: "more/a".into(), ..gate("psr", direction(), 0.05) };
     let (verdict, reason) = decided_of(&q, &of_arm, &groups(146, 0, 102));
     assert!(verdict == GateStatus::Inconclusive && reason.contains("0.5269"), "{reason}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::gate::question::{GateObservation, GateQuestion, GateSubject, UnshownChange};
 use crate::metric::Reads;
+use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
 use crate::table::{GroupRow, MetricRow};
@@ -50,9 +51,9 @@ pub(super) fn is_like(
     row: &MetricRow,
     scope: &str,
 ) -> bool {
-    let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
-    let same = row.model == question.model && row.counterfactual == question.counterfactual;
-    same && plain && row.sensitive.as_str() == sensitive && row.scope.as_str() == scope
+    question.is_about(&row.key, &row.class)
+        && row.key.sensitive == *sensitive
+        && row.key.scope == *scope
 }
 
 /// The people whom a set that conditions on the label gives no counterfactual, in words; none where
@@ -102,11 +103,11 @@ pub(super) fn unseen(
         let base = question.metric.strip_suffix("_to_total").unwrap_or(&question.metric);
         let mut of_group: Vec<(String, bool)> = Vec::new();
         for row in metrics.iter() {
-            let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
+            let (metric, scope) = (row.metric.as_str(), row.key.scope.as_str());
             let ends = match scope {
-                "group" if metric == base => vec![row.from_group.as_str()],
+                "group" if metric == base => vec![row.key.from_group.as_str()],
                 "pair" if metric == question.metric => {
-                    vec![row.from_group.as_str(), row.to_group.as_str()]
+                    vec![row.key.from_group.as_str(), row.key.to_group.as_str()]
                 }
                 _ => continue,
             };
@@ -144,7 +145,7 @@ pub(super) fn unseen(
             |row: &&MetricRow| row.metric == question.metric && like(row, "group") && empty(row);
         let mut names: BTreeSet<&str> = BTreeSet::new();
         if seen.scope == "total" {
-            let without = metrics.iter().filter(own).map(|row| row.from_group.as_str());
+            let without = metrics.iter().filter(own).map(|row| row.key.from_group.as_str());
             names.extend(without.filter(|group| !has_nobody(group)));
         }
         let unscored = |row: &&&GroupRow| row.n != 0 && row.n_missing_score == row.n;
@@ -172,11 +173,11 @@ pub(super) fn unseen(
     // missing.
     let of_any =
         find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
-    let told_by = if of_any { "sr" } else { question.metric.as_str() };
+    let told_by = if of_any { SWITCH_RATE } else { question.metric.as_str() };
     let mut names: Vec<String> = Vec::new();
     for row in metrics.iter().filter(|row| row.metric.as_str() == told_by && like(row, "direction"))
     {
-        let (from, to) = (row.from_group.as_str(), row.to_group.as_str());
+        let (from, to) = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let hidden = || {
             let is_hidden = |u: &&UnshownChange| {
                 u.attribute == seen.sensitive
@@ -206,17 +207,14 @@ fn nothing_moved(
     metrics: &[MetricRow],
 ) -> bool {
     let mine = |row: &&MetricRow| {
-        let same = row.model == question.model && row.counterfactual == question.counterfactual;
-        let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
-        let there = row.scope.as_str() == scope
-            && row.from_group.as_str() == from
-            && row.to_group.as_str() == to;
-        same && plain && row.sensitive.as_str() == attribute && there && row.value.is_some()
+        is_like(question, attribute, row, scope)
+            && row.key.scope_and_groups() == [scope, from, to]
+            && row.value.is_some()
     };
     // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
     let all: Vec<&MetricRow> = metrics.iter().filter(mine).collect();
-    let whole: Vec<&&MetricRow> =
-        all.iter().filter(|row| ["sr", "rmscd", "macd"].contains(&row.metric.as_str())).collect();
+    let tells_all = |row: &&&MetricRow| find(&row.metric).is_some_and(|of| of.shows_every_move);
+    let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();
     let told: Vec<&&MetricRow> = if whole.is_empty() {
         all.iter().filter(|row| row.ideal == Some(0.0)).collect()
     } else {

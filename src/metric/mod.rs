@@ -251,6 +251,19 @@ pub enum DirectionSide {
     New,
 }
 
+/// People by the decision about them as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecisionSide {
+    /// Those predicted positive.
+    Positive,
+    /// Those predicted negative.
+    Negative,
+    /// Those with the decision that people want.
+    Favourable,
+    /// Those with the other one.
+    Unfavourable,
+}
+
 /// The two groups of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Facet {
@@ -405,6 +418,39 @@ pub struct Metric {
     pub gaps: Option<MetricGaps>,
     /// Of a gap of one metric the id of that metric, and how the gap is derived from it.
     pub gap_of: Option<(&'static str, GapTransform)>,
+    /// Of a rate of switches the people below it, if their decision alone says who they are.
+    pub people: Option<DecisionSide>,
+    /// Whether it is 0 only where nothing moves: no decision, or no score.
+    pub shows_every_move: bool,
+    /// Whether it is also measured at every other threshold (`curves`).
+    pub has_curve: bool,
+}
+
+impl Metric {
+    /// What the records of all families start from.
+    pub(crate) const UNSTATED: Metric = Metric {
+        id: "",
+        symbol: "",
+        name: "",
+        family: MetricFamily::Performance,
+        formula: "",
+        reading: "",
+        range: (0.0, 1.0),
+        ideal: None,
+        sign: "",
+        undefined_when: "",
+        source: "",
+        needs_label: false,
+        reads: Reads::Graphs,
+        impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Number,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
+        people: None,
+        shows_every_move: false,
+        has_curve: false,
+    };
 }
 
 /// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins,

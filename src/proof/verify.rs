@@ -26,7 +26,7 @@ use crate::report::{self, PAGES};
 use crate::stage::report::{glossary, words};
 use crate::table::file::{open_table, table_version};
 use crate::table::list::TABLES;
-use crate::table::{GateRow, TableRow};
+use crate::table::{GateRow, RowColumns, TableRow};
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

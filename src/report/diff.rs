@@ -337,7 +337,7 @@ fn plain(text: &str) -> String {
 
 fn line(row: &ChangeRow) -> [String; 9] {
     let metric = row.metric.as_str();
-    let (kind, apart) = (terms::kind(metric, row.scope.as_str()), apart(row));
+    let (kind, apart) = (terms::kind(metric, row.key.scope.as_str()), apart(row));
     let side = |value: Option<f64>, cases: Option<(i64, i64)>| {
         let value = value.map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
         match cases {
@@ -352,8 +352,11 @@ fn line(row: &ChangeRow) -> [String; 9] {
         (Some(value), ..) => plain(&apart.value(value)),
         (None, ..) => format!("undefined: {}", row.undefined.as_str()),
     };
-    let slice =
-        if row.slice.is_empty() { String::new() } else { format!(", {}", row.slice.as_str()) };
+    let slice = if row.key.slice.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", row.key.slice.as_str())
+    };
     let class = if row.class.is_empty() {
         String::new()
     } else {
@@ -361,10 +364,10 @@ fn line(row: &ChangeRow) -> [String; 9] {
     };
     [
         metric.to_owned(),
-        row.model.to_string(),
-        row.counterfactual.to_string(),
-        row.sensitive.to_string(),
-        place(&row.scope, [&row.from_group, &row.to_group]).plain() + &slice + &class,
+        row.key.model.to_string(),
+        row.key.counterfactual.to_string(),
+        row.key.sensitive.to_string(),
+        place(&row.key.scope, [&row.key.from_group, &row.key.to_group]).plain() + &slice + &class,
         side(row.old_value, row.old_numerator.zip(row.old_denominator)),
         side(row.new_value, row.new_numerator.zip(row.new_denominator)),
         change,

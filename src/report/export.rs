@@ -18,7 +18,7 @@ use crate::report::read::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
-use crate::table::{ColumnType, GateRow, MetricRow, SharedText, TableRow};
+use crate::table::{AuditKey, ColumnType, GateRow, MetricRow, RowColumns, TableRow};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -36,18 +36,9 @@ pub(crate) struct ExportedAudit<'a> {
 }
 
 /// What tells values apart, with the names of its columns, in the order of the table.
-fn key(row: &MetricRow) -> [(&'static str, &SharedText); 9] {
-    [
-        ("arm", &row.arm),
-        ("model", &row.model),
-        ("counterfactual", &row.counterfactual),
-        ("sensitive", &row.sensitive),
-        ("scope", &row.scope),
-        ("from_group", &row.from_group),
-        ("to_group", &row.to_group),
-        ("slice", &row.slice),
-        ("class", &row.class),
-    ]
+fn key(row: &MetricRow) -> Vec<(&'static str, String)> {
+    let names = AuditKey::COLUMNS.iter().map(|column| column.name);
+    names.zip(row.key.texts()).chain([("class", row.class.to_string())]).collect()
 }
 
 /// The rows of the table `gates` that decide: one for each gate.
@@ -223,9 +214,9 @@ pub(crate) fn prometheus(
         }
     };
     let labels = |row: &MetricRow| {
-        let key = key(row).into_iter().chain([("metric", &row.metric)]);
+        let key = key(row).into_iter().chain([("metric", row.metric.to_string())]);
         key.filter(|(_, name)| !name.is_empty())
-            .map(|(column, name)| format!("{column}=\"{}\"", label(name)))
+            .map(|(column, name)| format!("{column}=\"{}\"", label(&name)))
             .collect::<Vec<_>>()
             .join(",")
     };
@@ -324,13 +315,19 @@ pub(crate) fn mlflow(audit: &ExportedAudit<'_>) -> String {
     let mut values: BTreeMap<String, f64> = BTreeMap::new();
     for row in audit.metrics.iter() {
         let Some(value) = row.value else { continue };
-        let mut parts: Vec<String> =
-            [&row.arm, &row.model, &row.counterfactual, &row.sensitive, &row.slice, &row.class]
-                .into_iter()
-                .map(|name| allowed(name))
-                .collect();
-        let groups = [row.from_group.as_str(), row.to_group.as_str()].map(allowed);
-        parts.push(match row.scope.as_str() {
+        let mut parts: Vec<String> = [
+            &row.key.arm,
+            &row.key.model,
+            &row.key.counterfactual,
+            &row.key.sensitive,
+            &row.key.slice,
+            &row.class,
+        ]
+        .into_iter()
+        .map(|name| allowed(name))
+        .collect();
+        let groups = [row.key.from_group.as_str(), row.key.to_group.as_str()].map(allowed);
+        parts.push(match row.key.scope.as_str() {
             "total" => "total".to_owned(),
             scope => [scope, &groups[0], &groups[1]]
                 .iter()
@@ -363,18 +360,21 @@ pub(crate) fn mlflow(audit: &ExportedAudit<'_>) -> String {
 mod tests {
     use super::{ExportedAudit, csv, junit, mlflow, prometheus};
     use crate::folder::manifest::{Manifest, RunSummary};
-    use crate::table::{GateRow, MetricRow};
+    use crate::table::{AuditKey, GateRow, MetricRow};
 
     /// Two values whose groups differ in one letter that few formats allow, and gates of every
     /// kind.
     fn check(see: impl Fn(&ExportedAudit<'_>)) {
         let value = |to: &'static str| MetricRow {
-            model: "m\"x".into(),
-            counterfactual: "flip".into(),
-            sensitive: "sex".into(),
-            scope: "direction".into(),
-            from_group: "a,b".into(),
-            to_group: to.into(),
+            key: AuditKey {
+                model: "m\"x".into(),
+                counterfactual: "flip".into(),
+                sensitive: "sex".into(),
+                scope: "direction".into(),
+                from_group: "a,b".into(),
+                to_group: to.into(),
+                ..AuditKey::default()
+            },
             metric: "nsr".into(),
             value: Some(0.25),
             ..MetricRow::default()
@@ -383,8 +383,8 @@ mod tests {
             value("c<d"),
             value("c>d"),
             MetricRow {
+                key: AuditKey { scope: "total".into(), ..AuditKey::default() },
                 metric: "psr".into(),
-                scope: "total".into(),
                 undefined: "x".into(),
                 ..MetricRow::default()
             },
@@ -532,11 +532,14 @@ mod tests {
     fn names_that_other_tools_refuse() {
         let long = "x".repeat(300);
         let value = |from: &str, to: &str| MetricRow {
-            model: "m".into(),
-            scope: "pair".into(),
-            from_group: from.into(),
-            to_group: to.into(),
-            slice: "..".into(),
+            key: AuditKey {
+                model: "m".into(),
+                scope: "pair".into(),
+                from_group: from.into(),
+                to_group: to.into(),
+                slice: "..".into(),
+                ..AuditKey::default()
+            },
             metric: "di".into(),
             value: Some(-0.5),
             ..MetricRow::default()

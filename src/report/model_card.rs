@@ -199,10 +199,9 @@ fn of_model<'a>(
     model: &ModelWords,
 ) -> impl Iterator<Item = &'a MetricRow> {
     let name = model.name.clone();
-    audit
-        .metrics
-        .iter()
-        .filter(move |row| row.model == name && row.arm.is_empty() && row.slice.is_empty())
+    audit.metrics.iter().filter(move |row| {
+        row.key.model == name && row.key.arm.is_empty() && row.key.slice.is_empty()
+    })
 }
 
 /// Whether a value stands among the metrics of performance; the others are in the tables.
@@ -215,7 +214,7 @@ fn is_listed(row: &MetricRow) -> bool {
         (MetricFamily::Amounts, &["total", "group", "pair", "direction"]),
     ];
     places.iter().any(|(family, scopes)| {
-        row.family == family.as_str() && scopes.contains(&row.scope.as_str())
+        row.family == family.as_str() && scopes.contains(&row.key.scope.as_str())
     })
 }
 
@@ -241,16 +240,16 @@ fn performance_metric(row: &MetricRow) -> Value {
 /// Whom a value is about; empty for everybody.
 fn slice(row: &MetricRow) -> String {
     let (attribute, from, to) =
-        (row.sensitive.as_str(), row.from_group.as_str(), row.to_group.as_str());
+        (row.key.sensitive.as_str(), row.key.from_group.as_str(), row.key.to_group.as_str());
     let mut parts = Vec::new();
-    match row.scope.as_str() {
+    match row.key.scope.as_str() {
         "group" => parts.push(format!("{attribute} = {from}")),
         "pair" => parts.push(format!("{attribute}: {from} against {to}")),
         "direction" => parts.push(format!("{attribute}: {from} to {to}")),
         _ => {}
     }
-    if !row.counterfactual.is_empty() {
-        parts.push(format!("counterfactual set {}", row.counterfactual.as_str()));
+    if !row.key.counterfactual.is_empty() {
+        parts.push(format!("counterfactual set {}", row.key.counterfactual.as_str()));
     }
     if !row.class.is_empty() {
         parts.push(format!("class {}", row.class.as_str()));
@@ -270,16 +269,16 @@ fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
         for group in &attribute.groups {
             let (mut harms, mut benefits) = (Vec::new(), Vec::new());
             let rows = of_model(audit, model).filter(|row| {
-                row.sensitive == attribute.name
-                    && row.scope == "direction"
+                row.key.sensitive == attribute.name
+                    && row.key.scope == "direction"
                     && row.class.is_empty()
                     && HARM.contains(&row.metric.as_str())
             });
             for row in rows {
                 let is_denied = row.metric == HARM[0];
                 // Refused people of the group, or granted people of the other one.
-                let is_own = row.from_group == *group;
-                if is_own || row.to_group == *group {
+                let is_own = row.key.from_group == *group;
+                if is_own || row.key.to_group == *group {
                     let told = if is_denied == is_own { &mut harms } else { &mut benefits };
                     told.push(sentence(row, &voice, is_denied));
                 }
@@ -319,8 +318,8 @@ fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
 fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String {
     let side = if is_denied { SwitchSide::Gained } else { SwitchSide::Lost };
     let (attribute, from, to) =
-        (row.sensitive.as_str(), row.from_group.as_str(), row.to_group.as_str());
-    let set = row.counterfactual.as_str();
+        (row.key.sensitive.as_str(), row.key.from_group.as_str(), row.key.to_group.as_str());
+    let set = row.key.counterfactual.as_str();
     let strategy = voice.set(set).map_or("", |set| set.strategy.as_str());
     let people = voice.switchable(side, attribute, from);
     let would = format!("{} {}", voice.would(side), voice.as_group(attribute, to));
@@ -358,7 +357,7 @@ mod tests {
         RunSummary, SetWords,
     };
     use crate::report::export::ExportedAudit;
-    use crate::table::{GateRow, MetricRow};
+    use crate::table::{AuditKey, GateRow, MetricRow};
     use serde_json::Value;
 
     fn words(text: &str) -> String {
@@ -411,11 +410,15 @@ mod tests {
 
     fn row(scope: &'static str, from: &'static str, to: &'static str, metric: &str) -> MetricRow {
         MetricRow {
-            model: "scorecard".into(),
-            sensitive: "sex".into(),
-            scope: scope.into(),
-            from_group: from.into(),
-            to_group: to.into(),
+            key: AuditKey {
+                model: "scorecard".into(),
+                sensitive: "sex".into(),
+                counterfactual: if scope == "direction" { "flip" } else { "" }.into(),
+                scope: scope.into(),
+                from_group: from.into(),
+                to_group: to.into(),
+                ..AuditKey::default()
+            },
             metric: words(metric).into(),
             ..MetricRow::default()
         }
@@ -433,7 +436,6 @@ mod tests {
     #[test]
     fn a_group_has_its_harms_and_benefits() {
         let harm = |from, to, metric, part, whole| MetricRow {
-            counterfactual: "flip".into(),
             family: "ccm".into(),
             value: Some(part as f64 / whole as f64),
             numerator: Some(part),
@@ -506,7 +508,6 @@ mod tests {
         manifest.models[0].amount =
             Some(AmountWords { better_is_lower: true, matters_from: words("5%") });
         let denied = MetricRow {
-            counterfactual: "flip".into(),
             value: Some(0.25),
             numerator: Some(50),
             denominator: Some(200),

@@ -22,7 +22,7 @@ use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
 use crate::table::file::write_rows;
 use crate::table::{
-    CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow, TableRow,
+    AuditKey, CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow, TableRow,
 };
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
@@ -135,40 +135,25 @@ struct ValuePlace<'a> {
 impl ValuePlace<'_> {
     fn metric(&self) -> MetricRow {
         MetricRow {
-            model: self.model.into(),
-            counterfactual: self.set.into(),
-            sensitive: "group of people".into(),
-            scope: self.scope.into(),
-            from_group: self.from.into(),
-            to_group: self.to.into(),
+            key: AuditKey {
+                model: self.model.into(),
+                counterfactual: self.set.into(),
+                sensitive: "group of people".into(),
+                scope: self.scope.into(),
+                from_group: self.from.into(),
+                to_group: self.to.into(),
+                ..AuditKey::default()
+            },
             ..MetricRow::default()
         }
     }
 
     fn count(&self) -> CountRow {
-        let of = self.metric();
-        CountRow {
-            model: of.model,
-            counterfactual: of.counterfactual,
-            sensitive: of.sensitive,
-            scope: of.scope,
-            from_group: of.from_group,
-            to_group: of.to_group,
-            ..CountRow::default()
-        }
+        CountRow { key: self.metric().key, ..CountRow::default() }
     }
 
     fn bin(&self) -> ScoreShiftRow {
-        let of = self.metric();
-        ScoreShiftRow {
-            model: of.model,
-            counterfactual: of.counterfactual,
-            sensitive: of.sensitive,
-            scope: of.scope,
-            from_group: of.from_group,
-            to_group: of.to_group,
-            ..ScoreShiftRow::default()
-        }
+        ScoreShiftRow { key: self.metric().key, ..ScoreShiftRow::default() }
     }
 }
 

@@ -1,8 +1,6 @@
 //! The table `changes`: every value of a run next to the same value of an earlier one.
 
-use super::key_columns::{
-    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
-};
+use super::key_columns::{AuditKey, CLASS, FROM_GROUP, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 /// How the column `ci_method` begins in rows that are not judged because their set was fitted
@@ -22,22 +20,7 @@ table! {
     pub struct ChangeRow in "changes", version 4, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report, diff" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         [meaning CLASS]
         class: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula

@@ -1,6 +1,6 @@
 //! The table of comparisons of two models.
 
-use super::key_columns::{ARM, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP};
+use super::key_columns::{ARM, AuditKey, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -59,5 +59,21 @@ table! {
         /// 2 or older
         [since 3]
         flags: Option<SharedText>,
+    }
+}
+
+impl ComparisonRow {
+    /// Whose value is the first of the two.
+    pub(crate) fn audit_key(&self) -> AuditKey {
+        AuditKey {
+            arm: self.arm.clone(),
+            model: self.model.clone(),
+            counterfactual: self.counterfactual.clone(),
+            sensitive: self.sensitive.clone(),
+            scope: self.scope.clone(),
+            from_group: self.from_group.clone(),
+            to_group: self.to_group.clone(),
+            slice: SharedText::default(),
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! The tables that values are computed from: counts, histograms of scores and transitions.
 
-use super::key_columns::{
-    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
-};
+use super::key_columns::{AuditKey, CLASS};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
-    /// `counts`: one row per key and cell.
+    /// `counts`: one row per key and cell. The scope of rows as they are is group or total, that of
+    /// counterfactuals direction or total.
     ///
     /// Version 3 names the classes of a label of several; of these only cells that hold somebody
     /// have a row. In a file of version 2 every label has two sides.
@@ -14,23 +13,7 @@ table! {
     /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
     pub struct CountRow in "counts", version 3, key 11,
     one row per "key and cell", written by "measure", read by "report, diff" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        /// of rows as they are group or total, of counterfactuals direction or total: what the
-        /// groups mean
-        scope: SharedText,
-        /// the group itself; of a direction the factual group; empty = all
-        from_group: SharedText,
-        /// of a direction the counterfactual group; empty = all, and of rows as they are
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         /// 1 = positive, 0 = negative, empty = no label, where anybody has none; of several classes
         /// the name of the class
         label: SharedText,
@@ -59,22 +42,7 @@ table! {
     /// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
     pub struct ScoreShiftRow in "score_shift", version 3, key 11,
     one row per "key, side and bin", written by "measure", read by "report" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         [meaning CLASS]
         [since 3]
         class: SharedText,
@@ -99,22 +67,7 @@ table! {
     pub struct TransitionRow in "transitions", version 1, key 10,
     one row per "key, class before and class after (another one)",
     written by "measure", read by "report" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         /// the factual prediction
         from_class: SharedText,
         /// the counterfactual prediction

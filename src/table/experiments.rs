@@ -1,9 +1,7 @@
 //! The tables of experiments: what arms were trained on, how their values vary, which
 //! counterfactuals they took.
 
-use super::key_columns::{
-    ARM, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
-};
+use super::key_columns::{ARM, AuditKey, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -37,22 +35,7 @@ table! {
     /// How the values of arms vary over folds.
     pub struct ArmFoldRow in "arm_folds", version 1, key 9,
     one row per "arm, key and metric", written by "augment", read by "report" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         /// id of the metric
         metric: SharedText,
         /// folds in which it has a value

@@ -718,7 +718,8 @@ fn for_each_row<R: TableRow>(file: &ParquetFile, mut each: impl FnMut(&R)) -> Re
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, READ_ROWS)? {
             let batch = batch?;
-            let columns = R::columns(&columns_of(R::TABLE, file, &batch)?).map_err(misfit)?;
+            let arrays = columns_of(R::TABLE, file, &batch)?;
+            let columns = R::columns(&mut arrays.iter()).map_err(misfit)?;
             for row in 0..batch.num_rows() {
                 let row = R::read(&columns, row, before.as_ref()).map_err(misfit)?;
                 each(&row);
@@ -805,7 +806,10 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Schema};
 
     use super::{GroupWriter, read_rows, table_metadata, write_rows};
-    use crate::table::{GraphRow, GroupRow, IssueRow, SelectedRow, TableRow};
+    use crate::table::{
+        AuditKey, CountRow, CurveRow, GraphRow, GroupRow, IssueRow, RowColumns, SelectedRow,
+        TableDef, TableRow,
+    };
 
     #[test]
     fn rows_are_read_back_sorted_by_key() {
@@ -830,6 +834,45 @@ mod tests {
         write_rows(folder.path(), &selected).unwrap();
         assert_eq!(read_rows::<SelectedRow>(folder.path()).unwrap(), selected);
         assert!(read_rows::<IssueRow>(folder.path()).unwrap().is_empty());
+    }
+
+    /// Columns that tables share are like columns of their own: in files, in their order by key, in
+    /// JSON.
+    #[test]
+    fn shared_columns_stand_before_those_of_the_table() {
+        let names = |table: &TableDef| -> Vec<&str> {
+            table.columns[..table.n_key].iter().map(|column| column.name).collect()
+        };
+        const KEY: [&str; 8] = [
+            "arm",
+            "model",
+            "counterfactual",
+            "sensitive",
+            "scope",
+            "from_group",
+            "to_group",
+            "slice",
+        ];
+        assert_eq!(names(CurveRow::TABLE), [&KEY[..], &["class", "metric", "step"]].concat());
+        assert_eq!(names(CountRow::TABLE)[..9], [&KEY[..], &["label"]].concat());
+        let row = |slice: &str, class: &str, step| CurveRow {
+            key: AuditKey { slice: slice.into(), ..AuditKey::default() },
+            class: class.into(),
+            step,
+            ..CurveRow::default()
+        };
+        let rows = [row("b", "", 0), row("a", "y", 1), row("a", "x", 9), row("a", "x", 2)];
+        let folder = tempfile::tempdir().unwrap();
+        write_rows(folder.path(), &rows).unwrap();
+        let [last, third, second, first] = rows;
+        let found = read_rows::<CurveRow>(folder.path()).unwrap();
+        assert_eq!(found, [first, second, third, last]);
+        let cells = found[1].texts();
+        assert_eq!(cells.len(), CurveRow::TABLE.columns.len());
+        assert_eq!(cells[7..11], ["a", "x", "", "9"]);
+        let json = serde_json::json!(found[1]);
+        assert_eq!((&json["slice"], &json["step"]), (&"a".into(), &9.into()));
+        assert_eq!(json.as_object().unwrap().len(), cells.len());
     }
 
     /// The file of `issues` with these columns, and what reading it gives.

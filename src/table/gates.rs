@@ -1,6 +1,6 @@
 //! The table of gates.
 
-use super::key_columns::{FROM_GROUP, SENSITIVE, TO_GROUP};
+use super::key_columns::{AuditKey, FROM_GROUP, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -102,6 +102,20 @@ table! {
 }
 
 impl GateRow {
+    /// Whose value it judges.
+    pub(crate) fn audit_key(&self) -> AuditKey {
+        AuditKey {
+            arm: self.arm.clone(),
+            model: self.model.clone(),
+            counterfactual: self.counterfactual.clone(),
+            sensitive: self.sensitive.clone(),
+            scope: self.scope.clone(),
+            from_group: self.from_group.clone(),
+            to_group: self.to_group.clone(),
+            slice: SharedText::default(),
+        }
+    }
+
     /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval,
     /// holm`.
     pub(crate) fn rule_words(&self) -> (&str, &str) {

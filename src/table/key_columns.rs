@@ -1,4 +1,6 @@
-//! What the key columns mean that several tables share.
+//! The key columns that several tables share, and what they mean.
+
+use crate::table::row_macro::{SharedText, columns};
 
 pub(crate) const ARM: &str = "experiment and arm, such as `augment/all`; empty for the plain audit";
 pub(crate) const MODEL: &str = "name of the model";
@@ -15,3 +17,34 @@ pub(crate) const SLICE: &str = "slice: `region=north`, or `region=north & channe
     columns of `metrics.by`; empty = all rows";
 pub(crate) const CLASS: &str = "of a label of several classes the one that counts as positive \
     against all others; empty = all, and a label of two sides";
+
+columns! {
+    /// What a number belongs to: whose decisions, of which people. The first columns of the tables
+    /// of values, counts and bins.
+    #[derive(Eq, PartialOrd, Ord)]
+    pub struct AuditKey {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+    }
+}
+
+impl AuditKey {
+    /// What the groups mean, the first and the second: `["direction", "Female", "Male"]`.
+    pub(crate) fn scope_and_groups(&self) -> [&str; 3] {
+        [&self.scope, &self.from_group, &self.to_group]
+    }
+}

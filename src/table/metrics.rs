@@ -1,8 +1,6 @@
 //! The table `metrics`: one value with its interval.
 
-use super::key_columns::{
-    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
-};
+use super::key_columns::{AuditKey, CLASS};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -41,22 +39,7 @@ table! {
     /// interval of that family means that none was made.
     pub struct MetricRow in "metrics", version 11, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         [meaning CLASS]
         [since 5]
         class: SharedText,

@@ -40,10 +40,11 @@ pub use gates::GateRow;
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
 pub use groups::{GroupRow, ThresholdRow};
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
+pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub use outcomes::OutcomeRow;
-pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE};
-pub use row_macro::{SharedText, TableRow, finite, whole};
+pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
+pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
 pub use scores::{AmountRow, CurveRow, ReliabilityRow};
 

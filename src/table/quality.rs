@@ -1,27 +1,30 @@
 //! The tables of how good counterfactuals are.
 
 use super::key_columns::{MODEL, SENSITIVE};
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, columns, table};
 
 pub(crate) const SET: &str = "name of the counterfactual set";
 
-const OWN: &str = "the factual group; empty = all pairs of groups together";
-
-const TARGET: &str = "the counterfactual group; empty = all pairs of groups together";
+columns! {
+    /// A counterfactual set, its attribute and an ordered pair of groups.
+    pub struct SetPair {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the factual group; empty = all pairs of groups together
+        from_group: SharedText,
+        /// the counterfactual group; empty = all pairs of groups together
+        to_group: SharedText,
+    }
+}
 
 table! {
     /// `cf_quality`: one row per counterfactual set, attribute, ordered pair of groups and metric.
     pub struct CfQualityRow in "cf_quality", version 1, key 5,
     one row per "set, attribute, ordered pair of groups and metric",
     written by "measure", read by "report" {
-        [meaning SET]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning OWN]
-        from_group: SharedText,
-        [meaning TARGET]
-        to_group: SharedText,
+        ..pair: SetPair,
         /// id of the measure: n_cf, share_discarded, cos_median, ...; `cfaudit explain ID` tells
         /// its formula
         metric: SharedText,
@@ -38,14 +41,7 @@ table! {
     pub struct CfFeatureRow in "cf_features", version 1, key 6,
     one row per "set, attribute, ordered pair of groups, feature and metric",
     written by "measure", read by "report" {
-        [meaning SET]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning OWN]
-        from_group: SharedText,
-        [meaning TARGET]
-        to_group: SharedText,
+        ..pair: SetPair,
         /// name of the feature
         feature: SharedText,
         /// id of the measure: share_changed, dist_after, out_of_range, ...; `cfaudit explain ID`
@@ -69,14 +65,7 @@ table! {
     one row per "set, attribute, ordered pair of groups (the 30 that are left farthest from their \
                  target), feature, side and bin",
     written by "measure", read by "report" {
-        [meaning SET]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning OWN]
-        from_group: SharedText,
-        [meaning TARGET]
-        to_group: SharedText,
+        ..pair: SetPair,
         /// name of the feature
         feature: SharedText,
         /// original: rows with a valid counterfactual; counterfactual; target: reference rows of

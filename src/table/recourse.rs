@@ -6,22 +6,42 @@
 //! within its subgroup, by cost, then text.
 
 use super::TableDef;
-use crate::table::row_macro::{SharedText, TableRow, table};
+use crate::table::row_macro::{SharedText, TableRow, columns, table};
 
 /// What the column `metric` of the table `gates` says about gates on recourse.
 pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 
 const RECOURSE_KEY: &str = "the sensitive attribute, as named under `recourse` in the job";
-const GROUP_0: &str = "the group that is compared";
-const GROUP_1: &str = "the reference, or all other groups together";
-const DEFINITION: &str = "the definition of fairness: equal-effectiveness, equal-choice, ...";
-const PARAMETER: &str =
-    "its share phi, its budget, or the cost of people without recourse; empty = it has none";
-const VIEW: &str =
-    "macro: one action for all people of a subgroup; micro: each person the action that helps";
 const SUBGROUP: &str = "number of the subgroup, from 0";
 const N_0: &str = "affected people of group 0 in the subgroup";
 const N_1: &str = "affected people of group 1 in the subgroup";
+
+columns! {
+    /// The attribute and the two groups that are compared.
+    #[derive(Eq, PartialOrd, Ord)]
+    pub(crate) struct ComparedPair {
+        [meaning RECOURSE_KEY]
+        recourse: SharedText,
+        /// the group that is compared
+        group_0: SharedText,
+        /// the reference, or all other groups together
+        group_1: SharedText,
+    }
+}
+
+columns! {
+    /// A definition of fairness in words.
+    #[derive(Eq, PartialOrd, Ord)]
+    pub(crate) struct CriterionWords {
+        /// the definition of fairness: equal-effectiveness, equal-choice, ...
+        definition: SharedText,
+        /// its share phi, its budget, or the cost of people without recourse; empty = it has none
+        parameter: SharedText,
+        /// macro: one action for all people of a subgroup; micro: each person the action that
+        /// helps
+        view: SharedText,
+    }
+}
 
 table! {
     /// `recourse`: one row per comparison of two groups.
@@ -30,12 +50,7 @@ table! {
     /// whether the job asked for `chance`.
     pub(crate) struct RecourseRow in "recourse", version 2, key 3,
     one row per "block of the job and pair of groups", written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
+        ..pair: ComparedPair,
         /// the model whose decisions people want to change
         model: SharedText,
         /// why nothing was compared: no_affected_rows (nobody of one of the groups has the
@@ -104,18 +119,8 @@ table! {
     pub(crate) struct SubgroupRow in "subgroups", version 1, key 7,
     one row per "block of the job, pair of groups, definition, view and subgroup",
     written by "recourse", read by "gate, report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
-        [meaning DEFINITION]
-        definition: SharedText,
-        [meaning PARAMETER]
-        parameter: SharedText,
-        [meaning VIEW]
-        view: SharedText,
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
         [meaning SUBGROUP]
         subgroup: i64,
         /// what its people share: `column = level, column = level`
@@ -169,12 +174,7 @@ table! {
     pub(crate) struct ActionRow in "actions", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and action",
     written by "recourse", read by "users" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
+        ..pair: ComparedPair,
         [meaning SUBGROUP]
         subgroup: i64,
         /// number of the action within its subgroup, from 0
@@ -203,12 +203,7 @@ table! {
     pub(crate) struct EcdRow in "ecd", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and distinct cost of its actions",
     written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
+        ..pair: ComparedPair,
         [meaning SUBGROUP]
         subgroup: i64,
         /// number of the cost, from 0, ascending
@@ -238,18 +233,8 @@ table! {
     one row per "block of the job, pair of groups, definition, view, shown subgroup, group and \
                  listed action",
     written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
-        [meaning DEFINITION]
-        definition: SharedText,
-        [meaning PARAMETER]
-        parameter: SharedText,
-        [meaning VIEW]
-        view: SharedText,
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
         /// place of the subgroup, from 1
         place: i64,
         /// 0 or 1: group_0 or group_1
@@ -286,18 +271,8 @@ table! {
     pub(crate) struct RankingRow in "ranking_analysis", version 1, key 6,
     one row per "block of the job, pair of groups, definition and view",
     written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
-        [meaning DEFINITION]
-        definition: SharedText,
-        [meaning PARAMETER]
-        parameter: SharedText,
-        [meaning VIEW]
-        view: SharedText,
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
         /// subgroups with actions
         judged: i64,
         /// of them with a score above 0
@@ -333,18 +308,8 @@ table! {
     one row per "block of the job, pair of groups, definition with its view, and another with its \
                  own",
     written by "recourse", read by "report" {
-        [meaning RECOURSE_KEY]
-        recourse: SharedText,
-        [meaning GROUP_0]
-        group_0: SharedText,
-        [meaning GROUP_1]
-        group_1: SharedText,
-        [meaning DEFINITION]
-        definition: SharedText,
-        [meaning PARAMETER]
-        parameter: SharedText,
-        [meaning VIEW]
-        view: SharedText,
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
         /// the other definition
         by_definition: SharedText,
         /// its parameter; empty = it has none

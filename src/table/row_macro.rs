@@ -1,13 +1,15 @@
 //! Rows of tables: the macro that writes the struct of a row with its definition, writer and
 //! reader, and the types of cells.
 //!
-//! A field is a column. Its type says what the cells hold, and `Option` that they may be null. So
-//! no cell has a position and no column is looked up by a text that may be mistyped.
+//! A field is a column, or a struct of columns that several tables share. The type of a column
+//! says what the cells hold, and `Option` that they may be null. So no cell has a position and no
+//! column is looked up by a text that may be mistyped.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Deref;
+use std::slice::Iter;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -16,7 +18,7 @@ use arrow::array::{
 use arrow::datatypes::DataType;
 use serde::{Serialize, Serializer};
 
-use super::{ColumnType, TableDef};
+use super::{ColumnDef, ColumnType, TableDef};
 
 /// What a column holds if it is not null.
 pub trait PlainCell: Clone + Debug + 'static {
@@ -280,39 +282,71 @@ pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A row of a table, whose fields are its columns.
-pub trait TableRow: Clone {
-    /// The table.
-    const TABLE: &'static TableDef;
+/// What has columns as its fields: a row, or the columns that rows of several tables share.
+pub trait RowColumns: Clone {
+    /// The columns, in the order of a file.
+    const COLUMNS: &'static [ColumnDef];
+    /// How many of them stand in shared parts, which come first.
+    const N_SHARED: usize;
     /// The columns of a file in memory, in the order of the definition.
-    type Columns;
+    type Arrays;
 
     /// The columns of these rows, in the order of the definition.
     fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
     where
         Self: 'a;
 
-    /// The columns of a file.
+    /// The columns of a file, taken from its arrays in the order of the definition.
     ///
     /// # Errors
     /// The name of a column that has another type.
-    fn columns(arrays: &[ArrayRef]) -> Result<Self::Columns, &'static str>;
+    fn columns(arrays: &mut Iter<'_, ArrayRef>) -> Result<Self::Arrays, &'static str>;
 
     /// A row of a file, which shares texts with the row before.
     ///
     /// # Errors
     /// The name of a column that may not hold the value there.
     fn read(
-        columns: &Self::Columns,
+        columns: &Self::Arrays,
         row: usize,
         before: Option<&Self>,
     ) -> Result<Self, &'static str>;
 
-    /// Order of two rows by the key of the table.
-    fn order(&self, other: &Self) -> Ordering;
+    /// Order of two rows by the columns of shared parts and those after them, in all `n_key`.
+    fn key_order(&self, other: &Self, n_key: usize) -> Ordering;
 
     /// The cells as text, empty where null, in the order of the definition.
     fn texts(&self) -> Vec<String>;
+}
+
+/// A row of a table, whose fields are its columns.
+pub trait TableRow: RowColumns {
+    /// The table.
+    const TABLE: &'static TableDef;
+
+    /// Order of two rows by the key of the table.
+    fn order(&self, other: &Self) -> Ordering {
+        self.key_order(other, Self::TABLE.n_key)
+    }
+}
+
+/// The columns of several parts, one after the other.
+#[doc(hidden)]
+pub(crate) const fn joined_columns<const N: usize>(parts: &[&[ColumnDef]]) -> [ColumnDef; N] {
+    let none =
+        ColumnDef { name: "", kind: ColumnType::Text, meaning: "", nullable: false, since: 1 };
+    let mut columns = [none; N];
+    let (mut part, mut n) = (0, 0);
+    while part < parts.len() {
+        let mut of_part = 0;
+        while of_part < parts[part].len() {
+            columns[n] = parts[part][of_part];
+            of_part += 1;
+            n += 1;
+        }
+        part += 1;
+    }
+    columns
 }
 
 /// The column behind an array, or its name where the type is another.
@@ -345,16 +379,17 @@ pub(crate) const fn meaning(own: &'static str, shared: &[&'static str]) -> &'sta
     }
 }
 
-/// Writes the struct of a row with its definition, writer and reader.
+/// Writes a struct whose fields are columns, with their definition, writer and reader.
 ///
-/// `meaning NAME` takes what a column says from a constant that several tables share. `since N`
-/// is the first version of the table that has the column: in a file of an older version it is
-/// null where it may be, empty where it is a text of the key, and else the file is refused.
-macro_rules! table {
+/// `..NAME: TYPE` splices in columns that several tables share, another such struct; such parts
+/// come first. `meaning NAME` takes what a column says from a constant that several columns share.
+/// `since N` is the first version of the table that has the column: in a file of an older version
+/// it is null where it may be, empty where it is a text of the key, and else the file is refused.
+macro_rules! columns {
     (
         $(#[$attribute:meta])*
-        $vis:vis struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
-        one row per $one_row_per:literal, written by $writer:literal, read by $readers:literal {
+        $vis:vis struct $row:ident {
+            $(..$part:ident: $shared_columns:ty,)*
             $(
                 $(#[doc = $own:literal])*
                 $([meaning $shared:ident])?
@@ -367,19 +402,20 @@ macro_rules! table {
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
         $vis struct $row {
             $(
+                /// The first columns, which other tables have too.
+                #[serde(flatten)]
+                pub $part: $shared_columns,
+            )*
+            $(
                 $(#[doc = $own])*
                 $(#[doc = concat!("`", stringify!($column), "`, as `", stringify!($shared), "`")])?
                 pub $column: $cell,
             )+
         }
 
-        impl $crate::table::row_macro::TableRow for $row {
-            const TABLE: &'static $crate::table::TableDef = &$crate::table::TableDef {
-                name: $name,
-                version: $version,
-                one_row_per: $one_row_per,
-                n_key: $n_key,
-                columns: &[$(
+        impl $crate::table::row_macro::RowColumns for $row {
+            const COLUMNS: &'static [$crate::table::ColumnDef] = {
+                const OWN: &[$crate::table::ColumnDef] = &[$(
                     $crate::table::ColumnDef {
                         name: $crate::table::row_macro::column_name(stringify!($column)),
                         kind: <<$cell as $crate::table::row_macro::CellValue>::Plain
@@ -391,45 +427,74 @@ macro_rules! table {
                         nullable: <$cell as $crate::table::row_macro::CellValue>::NULLABLE,
                         since: [$($since,)? 1][0],
                     }
-                ),+],
-                writer: $writer,
-                readers: $readers,
+                ),+];
+                const N: usize =
+                    OWN.len() + <$row as $crate::table::row_macro::RowColumns>::N_SHARED;
+                const ALL: [$crate::table::ColumnDef; N] =
+                    $crate::table::row_macro::joined_columns(&[
+                        $(<$shared_columns as $crate::table::row_macro::RowColumns>::COLUMNS,)*
+                        OWN,
+                    ]);
+                &ALL
             };
 
-            type Columns = ($(
-                <<$cell as $crate::table::row_macro::CellValue>::Plain
-                    as $crate::table::row_macro::PlainCell>::Array,
-            )+);
+            const N_SHARED: usize =
+                0 $(+ <$shared_columns as $crate::table::row_macro::RowColumns>::COLUMNS.len())*;
+
+            type Arrays = (
+                $(<$shared_columns as $crate::table::row_macro::RowColumns>::Arrays,)*
+                $(
+                    <<$cell as $crate::table::row_macro::CellValue>::Plain
+                        as $crate::table::row_macro::PlainCell>::Array,
+                )+
+            );
 
             fn arrays<'a>(
                 rows: impl Iterator<Item = &'a Self> + Clone,
             ) -> Vec<arrow::array::ArrayRef> {
                 use $crate::table::row_macro::{CellValue, PlainCell};
-                vec![$(
+                let shared: Vec<Vec<arrow::array::ArrayRef>> = vec![$(
+                    <$shared_columns as $crate::table::row_macro::RowColumns>::arrays(
+                        rows.clone().map(|row| &row.$part),
+                    )
+                ),*];
+                let own = [$(
                     <<$cell as CellValue>::Plain as PlainCell>::array(
                         rows.clone().map(|row| row.$column.plain()),
                     )
-                ),+]
+                ),+];
+                shared.into_iter().flatten().chain(own).collect()
             }
 
-            fn columns(arrays: &[arrow::array::ArrayRef]) -> Result<Self::Columns, &'static str> {
-                let mut arrays = arrays.iter();
+            fn columns(
+                arrays: &mut std::slice::Iter<'_, arrow::array::ArrayRef>,
+            ) -> Result<Self::Arrays, &'static str> {
                 // Evaluated in the order in which they are written: that of the columns.
-                Ok(($(
-                    $crate::table::row_macro::typed(
-                        arrays.next(),
-                        $crate::table::row_macro::column_name(stringify!($column)),
-                    )?,
-                )+))
+                Ok((
+                    $(<$shared_columns as $crate::table::row_macro::RowColumns>::columns(arrays)?,)*
+                    $(
+                        $crate::table::row_macro::typed(
+                            arrays.next(),
+                            $crate::table::row_macro::column_name(stringify!($column)),
+                        )?,
+                    )+
+                ))
             }
 
             fn read(
-                columns: &Self::Columns,
+                columns: &Self::Arrays,
                 row: usize,
                 before: Option<&Self>,
             ) -> Result<Self, &'static str> {
-                let ($($column,)+) = columns;
+                let ($($part,)* $($column,)+) = columns;
                 Ok($row {
+                    $(
+                        $part: $crate::table::row_macro::RowColumns::read(
+                            $part,
+                            row,
+                            before.map(|before| &before.$part),
+                        )?,
+                    )*
                     $(
                         $column: <$cell as $crate::table::row_macro::CellValue>::read(
                             $column,
@@ -441,21 +506,61 @@ macro_rules! table {
                 })
             }
 
-            fn order(&self, other: &Self) -> std::cmp::Ordering {
-                let keys = [$(
+            fn key_order(&self, other: &Self, n_key: usize) -> std::cmp::Ordering {
+                let shared = std::cmp::Ordering::Equal
+                    $(.then_with(|| self.$part.key_order(&other.$part, usize::MAX)))*;
+                let own = [$(
                     |a: &Self,
                     b: &Self| $crate::table::row_macro::cell_order(&a.$column, &b.$column),
                 )+];
-                let mut of_key = keys[..$n_key].iter().map(|key| key(self, other));
-                of_key.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+                let n_own = n_key - Self::N_SHARED.min(n_key);
+                own.iter().take(n_own).fold(shared, |order, of| order.then_with(|| of(self, other)))
             }
 
             fn texts(&self) -> Vec<String> {
                 use $crate::table::row_macro::{CellValue, PlainCell};
-                vec![$(self.$column.plain().map_or_else(String::new, PlainCell::to_text)),+]
+                let shared: Vec<Vec<String>> =
+                    vec![$($crate::table::row_macro::RowColumns::texts(&self.$part)),*];
+                let own =
+                    [$(self.$column.plain().map_or_else(String::new, PlainCell::to_text)),+];
+                shared.into_iter().flatten().chain(own).collect()
             }
         }
     };
 }
 
-pub(crate) use table;
+/// Writes the struct of a row with the definition of its table, its writer and its reader; the
+/// fields as in [`columns!`].
+macro_rules! table {
+    (
+        $(#[$attribute:meta])*
+        $vis:vis struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
+        one row per $one_row_per:literal, written by $writer:literal, read by $readers:literal {
+            $($fields:tt)+
+        }
+    ) => {
+        $crate::table::row_macro::columns! {
+            $(#[$attribute])*
+            $vis struct $row { $($fields)+ }
+        }
+
+        impl $crate::table::row_macro::TableRow for $row {
+            const TABLE: &'static $crate::table::TableDef = &$crate::table::TableDef {
+                name: $name,
+                version: $version,
+                one_row_per: $one_row_per,
+                n_key: $n_key,
+                columns: <$row as $crate::table::row_macro::RowColumns>::COLUMNS,
+                writer: $writer,
+                readers: $readers,
+            };
+        }
+
+        const _: () = assert!(
+            <$row as $crate::table::row_macro::RowColumns>::N_SHARED <= $n_key,
+            "columns that tables share are columns of their keys",
+        );
+    };
+}
+
+pub(crate) use {columns, table};

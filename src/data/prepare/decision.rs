@@ -7,7 +7,7 @@
 use crate::data::DecisionColumn;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity};
 use crate::data::prepare::plan::DecisionPlan;
-use crate::data::prepare::survey::ColumnTally;
+use crate::data::prepare::tally::ColumnTally;
 use crate::data::source::{list_words, nearest_word};
 use crate::error::{Fault, Result};
 

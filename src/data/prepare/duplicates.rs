@@ -10,9 +10,9 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::data::prepare::kept_slice::apply_filters;
 use crate::data::prepare::params::passes;
 use crate::data::prepare::plan::PreparePlan;
-use crate::data::prepare::survey::apply_filters;
 use crate::data::source::SourceSlice;
 use crate::data::values::SourceValues;
 use crate::error::{Error, Result};

@@ -12,10 +12,11 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
+use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::plan::{DecisionPlan, PreparePlan};
 use crate::data::prepare::row_id::IdRun;
-use crate::data::prepare::survey::{KeptSlice, SliceCodes};
+use crate::data::prepare::tally::SliceCodes;
 use crate::data::rows::ids::{key_of_integer, key_of_text};
 use crate::data::rows::number_array;
 use crate::data::rows::split::TRAIN;

@@ -6,22 +6,22 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use crate::data::prepare::decision::decision_words;
-use crate::data::prepare::derive::{DerivationRule, DerivedFeature};
+use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::encode::code_column;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
 use crate::data::prepare::params::{MissingRule, carried_decision};
 use crate::data::prepare::plan::{AttributePlan, FeaturePlan, LabelPlan, PreparePlan, SplitPlan};
-use crate::data::prepare::survey::{ColumnTally, MANY_LEVELS, SourceSurvey, check_decimals};
-use crate::data::prepare::view::DerivedColumn;
+use crate::data::prepare::survey::{MANY_LEVELS, SourceSurvey, check_decimals};
+use crate::data::prepare::tally::ColumnTally;
+use crate::data::prepare::view_issues::{MAX_SHOWN, counted, issue, issues_of_view};
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::split;
 use crate::data::rows::stored::{
     CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, slice_name,
 };
-use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::{list_words, nearest_word};
-use crate::data::spelling::{self, Spelling};
-use crate::data::values::{ValueClass, float_text};
+use crate::data::spelling::Spelling;
+use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureKind, LabelDefinition, Layout, MISSING, MISSING_LEVEL, PersonColumn,
     RowIdKind, StrataColumn,
@@ -33,9 +33,6 @@ const MAX_LABELS: usize = 1_000;
 
 /// Largest number of strata of a column.
 const MAX_STRATA: usize = 1_000;
-
-/// Number of values that a message lists.
-const MAX_SHOWN: usize = 10;
 
 /// The meaning of the prepared rows, from the survey of all of them.
 pub(crate) struct RowDescription {
@@ -309,113 +306,6 @@ fn derived_features(plan: &PreparePlan<'_>) -> Vec<DerivedFeature> {
     features.collect()
 }
 
-/// Issues: values that `null_values` made missing, and values without a name in a derived column.
-fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssue> {
-    let mut issues = Vec::new();
-    for (null, &n) in plan.view.nulls().iter().zip(&survey.made_null) {
-        let name = plan.name(null.column);
-        let text = format!(
-            "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
-             missing"
-        );
-        issues.push(issue("null-value", IssueSeverity::Info, name, n, text));
-    }
-    let tables = plan.view.source().joined().iter().map(|table| &table.params);
-    for (join, unmatched) in tables.zip(&survey.unmatched).filter(|(_, of)| of.n > 0) {
-        let then = match join.missing {
-            UnmatchedRule::Drop => "they are dropped",
-            _ => "they have no value in its columns",
-        };
-        let text = format!(
-            "{} of {} rows have a key `{}` that the side table `{}` lacks, such as {}: {then}",
-            unmatched.n,
-            unmatched.of,
-            join.on,
-            join.name,
-            unmatched.keys()
-        );
-        let on = join.on.as_str();
-        issues.push(issue("unmatched-rows", IssueSeverity::Warning, on, unmatched.n, text));
-    }
-    for (&column, &n) in plan.view.spelt().iter().zip(&survey.respelt) {
-        let name = plan.name(column);
-        let text = format!(
-            "{n} rows of the source have a value of `{name}` in another spelling: the job says \
-             `{}`",
-            plan.view.columns()[column].spelling.in_a_job()
-        );
-        issues.push(issue("respelt-value", IssueSeverity::Info, name, n, text));
-    }
-    for ((column, _), &n) in plan.view.derived().zip(&survey.not_finite).filter(|(_, n)| **n > 0) {
-        let name = plan.name(column);
-        let text = format!(
-            "{n} rows have no finite number in `{name}`, as after a division by 0: \
-             it is missing there"
-        );
-        issues.push(issue("not-finite", IssueSeverity::Warning, name, n, text));
-    }
-    for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless) {
-        issues.extend(alike_in_map(plan, column, derived, &nameless.alike));
-    }
-    let by_groups: Vec<usize> =
-        plan.attributes.iter().map(|of| plan.features[of.feature].column).collect();
-    for (&column, tally) in plan.coded.iter().zip(&survey.tallies) {
-        // Values of an attribute are compared with its groups.
-        if !by_groups.contains(&column) && plan.view.derived_at(column).is_none() {
-            issues.extend(alike_values(plan.name(column), tally));
-        }
-    }
-    for ((column, derived), nameless) in
-        plan.view.derived().zip(&survey.nameless).filter(|(_, nameless)| nameless.n > 0)
-    {
-        let (name, n) = (plan.name(column), nameless.n);
-        let parent = plan.name(derived.parents[0]);
-        let (code, text) = match (&derived.rule, nameless.extremes) {
-            (DerivationRule::Bins(_), Some((lo, hi))) => {
-                let (lo, hi) = (float_text(lo), float_text(hi));
-                let where_ =
-                    if lo == hi { format!("`{lo}`") } else { format!("from `{lo}` to `{hi}`") };
-                (
-                    "outside-bins",
-                    format!(
-                        "{n} rows have a value of `{parent}` outside the bins of `{name}`: \
-                         {where_}; `{name}` is missing there"
-                    ),
-                )
-            }
-            _ => {
-                let list = list_words(
-                    nameless
-                        .words
-                        .by_count()
-                        .into_iter()
-                        .map(|(word, n)| format!("`{word}` ({n})")),
-                    MAX_SHOWN,
-                );
-                (
-                    "unmapped-value",
-                    format!(
-                        "{n} rows have a value of `{parent}` that the map of `{name}` lacks: \
-                         {list}; `{name}` is missing there"
-                    ),
-                )
-            }
-        };
-        issues.push(issue(code, IssueSeverity::Warning, name, n, text));
-    }
-    issues
-}
-
-fn issue(
-    code: &'static str,
-    severity: IssueSeverity,
-    place: &str,
-    n: u64,
-    text: String,
-) -> DataIssue {
-    DataIssue { code, severity, place: place.to_owned(), n, text }
-}
-
 /// The values seen, most frequent first.
 fn seen_text(tally: &ColumnTally) -> String {
     match tally.occurrences.is_empty() {
@@ -425,10 +315,6 @@ fn seen_text(tally: &ColumnTally) -> String {
             list_words(tally.by_count().into_iter().map(counted), MAX_SHOWN)
         ),
     }
-}
-
-fn counted((word, n): (&str, u64)) -> String {
-    format!("`{word}` ({n})")
 }
 
 fn label_of(
@@ -706,66 +592,6 @@ fn partition_levels(
         issues.push(issue(lacking.0, IssueSeverity::Info, &strata.name, tally.nulls, text));
     }
     Ok(StrataColumn { column: strata.name.clone(), levels })
-}
-
-/// Values of a column that are one value in some spelling.
-fn alike_values(name: &str, tally: &ColumnTally) -> Option<DataIssue> {
-    let (groups, spelling) =
-        spelling::alike(tally.occurrences.iter().map(|(word, seen)| (word.as_str(), seen.n)))?;
-    let n = groups.iter().flat_map(|group| &group[1..]).map(|(_, n)| n).sum();
-    let one = |group: &Vec<(&str, u64)>| {
-        let words: Vec<String> = group.iter().copied().map(counted).collect();
-        words.join(" and ")
-    };
-    let text = format!(
-        "values of `{name}` differ only by {}, and count as values of their own: {}; where they \
-         mean the same write `data.columns.{name}: {}`",
-        difference(spelling),
-        list_words(groups.iter().map(one), MAX_SHOWN),
-        spelling.in_a_job()
-    );
-    Some(issue("similar-values", IssueSeverity::Warning, name, n, text))
-}
-
-/// Values of the column of a map that differ only by case or blanks from one that the map has.
-fn alike_in_map(
-    plan: &PreparePlan<'_>,
-    column: usize,
-    derived: &DerivedColumn,
-    alike: &ColumnTally,
-) -> Option<DataIssue> {
-    let DerivationRule::Map { names, otherwise } = &derived.rule else { return None };
-    let (name, parent) = (plan.name(column), plan.name(*derived.parents.first()?));
-    let mut spelling = Spelling::default();
-    let one = |(word, n): (&str, u64)| {
-        let of = |known: &String| Some((known.clone(), Spelling::joining(word, known)?));
-        let (known, joining) = names.keys().find_map(of)?;
-        spelling = spelling.and(joining);
-        Some(format!("`{word}` ({n}; the map has `{known}`)"))
-    };
-    let words: Vec<String> = alike.by_count().into_iter().filter_map(one).collect();
-    let n = alike.occurrences.values().map(|seen| seen.n).sum();
-    let then = match otherwise {
-        Some(otherwise) => format!("they count as `{otherwise}`"),
-        None => format!("`{name}` is missing there"),
-    };
-    let text = format!(
-        "{n} rows have a value of `{parent}` that differs only by {} from one in the map of \
-         `{name}`: {}; {then}; where they mean the same write `data.columns.{parent}: {}`",
-        difference(spelling),
-        list_words(words, MAX_SHOWN),
-        spelling.in_a_job()
-    );
-    (n > 0).then(|| issue("similar-values", IssueSeverity::Warning, parent, n, text))
-}
-
-/// What a spelling takes no notice of.
-fn difference(spelling: Spelling) -> &'static str {
-    match (spelling.trim, spelling.case.is_kept()) {
-        (true, true) => "blanks",
-        (false, _) => "case",
-        (true, false) => "case and blanks",
-    }
 }
 
 /// The only difference between two words, if it is case or blanks.

@@ -1,25 +1,23 @@
 //! What preparing counts: losses of each filter, values that occur, and invalid values.
 //!
 //! Pieces are surveyed on any thread and merged in order; counts add up and first rows are the
-//! lowest, so the result does not depend on the partition of the rows. The words of a column are
-//! numbered in the order in which they occur: their codes in the file, see [`encode`].
-//!
-//! [`encode`]: crate::data::prepare::encode
+//! lowest, so the result does not depend on the partition of the rows.
 
-use arrow::array::Array;
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
+use crate::data::prepare::kept_slice::{KeptSlice, check_numbers, check_weights, one_hot_counts};
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::tally::{
+    ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
+};
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
-use crate::data::source::side_table::{EXAMPLES, JoinParams, UnmatchedRule};
-use crate::data::source::{SourceSlice, list_words};
+use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::thousands::Thousands;
-use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};
+use crate::data::values::{Numeral, SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 
@@ -66,280 +64,6 @@ pub(crate) struct SourceSurvey {
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
-}
-
-/// Rows whose key a side table lacks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UnmatchedRows {
-    /// How many they are.
-    pub(crate) n: u64,
-    /// How many rows were looked at.
-    pub(crate) of: u64,
-    /// The first of them with their keys; no key is missing too.
-    pub(crate) first: Vec<(u64, Option<String>)>,
-}
-
-impl UnmatchedRows {
-    fn merge(&mut self, other: &UnmatchedRows) {
-        self.n += other.n;
-        self.of += other.of;
-        self.first.extend(other.first.iter().cloned());
-        self.first.sort();
-        self.first.truncate(EXAMPLES);
-    }
-
-    /// Their keys in words.
-    pub(crate) fn keys(&self) -> String {
-        let word = |(row, key): &(u64, Option<String>)| match key {
-            Some(key) => format!("`{key}` (row {row})"),
-            None => format!("none (row {row})"),
-        };
-        list_words(self.first.iter().map(word), EXAMPLES)
-    }
-}
-
-/// Rows of a one-hot group without exactly one 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OneHotFaults {
-    /// Rows with no 1.
-    pub(crate) none: u64,
-    /// Rows with several 1.
-    pub(crate) several: u64,
-}
-
-/// How often each value of a column occurs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ColumnTally {
-    /// Count and first row by word; 1 + its position is the code of a word.
-    pub(crate) occurrences: IndexMap<String, ValueOccurrences>,
-    /// Rows without a value.
-    pub(crate) nulls: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ValueOccurrences {
-    pub(crate) n: u64,
-    pub(crate) first_row: u64,
-}
-
-impl ColumnTally {
-    /// Counts a word; returns its code.
-    fn add(&mut self, word: &str, seen: ValueOccurrences) -> u32 {
-        let code = match self.occurrences.get_full_mut(word) {
-            Some((position, _, known)) => {
-                known.n += seen.n;
-                known.first_row = known.first_row.min(seen.first_row);
-                position
-            }
-            None => self.occurrences.insert_full(word.to_owned(), seen).0,
-        };
-        code as u32 + 1
-    }
-
-    /// Counts the values of some rows; returns their codes.
-    fn add_values(&mut self, values: &SourceValues, row: impl Fn(usize) -> u64) -> SliceCodes {
-        let distinct = values.distinct();
-        self.nulls += distinct.counts[0];
-        let mut table = vec![0; distinct.counts.len()];
-        for &(id, i) in &distinct.first {
-            if let Some(word) = values.word(i) {
-                let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
-                table[id as usize] = self.add(&word, seen);
-            }
-        }
-        let n_missing = distinct.counts[0];
-        SliceCodes { ids: distinct.ids.into_owned(), table, n_missing }
-    }
-
-    /// Merges other counts; returns the code here of each of their codes.
-    fn merge(&mut self, other: &ColumnTally) -> Vec<u32> {
-        self.nulls += other.nulls;
-        let codes = other.occurrences.iter().map(|(word, &seen)| self.add(word, seen));
-        [0].into_iter().chain(codes).collect()
-    }
-
-    /// The words in byte order.
-    pub(crate) fn words(&self) -> Vec<&str> {
-        let mut words: Vec<&str> = self.occurrences.keys().map(String::as_str).collect();
-        words.sort_unstable();
-        words
-    }
-
-    /// Each word with its count, most frequent first.
-    pub(crate) fn by_count(&self) -> Vec<(&str, u64)> {
-        let mut words: Vec<(&str, u64)> =
-            self.occurrences.iter().map(|(word, seen)| (word.as_str(), seen.n)).collect();
-        words.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        words
-    }
-}
-
-/// The codes of the values of some rows.
-pub(crate) struct SliceCodes {
-    /// For each row the number of its value.
-    pub(crate) ids: Vec<u32>,
-    /// By number the code.
-    pub(crate) table: Vec<u32>,
-    /// Rows without a value.
-    pub(crate) n_missing: u64,
-}
-
-/// Values of the parents of a derived column that have no name in it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct UnnamedValues {
-    /// Rows with such a value.
-    pub(crate) n: u64,
-    /// The values of a map.
-    pub(crate) words: ColumnTally,
-    /// Values that a map lacks, with a name or without, and that differ only by case or blanks from
-    /// one that it has.
-    pub(crate) alike: ColumnTally,
-    /// The lowest and the highest number outside the bins.
-    pub(crate) extremes: Option<(f64, f64)>,
-}
-
-impl UnnamedValues {
-    fn merge(&mut self, other: &UnnamedValues) {
-        self.n += other.n;
-        self.words.merge(&other.words);
-        self.alike.merge(&other.alike);
-        self.extremes = match (self.extremes, other.extremes) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
-    }
-}
-
-/// The rows whose key a side table lacks, by table.
-fn unmatched_rows(
-    plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
-    alive: &[bool],
-) -> Result<Vec<UnmatchedRows>> {
-    let mut found = Vec::new();
-    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
-        let keys = &slice.columns[plan.view.position(table.params.on.as_str())?];
-        let counts = |i: &usize| alive[*i] || table.params.missing == UnmatchedRule::Drop;
-        let looked = (0..slice.rows).filter(counts);
-        let mut of = UnmatchedRows { of: looked.clone().count() as u64, ..Default::default() };
-        for i in looked.filter(|&i| !matched[i]) {
-            of.n += 1;
-            if of.first.len() < EXAMPLES {
-                let key = keys.word(i).map(std::borrow::Cow::into_owned);
-                of.first.push((slice.first_row + i as u64, key));
-            }
-        }
-        found.push(of);
-    }
-    Ok(found)
-}
-
-/// For each row of a slice whether it passes all filters, and the number left after each filter.
-pub(crate) fn apply_filters(
-    plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
-) -> Result<(Vec<bool>, Vec<u64>)> {
-    let mut alive = vec![true; slice.rows];
-    let mut left = Vec::new();
-    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
-        if table.params.missing == UnmatchedRule::Drop {
-            alive.iter_mut().zip(matched).for_each(|(a, has_key)| *a &= has_key);
-            left.push(count(&alive));
-        }
-    }
-    for step in &plan.steps {
-        alive.iter_mut().zip(step.passes(plan.view, slice)?).for_each(|(a, passes)| *a &= passes);
-        left.push(count(&alive));
-    }
-    Ok((alive, left))
-}
-
-fn count(alive: &[bool]) -> u64 {
-    alive.iter().filter(|&&a| a).count() as u64
-}
-
-/// The kept rows of a slice.
-pub(crate) struct KeptSlice {
-    /// Number of kept rows.
-    pub(crate) n: usize,
-    /// The columns of the view, kept rows only.
-    pub(crate) columns: Vec<SourceValues>,
-    first_row: u64,
-    /// The positions of the kept rows in the slice; `None` where all are kept.
-    rows: Option<Vec<u32>>,
-    /// Number of rows of the slice.
-    n_in: u64,
-    /// Rows left after each step that can lose rows.
-    rows_left: Vec<u64>,
-    made_null: Vec<u64>,
-    respelt: Vec<u64>,
-    not_finite: Vec<u64>,
-    unmatched: Vec<UnmatchedRows>,
-}
-
-impl KeptSlice {
-    /// Applies every step that can lose rows.
-    ///
-    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
-    /// drop rows.
-    ///
-    /// # Errors
-    /// A filter cannot be applied.
-    pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
-        let (mut alive, mut left) = apply_filters(plan, &slice)?;
-        let mut n = left.last().copied().unwrap_or(slice.rows as u64);
-        if let Some(repeated) = &plan.repeated {
-            let end = slice.first_row + slice.rows as u64;
-            let from = repeated.partition_point(|&row| row < slice.first_row);
-            for row in repeated[from..].iter().take_while(|&&row| row < end) {
-                alive[(row - slice.first_row) as usize] = false;
-            }
-            n = count(&alive);
-            left.push(n);
-        }
-        for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
-            let values = &slice.columns[feature.column];
-            if values.has_nulls() {
-                alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
-                n = count(&alive);
-            }
-            left.push(n);
-        }
-        let unmatched = unmatched_rows(plan, &slice, &alive)?;
-        let is_kept = |row: &&u32| alive[**row as usize];
-        let not_finite =
-            slice.not_finite.iter().map(|rows| rows.iter().filter(is_kept).count() as u64);
-        let not_finite = not_finite.collect();
-        let rows = (n < slice.rows as u64).then(|| -> Vec<u32> {
-            alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect()
-        });
-        let columns = match &rows {
-            None => slice.columns,
-            Some(rows) => slice.columns.iter().map(|values| values.take(rows)).collect(),
-        };
-        Ok(KeptSlice {
-            n: n as usize,
-            columns,
-            first_row: slice.first_row,
-            rows,
-            n_in: slice.rows as u64,
-            rows_left: left,
-            made_null: slice.made_null,
-            respelt: slice.respelt,
-            not_finite,
-            unmatched,
-        })
-    }
-
-    /// The number in the source of the kept row at a position.
-    pub(crate) fn row_number(&self, i: usize) -> u64 {
-        self.first_row + self.rows.as_ref().map_or(i as u64, |rows| u64::from(rows[i]))
-    }
-
-    /// The numbers of all kept rows.
-    pub(crate) fn row_numbers(&self) -> impl Iterator<Item = u64> {
-        (0..self.n).map(|i| self.row_number(i))
-    }
 }
 
 impl SourceSurvey {
@@ -746,125 +470,13 @@ pub(crate) fn check_decimals(
     Err(plan.view.source().locate_file(fault).into())
 }
 
-/// Fails on the first kept value of a numeric column that is not a finite number.
-fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Result<()> {
-    let name = plan.name(column);
-    let (i, fault) = match &slice.columns[column] {
-        SourceValues::Int(_) | SourceValues::Empty(_) => return Ok(()),
-        SourceValues::Float(a) => {
-            let is_bad = |(i, x): &(usize, &f64)| x.is_infinite() && a.is_valid(*i);
-            match a.values().iter().enumerate().find(is_bad) {
-                None => return Ok(()),
-                Some((i, x)) => (
-                    i,
-                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`"))
-                        .hint("write missing values as null, and use finite numbers for caps"),
-                ),
-            }
-        }
-        texts @ (SourceValues::Text(_) | SourceValues::Named(_))
-            if plan.view.derived_at(column).is_none() =>
-        {
-            let no_number = |&(_, i): &(u32, usize)| {
-                texts.word(i).filter(|text| parse_number(text).is_none()).map(|text| (i, text))
-            };
-            match texts.distinct().first.iter().find_map(no_number) {
-                None => return Ok(()),
-                Some((i, text)) => (
-                    i,
-                    Fault::new(
-                        "not-numeric",
-                        format!("column `{name}` must hold numbers, but holds the text `{text}`"),
-                    )
-                    .hint(plan.hint_for_text(column, &text)),
-                ),
-            }
-        }
-        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => match slice.n {
-            0 => return Ok(()),
-            _ => {
-                let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
-                    "booleans"
-                } else {
-                    "names"
-                };
-                let what = format!("column `{name}` must hold numbers, but holds {holds}");
-                (0, Fault::new("not-numeric", what).hint(plan.hint_for_text(column, "")))
-            }
-        },
-    };
-    Err(plan.view.source().locate_row(fault, slice.row_number(i)).in_column(name).into())
-}
-
-/// The number of columns of a one-hot group that are 1 in each kept row.
-///
-/// Fails on the first value that is neither 0 nor 1 nor missing.
-fn one_hot_counts(
-    plan: &PreparePlan<'_>,
-    slice: &KeptSlice,
-    columns: &[usize],
-) -> Result<Vec<u32>> {
-    let mut ones = vec![0; slice.n];
-    for &column in columns {
-        for (i, n) in ones.iter_mut().enumerate() {
-            let value = slice.columns[column].number(i);
-            *n += u32::from(value == 1.0);
-            if value != 0.0 && value != 1.0 && !value.is_nan() {
-                let what =
-                    format!("column `{}` of a one-hot group holds `{value}`", plan.name(column));
-                let fault = Fault::new("bad-onehot", what).in_column(plan.name(column));
-                let hint = "write 1 in the column of a row's level and 0 in the others, or list \
-                            the columns under `continuous`";
-                return Err(plan
-                    .view
-                    .source()
-                    .locate_row(fault, slice.row_number(i))
-                    .hint(hint)
-                    .into());
-            }
-        }
-    }
-    Ok(ones)
-}
-
-/// Fails on the first kept row without a weight of 0 or more; returns the summary of the weights.
-///
-/// Infinite weights and texts are not numbers; that was checked before.
-fn check_weights(
-    plan: &PreparePlan<'_>,
-    slice: &KeptSlice,
-    column: usize,
-) -> Result<WeightSummary> {
-    let values = &slice.columns[column];
-    let mut weights = WeightSummary::default();
-    for i in 0..slice.n {
-        let weight = values.number(i);
-        let what = match weight {
-            _ if values.is_null(i) => "a row has no weight".to_owned(),
-            w if w < 0.0 => format!("a row has the weight `{w}`, below 0"),
-            w => {
-                weights.add(w);
-                continue;
-            }
-        };
-        let fault = Fault::new("bad-weight", what).in_column(plan.name(column));
-        return Err(plan
-            .view
-            .source()
-            .locate_row(fault, slice.row_number(i))
-            .hint("a weight is a number of 0 or more")
-            .into());
-    }
-    Ok(weights)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{
-        ColumnTally, KeptSlice, OneHotFaults, SourceSurvey, UnnamedValues, ValueOccurrences,
-    };
+    use super::SourceSurvey;
+    use crate::data::prepare::kept_slice::KeptSlice;
     use crate::data::prepare::params::PrepareParams;
     use crate::data::prepare::plan::PreparePlan;
+    use crate::data::prepare::tally::{ColumnTally, OneHotFaults, UnnamedValues, ValueOccurrences};
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
     use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};

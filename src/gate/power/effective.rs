@@ -165,17 +165,14 @@ fn pair_behind(
     };
     let rate = |from: &str, to: &str| {
         let is_asked = |row: &&MetricRow| {
-            let of = row.arm == question.arm
-                && row.model == question.model
-                && row.counterfactual == question.counterfactual
-                && row.sensitive == seen.sensitive
-                && row.class == question.class
-                && row.slice.is_empty();
             let there = match of_directions {
-                true => row.scope == "direction" && row.from_group == *from && row.to_group == *to,
-                false => row.scope == "group" && row.from_group == *from,
+                true => ["direction", from, to],
+                false => ["group", from, ""],
             };
-            of && there && row.metric == *base
+            question.is_about(&row.key, &row.class)
+                && row.key.sensitive == seen.sensitive
+                && row.key.scope_and_groups() == there
+                && row.metric == *base
         };
         EffectiveRate::of_row(metrics.iter().find(is_asked)?)
     };

@@ -229,15 +229,18 @@ fn confusion(
     counts: &[CountRow],
 ) -> Option<Confusion> {
     let is_of_group = |row: &&CountRow| {
-        let of = row.arm == question.arm
-            && row.model == question.model
-            && row.counterfactual.is_empty()
-            && row.slice.is_empty()
-            && row.sensitive == seen.sensitive;
+        let of = row.key.arm == question.arm
+            && row.key.model == question.model
+            && row.key.counterfactual.is_empty()
+            && row.key.slice.is_empty()
+            && row.key.sensitive == seen.sensitive;
         // All others together have no row of their own.
-        let is_asked =
-            if group.is_empty() { row.from_group != *other } else { row.from_group == *group };
-        of && row.scope == "group" && is_asked
+        let is_asked = if group.is_empty() {
+            row.key.from_group != *other
+        } else {
+            row.key.from_group == *group
+        };
+        of && row.key.scope == "group" && is_asked
     };
     let side = |text: &str| match (question.class.as_str(), text) {
         (_, "") => None,
@@ -278,14 +281,10 @@ fn pair_behind(
     if seen.scope == "difference" {
         let rate = |from: &str, to: &str| {
             let row = tables.metrics.iter().find(|row| {
-                let of = row.arm == question.arm
-                    && row.model == question.model
-                    && row.counterfactual == question.counterfactual
-                    && row.sensitive == seen.sensitive
-                    && row.class == question.class;
-                let asked = row.scope == "direction" && row.metric == seen.metric;
-                let there = row.from_group == *from && row.to_group == *to;
-                of && asked && there && row.slice.is_empty()
+                question.is_about(&row.key, &row.class)
+                    && row.key.sensitive == seen.sensitive
+                    && row.key.scope_and_groups() == ["direction", from, to]
+                    && row.metric == seen.metric
             })?;
             rate_of(row.numerator?, row.denominator?)
         };

@@ -5,6 +5,7 @@ use crate::counterfactual::forms::ConditionOn;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
+use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
 
@@ -16,9 +17,6 @@ use super::{JobChecker, path};
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
 /// prediction.
 const MOST_CLASSES: usize = 64;
-
-/// The metrics of all classes together.
-const OF_ALL: [&str; 7] = ["acc", "mcc", "acc_difference", "mcc_difference", "cr", "sr", "cmcc"];
 
 impl JobChecker<'_> {
     /// The list of classes next to the positive values.
@@ -330,7 +328,7 @@ impl JobChecker<'_> {
             Some(GateBetween::Pair(map)) => !map.values().any(rest),
             None => true,
         };
-        if !OF_ALL.contains(&metric.id) {
+        if !is_of_all_classes(metric.id) {
             let what = format!(
                 "`{}` is measured for each class against all others, but `{at}` names no class",
                 metric.id

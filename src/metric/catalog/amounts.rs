@@ -8,7 +8,7 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::{At, TablesOnly};
-use crate::metric::{AmountSubject, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
+use crate::metric::{AmountSubject, Metric, MetricFamily, MetricUnit, Reads};
 
 const ADDED: &str = "an addition of cfaudit for outcomes that are amounts";
 const WOODRUFF: &str = "an addition of cfaudit; interval: Woodruff 1952, Confidence intervals for \
@@ -60,8 +60,6 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Amounts,
-        formula: "",
-        reading: "",
         range,
         ideal,
         sign,
@@ -69,11 +67,9 @@ const fn metric(
         source: ADDED,
         needs_label: false,
         reads: Reads::Amount(subject),
-        impaired: ImpairedGroupRule::Unstated,
         unit,
         shown,
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 

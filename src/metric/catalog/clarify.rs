@@ -37,19 +37,15 @@ const fn facets(
         name,
         family: MetricFamily::Clarify,
         formula,
-        reading: "",
         range: (-1.0, 1.0),
         ideal: Some(0.0),
         sign: "above 0 the disfavoured facet d is worse off",
-        undefined_when: "",
         source: DOCUMENT,
         needs_label: true,
         reads,
         impaired: ImpairedGroupRule::AboveZero(Facet::Second),
         unit: MetricUnit::Points,
-        shown: &[],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 

@@ -27,20 +27,14 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Eccm,
-        formula: "",
-        reading: "",
         range: (0.0, 1.0),
         ideal,
         sign: "a share: never negative",
-        undefined_when: "",
         source: PAPERS,
         needs_label: true,
         reads: Reads::SwitchRate(rate),
-        impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Share,
-        shown: &[],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::At;
-use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
+use crate::metric::{Metric, MetricFamily, MetricUnit, Reads};
 
 const PAPER: &str = "Counterfactual Fairness with Graph Uncertainty, section 3.1";
 const ADDED: &str = "Counterfactual Fairness with Graph Uncertainty, Tables 1 and 3";
@@ -24,8 +24,6 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Graph,
-        formula: "",
-        reading: "",
         range,
         ideal: None,
         sign: "a number of the graphs, no side",
@@ -33,11 +31,8 @@ const fn metric(
         source,
         needs_label: false,
         reads: Reads::Graphs,
-        impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Count,
-        shown: &[],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 

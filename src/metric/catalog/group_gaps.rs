@@ -50,11 +50,9 @@ const fn pair(
         source: DEFINED_HERE,
         needs_label: true,
         reads: Reads::FavourableRatio,
-        impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Points,
         shown,
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 
@@ -183,6 +181,7 @@ fn parities() -> impl Iterator<Item = Metric> {
             needs_label: false,
             impaired: ImpairedGroupRule::LowerRate(p::pprev),
             unit: MetricUnit::Times,
+            has_curve: true,
             ..pair(
                 "di",
                 "DI",

@@ -26,8 +26,6 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Performance,
-        formula: "",
-        reading: "",
         range: (0.0, 1.0),
         ideal,
         sign: "a share: never negative",
@@ -35,11 +33,8 @@ const fn metric(
         source: FAWCETT,
         needs_label: true,
         reads,
-        impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Share,
-        shown: &[],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 
@@ -98,6 +93,7 @@ pub(super) const PPREV: Metric = Metric {
         At(L::ArmPerformance, 8),
     ],
     gaps: gaps("predicted prevalence", ImpairedGroupRule::LowerRate(pprev), GAPS_AND_DISTANCE),
+    has_curve: true,
     ..metric("pprev", "PPREV", "predicted prevalence", None, Reads::Rate(pprev))
 };
 
@@ -114,6 +110,7 @@ pub(super) const TPR: Metric = Metric {
         At(L::ArmFolds, 2),
     ],
     gaps: gaps("true positive rate", ImpairedGroupRule::LowerRate(tpr), GAPS_AND_DISTANCE),
+    has_curve: true,
     ..metric("tpr", "TPR", "true positive rate, recall", Some(1.0), Reads::Rate(tpr))
 };
 
@@ -124,6 +121,7 @@ pub(super) const FPR: Metric = Metric {
     undefined_when: "nobody has the negative label",
     shown: &[At(L::GroupRows, 8), At(L::GroupColumns, 5), At(L::ClassGroups, 4)],
     gaps: gaps("false positive rate", ImpairedGroupRule::LowerRate(fpr), GAPS_AND_DISTANCE),
+    has_curve: true,
     ..metric("fpr", "FPR", "false positive rate", Some(0.0), Reads::Rate(fpr))
 };
 

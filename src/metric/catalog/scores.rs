@@ -4,7 +4,7 @@
 //! with a label; the records here say what they mean.
 
 use super::place::PagePlace::TablesOnly;
-use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, ScoreReading};
+use crate::metric::{Metric, MetricFamily, MetricUnit, Reads, ScoreReading};
 
 const DELONG: &str = "DeLong et al. 1988, Comparing the areas under two or more correlated ROC \
     curves";
@@ -61,8 +61,6 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Scores,
-        formula: "",
-        reading: "",
         range,
         ideal,
         sign,
@@ -70,11 +68,9 @@ const fn metric(
         source,
         needs_label: true,
         reads: Reads::Scored(reading),
-        impaired: ImpairedGroupRule::Unstated,
         unit,
         shown: &[TablesOnly],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 

@@ -21,7 +21,7 @@ use crate::metric::evidence::shift::{
     CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
 };
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
+use crate::metric::{Metric, MetricFamily, MetricUnit, Reads};
 
 /// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
 ///
@@ -59,8 +59,6 @@ const fn metric(
         symbol,
         name,
         family: MetricFamily::Shift,
-        formula: "",
-        reading: "",
         range,
         ideal: Some(0.0),
         sign: "a distance: never negative",
@@ -68,11 +66,8 @@ const fn metric(
         source: ADDED,
         needs_label: false,
         reads: Reads::Shift(value),
-        impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Number,
-        shown: &[],
-        gaps: None,
-        gap_of: None,
+        ..Metric::UNSTATED
     }
 }
 
@@ -83,6 +78,7 @@ pub(crate) const METRICS: &[Metric] = &[
         reading: "how far a score typically moves; large moves have more weight",
         source: JOURNAL_TABLES,
         shown: &[At(L::ScoreShifts, 1), At(L::ClassSwitches, 7), At(L::ArmShifts, 1)],
+        shows_every_move: true,
         ..metric("rmscd", "RMSCD", "root mean squared counterfactual difference", (0.0, 1.0), rmscd)
     },
     Metric {
@@ -97,6 +93,7 @@ pub(crate) const METRICS: &[Metric] = &[
         formula: "mean |c - s|",
         reading: "how far a score moves on average, either way",
         shown: &[At(L::ScoreShifts, 3)],
+        shows_every_move: true,
         ..metric("macd", "MACD", "mean absolute counterfactual difference", (0.0, 1.0), macd)
     },
     Metric {

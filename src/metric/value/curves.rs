@@ -20,8 +20,8 @@
 //! Of a set that depends on causal graphs there are no curves: its rates are means over graphs, and
 //! a curve of mean scores would not pass through them.
 
-use crate::metric::catalog::ccm::{HARM, switch_rate};
-use crate::metric::catalog::find;
+use crate::metric::catalog::ccm::switch_rate;
+use crate::metric::catalog::{catalog, find};
 use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::outcome_patterns::ScopeCellProfiles;
@@ -40,11 +40,10 @@ use crate::metric::{Metric, Reads, ratio};
 /// Fewest steps from the first to the last threshold that breaks a limit for the page to say so.
 pub(crate) const LEAST_BROKEN_STEPS: usize = 52;
 
-/// Rates of rows as they are.
-const OF_GROUPS: [&str; 3] = ["pprev", "tpr", "fpr"];
-
-/// Rates of counterfactuals.
-const OF_SWITCHES: [&str; 5] = ["sr", "psr", "nsr", HARM[0], HARM[1]];
+/// The metrics that are measured at every threshold.
+fn drawn() -> impl Iterator<Item = &'static Metric> {
+    catalog().filter(|metric| metric.has_curve)
+}
 
 /// A rate at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -262,7 +261,7 @@ fn rates_by_threshold(
         let points = rows.rates(&of).iter().map(|rate| rate.point(z)).collect();
         Some(ThresholdCurve { metric, scope, points })
     };
-    OF_GROUPS.iter().filter_map(|id| find(id)).filter_map(curve).collect()
+    drawn().filter_map(curve).collect()
 }
 
 /// The favourable rate of the second group over that of the first.
@@ -369,7 +368,7 @@ impl CurveEvidence for CounterfactualCounts {
             let points = points.map(|rate| rate.point(z)).collect();
             Some(ThresholdCurve { metric, scope, points })
         };
-        OF_SWITCHES.iter().filter_map(|id| find(id)).filter_map(curve).collect()
+        drawn().filter_map(curve).collect()
     }
 }
 

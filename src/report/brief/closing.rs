@@ -145,7 +145,7 @@ pub(crate) fn not_shown(
     if !m.experiments.is_empty() {
         say("Retrained models were measured only for this audit and are not in use.".to_owned());
     }
-    said.extend(graphs::contradictions(audit));
+    said.extend(graphs::knowledge::contradictions(audit));
     for limitation in &m.words.limitations {
         said.push(RichText::from("From the job: ").quote(limitation.trim()));
     }

@@ -150,7 +150,7 @@ fn notes(
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
             .quote(format!(": {note}."));
-        if let Some(knowledge) = graphs::stated_knowledge(audit, set) {
+        if let Some(knowledge) = graphs::knowledge::stated_knowledge(audit, set) {
             words = words.text(" ").and(knowledge);
         }
     }

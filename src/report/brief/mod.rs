@@ -10,6 +10,7 @@ pub(crate) mod digits;
 pub(crate) mod forest;
 pub(crate) mod harm;
 pub(crate) mod hero;
+pub(crate) mod hero_chart;
 pub(crate) mod inputs;
 mod limit_notes;
 mod limit_part;

@@ -28,20 +28,20 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
     let voice = inputs.voice;
     let mut found = Vec::new();
     for row in inputs.audit.changes.iter() {
-        let plain = [&row.arm, &row.slice, &row.class].iter().all(|text| text.is_empty());
+        let plain = [&row.key.arm, &row.key.slice, &row.class].iter().all(|text| text.is_empty());
         let metric = row.metric.as_str();
-        let share = matches!(terms::kind(metric, row.scope.as_str()), NumberFormat::Share);
-        let wanted = HARM.contains(&metric) && row.scope.as_str() == "direction"
-            || metric == "sr" && row.scope.as_str() == "total"
-            || metric == "acc" && row.scope.as_str() == "total";
+        let share = matches!(terms::kind(metric, row.key.scope.as_str()), NumberFormat::Share);
+        let wanted = HARM.contains(&metric) && row.key.scope.as_str() == "direction"
+            || metric == "sr" && row.key.scope.as_str() == "total"
+            || metric == "acc" && row.key.scope.as_str() == "total";
         if !(plain && share && wanted && row.status.as_str() == "compared") {
             continue;
         }
         let (Some(before), Some(after)) = (row.old_value, row.new_value) else {
             continue;
         };
-        let attribute = row.sensitive.as_str();
-        let pair = (row.from_group.as_str(), row.to_group.as_str());
+        let attribute = row.key.sensitive.as_str();
+        let pair = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let what = if metric == HARM[0] {
             voice.switch_label(SwitchSide::Gained, attribute, pair)
         } else if metric == HARM[1] {
@@ -49,11 +49,11 @@ fn changes(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Ver
         } else {
             voice.measured(metric).unwrap_or_else(|| glossary.show(metric).name)
         };
-        let set = row.counterfactual.as_str();
+        let set = row.key.counterfactual.as_str();
         let set =
             if set.is_empty() { String::new() } else { format!(", {}", voice.set_label(set)) };
         let change = VersionChange {
-            label: format!("{what}: {}{set}", short(row.model.as_str())),
+            label: format!("{what}: {}{set}", short(row.key.model.as_str())),
             before,
             after,
             interval: row.lo.zip(row.hi),

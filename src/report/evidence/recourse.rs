@@ -9,8 +9,9 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count, three_digits};
 use crate::report::page::plots::{BriefBlock, ReachPanel};
 use crate::report::page::words::RichText;
+use crate::report::section::recourse;
+use crate::report::section::recourse::cards::{UnfairSubgroup, UnfairSubgroups, unfair_subgroups};
 use crate::report::section::recourse::curve::end_of;
-use crate::report::section::recourse::{self, UnfairSubgroup, UnfairSubgroups};
 
 /// Subgroups of a comparison on the page, and comparisons.
 const SUBGROUPS_AT_MOST: usize = 4;
@@ -38,7 +39,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         );
         Some(PageBlock::Text(RichText::new().quote(words)))
     }));
-    let worst = recourse::unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
+    let worst = unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
     for of in worst.iter().take(COMPARISONS_AT_MOST) {
         blocks.extend(pictures(inputs, of));
     }

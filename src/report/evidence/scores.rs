@@ -25,9 +25,7 @@ fn directions<'a>(inputs: &BriefInputs<'a>) -> Vec<(ResultKey, &'a ScoreHistogra
     let mut found: Vec<(ResultKey, &ScoreHistograms)> = Vec::new();
     for result in ranked(inputs.results) {
         let is_new = found.iter().all(|(key, _)| *key != result.key);
-        let moves = ["rmscd", "macd"].iter().all(|metric| {
-            inputs.audit.measure(&result.key, metric).is_none_or(|m| m.value != Some(0.0))
-        });
+        let moves = inputs.audit.score_moves(&result.key).all(|value| value != Some(0.0));
         if let Some(histograms) = inputs.audit.histograms(&result.key).filter(|_| is_new && moves) {
             found.push((result.key.clone(), histograms));
         }

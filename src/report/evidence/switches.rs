@@ -2,7 +2,7 @@
 
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{ranked, switches};
-use crate::report::brief::hero::labels;
+use crate::report::brief::hero_chart::labels;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::folder::manifest::{Manifest, RecheckWords};
 use crate::folder::read as opened;
+use crate::metric::catalog::shift;
 use crate::report::read::cases::{ReportedCase, cases_of};
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
@@ -304,6 +305,12 @@ impl AuditFolder {
         self.measures.get(key)?.get(metric)
     }
 
+    /// Of the metrics that are 0 only where no score moves the values that were measured.
+    pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
+        let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
+        telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
+    }
+
     /// All values.
     pub(crate) fn all_measures(&self) -> impl Iterator<Item = &ReportedValue> {
         self.measures
@@ -455,8 +462,8 @@ fn slices(
     metrics: &[MetricRow],
 ) -> BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>> {
     let mut rows: BTreeMap<String, Vec<&MetricRow>> = BTreeMap::new();
-    for row in metrics.iter().filter(|row| row.arm.is_empty() && !row.slice.is_empty()) {
-        rows.entry(row.slice.to_string()).or_default().push(row);
+    for row in metrics.iter().filter(|row| row.key.arm.is_empty() && !row.key.slice.is_empty()) {
+        rows.entry(row.key.slice.to_string()).or_default().push(row);
     }
     rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
 }
@@ -479,7 +486,7 @@ fn cells(counts: &[CountRow], arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
         _ => None,
     };
     for row in
-        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.counterfactual.is_empty())
+        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.key.counterfactual.is_empty())
     {
         let label = side(row.label.as_str()).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.predicted.as_str()), side(row.predicted_cf.as_str()))

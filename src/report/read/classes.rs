@@ -42,7 +42,7 @@ impl ClassResults {
             of_class.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
         }
         for row in counts.iter().filter(is_plain_audit) {
-            let sides = if row.counterfactual.is_empty() {
+            let sides = if row.key.counterfactual.is_empty() {
                 (row.label.to_string(), row.predicted.to_string())
             } else {
                 (row.predicted.to_string(), row.predicted_cf.to_string())

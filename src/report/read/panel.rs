@@ -1,11 +1,13 @@
 //! A panel of the page: the values of one attribute, set and model.
 
+use std::borrow::Cow;
+
 use crate::folder::manifest::WrittenValue;
 use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::tally::WeightedCount;
 use crate::table::{
-    ComparisonRow, CountRow, CurveRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow,
+    AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow,
 };
 
 /// What a value belongs to: model, set, attribute, scope and groups.
@@ -256,42 +258,54 @@ impl AuditPanel {
     }
 }
 
+impl From<&AuditKey> for ResultKey {
+    fn from(audit: &AuditKey) -> Self {
+        ResultKey {
+            model: audit.model.to_string(),
+            set: audit.counterfactual.to_string(),
+            attribute: audit.sensitive.to_string(),
+            scope: audit.scope.to_string(),
+            from: audit.from_group.to_string(),
+            to: audit.to_group.to_string(),
+        }
+    }
+}
+
 /// A row of a table of values or counts.
 pub(crate) trait KeyedRow {
+    /// Whose numbers it holds.
+    fn audit(&self) -> Cow<'_, AuditKey>;
+
     /// What it belongs to.
-    fn key(&self) -> ResultKey;
+    fn key(&self) -> ResultKey {
+        self.audit().as_ref().into()
+    }
 
     /// Whether it is of an arm, or of the plain audit, over all rows: slices have pages of their
     /// own.
-    fn is_of_arm(&self, arm: &str) -> bool;
+    fn is_of_arm(&self, arm: &str) -> bool {
+        let audit = self.audit();
+        audit.arm == *arm && audit.slice.is_empty()
+    }
 }
 
 macro_rules! keyed_rows {
-    ($($row:ident $(by $slice:ident)?),+) => {
+    ($($row:ident $(by $audit_key:ident)?),+) => {
         $(
             impl KeyedRow for $row {
-                fn key(&self) -> ResultKey {
-                    ResultKey {
-                        model: self.model.to_string(),
-                        set: self.counterfactual.to_string(),
-                        attribute: self.sensitive.to_string(),
-                        scope: self.scope.to_string(),
-                        from: self.from_group.to_string(),
-                        to: self.to_group.to_string(),
-                    }
-                }
-
-                fn is_of_arm(&self, arm: &str) -> bool {
-                    self.arm == *arm $(&& self.$slice.is_empty())?
+                fn audit(&self) -> Cow<'_, AuditKey> {
+                    keyed_rows!(@key self $($audit_key)?)
                 }
             }
         )+
     };
+    (@key $row:ident $audit_key:ident) => { Cow::Owned($row.$audit_key()) };
+    (@key $row:ident) => { Cow::Borrowed(&$row.key) };
 }
 
 keyed_rows!(
-    MetricRow by slice, CountRow by slice, ScoreShiftRow by slice, TransitionRow by slice,
-    ComparisonRow, GateRow, CurveRow by slice
+    MetricRow, CountRow, ScoreShiftRow, TransitionRow, CurveRow, ComparisonRow by audit_key,
+    GateRow by audit_key
 );
 
 /// The plain audit over all rows; slices have pages of their own.

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SharedText, finite};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,17 @@ pub(crate) struct QualityKey {
     pub(crate) from: String,
     /// The counterfactual group.
     pub(crate) to: String,
+}
+
+impl From<&SetPair> for QualityKey {
+    fn from(pair: &SetPair) -> Self {
+        QualityKey {
+            set: pair.counterfactual.to_string(),
+            attribute: pair.sensitive.to_string(),
+            from: pair.from_group.to_string(),
+            to: pair.to_group.to_string(),
+        }
+    }
 }
 
 /// The bin of `cf_distributions` that holds all levels that are not distinguished in folders of an
@@ -160,26 +171,13 @@ impl QualityTables {
         for row in pairs.iter() {
             quality
                 .pairs
-                .entry(quality_key([
-                    &row.counterfactual,
-                    &row.sensitive,
-                    &row.from_group,
-                    &row.to_group,
-                ]))
+                .entry((&row.pair).into())
                 .or_default()
                 .insert(row.metric.to_string(), row.value.and_then(finite));
         }
         for row in features.iter() {
             quality
-                .feature(
-                    quality_key([
-                        &row.counterfactual,
-                        &row.sensitive,
-                        &row.from_group,
-                        &row.to_group,
-                    ]),
-                    &row.feature,
-                )
+                .feature((&row.pair).into(), &row.feature)
                 .values
                 .insert(row.metric.to_string(), row.value.and_then(finite));
         }
@@ -190,10 +188,7 @@ impl QualityTables {
             else {
                 continue;
             };
-            let feature = quality.feature(
-                quality_key([&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group]),
-                &row.feature,
-            );
+            let feature = quality.feature((&row.pair).into(), &row.feature);
             let number = usize::try_from(row.bin).unwrap_or(0);
             // The bins of a side come in order, without gaps.
             if number == feature.bars.len() {
@@ -269,10 +264,4 @@ impl QualityTables {
             self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
         moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)
     }
-}
-
-/// The key of set, attribute and both groups.
-fn quality_key(names: [&SharedText; 4]) -> QualityKey {
-    let [set, attribute, from, to] = names.map(SharedText::to_string);
-    QualityKey { set, attribute, from, to }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use crate::error::Result;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{
-    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
-    RecourseRow, SubgroupRow,
+    ActionRow, AggregatedRankingRow, ComparativeRow, ComparedPair, CriterionWords, EcdRow,
+    RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow,
 };
 
 /// The tables of recourse as the page needs them.
@@ -26,9 +26,8 @@ pub(crate) struct RecourseTables {
     pub(crate) rankings: Vec<AggregatedRankingRow>,
     /// The rows of `subgroups` that have a place.
     pub(crate) subgroups: Vec<SubgroupRow>,
-    /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and
-    /// view.
-    sums: BTreeMap<[String; 6], ComparisonSummary>,
+    /// What all rows of `subgroups` add up to.
+    sums: BTreeMap<(ComparedPair, CriterionWords), ComparisonSummary>,
     /// `comparatives`.
     pub(crate) comparatives: Vec<ComparativeRow>,
     /// The rows of `actions` that these list.
@@ -132,62 +131,22 @@ impl ComparisonSummary {
     }
 }
 
-/// A row about a comparison of two groups.
-pub(crate) trait ComparedRow {
-    /// Whether it is of a comparison.
-    fn is_of(&self, comparison: &RecourseRow) -> bool;
-}
-
-macro_rules! compared_rows {
-    ($($row:ident)+) => {
-        $(
-            impl ComparedRow for $row {
-                fn is_of(&self, comparison: &RecourseRow) -> bool {
-                    self.recourse == comparison.recourse
-                        && self.group_0 == comparison.group_0
-                        && self.group_1 == comparison.group_1
-                }
-            }
-        )+
-    };
-}
-
-compared_rows!(SubgroupRow ActionRow EcdRow ComparativeRow RankingRow AggregatedRankingRow);
-
-/// A row about a definition in a view.
-pub(crate) trait QuestionRow {
-    /// Definition, parameter and view.
-    fn question(&self) -> [&str; 3];
-}
-
-macro_rules! question_rows {
-    ($($row:ident)+) => {
-        $(
-            impl QuestionRow for $row {
-                fn question(&self) -> [&str; 3] {
-                    [&self.definition, &self.parameter, &self.view]
-                }
-            }
-        )+
-    };
-}
-
-question_rows!(SubgroupRow ComparativeRow RankingRow AggregatedRankingRow);
-
 impl RecourseTables {
     fn summary(
         &self,
         comparison: &RecourseRow,
-        [definition, parameter, view]: [&str; 3],
+        criterion: &CriterionWords,
     ) -> Option<&ComparisonSummary> {
-        let [recourse, a, b] = [&comparison.recourse, &comparison.group_0, &comparison.group_1]
-            .map(|text| text.as_str());
-        self.sums.get(&[recourse, a, b, definition, parameter, view].map(str::to_owned))
+        self.sums.get(&(comparison.pair.clone(), criterion.clone()))
     }
 
     /// How large the smaller group of the unfair subgroups is.
-    pub(crate) fn smaller(&self, comparison: &RecourseRow, question: [&str; 3]) -> SizeCounts {
-        self.summary(comparison, question)
+    pub(crate) fn smaller(
+        &self,
+        comparison: &RecourseRow,
+        criterion: &CriterionWords,
+    ) -> SizeCounts {
+        self.summary(comparison, criterion)
             .map_or_else(SizeCounts::default, |sum| sum.smaller.clone())
     }
 
@@ -196,14 +155,18 @@ impl RecourseTables {
     pub(crate) fn chance(
         &self,
         comparison: &RecourseRow,
-        question: [&str; 3],
+        criterion: &CriterionWords,
     ) -> Option<ChanceTests> {
-        self.summary(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
+        self.summary(comparison, criterion).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
     /// Whether two views of a definition say the same of every subgroup.
-    pub(crate) fn agree(&self, comparison: &RecourseRow, one: [&str; 3], other: [&str; 3]) -> bool {
-        let hash = |question| self.summary(comparison, question).map(|sum| sum.hash.finish());
+    pub(crate) fn agree(
+        &self,
+        comparison: &RecourseRow,
+        [one, other]: [&CriterionWords; 2],
+    ) -> bool {
+        let hash = |criterion| self.summary(comparison, criterion).map(|sum| sum.hash.finish());
         hash(one).is_some() && hash(one) == hash(other)
     }
 
@@ -212,25 +175,14 @@ impl RecourseTables {
     /// # Errors
     /// A table is damaged or of another version.
     pub(in crate::report) fn read(folder: &Path) -> Result<RecourseTables> {
-        let mut sums: BTreeMap<[String; 6], ComparisonSummary> = BTreeMap::new();
+        let mut sums = BTreeMap::new();
         // Rows of one view stand together: the last key serves most of them.
-        let mut key: [String; 6] = Default::default();
+        let mut key = (ComparedPair::default(), CriterionWords::default());
         let mut sum = ComparisonSummary::default();
         let subgroups = read_matching(folder, |row: &SubgroupRow| {
-            let own = [
-                &row.recourse,
-                &row.group_0,
-                &row.group_1,
-                &row.definition,
-                &row.parameter,
-                &row.view,
-            ]
-            .map(|text| text.as_str());
-            if key != own {
-                sums.insert(
-                    std::mem::replace(&mut key, own.map(str::to_owned)),
-                    std::mem::take(&mut sum),
-                );
+            if (&key.0, &key.1) != (&row.pair, &row.criterion) {
+                let own = (row.pair.clone(), row.criterion.clone());
+                sums.insert(std::mem::replace(&mut key, own), std::mem::take(&mut sum));
                 sum = sums.remove(&key).unwrap_or_default();
             }
             sum.add(row);

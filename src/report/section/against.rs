@@ -171,11 +171,17 @@ fn job(compared: &RunComparison) -> Option<PageBlock> {
 /// Every direction with its old and new rates side by side.
 fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
     let mut panels: BTreeMap<[&str; 3], Vec<&ChangeRow>> = BTreeMap::new();
-    for row in changes.iter().filter(|row| row.scope == "direction" && row.difference.is_some()) {
-        if PageList::ComparedRates.shows(&row.metric) && row.slice.is_empty() && row.arm.is_empty()
+    for row in changes.iter().filter(|row| row.key.scope == "direction" && row.difference.is_some())
+    {
+        if PageList::ComparedRates.shows(&row.metric)
+            && row.key.slice.is_empty()
+            && row.key.arm.is_empty()
         {
             panels
-                .entry([&row.counterfactual, &row.sensitive, &row.model].map(|text| text.as_str()))
+                .entry(
+                    [&row.key.counterfactual, &row.key.sensitive, &row.key.model]
+                        .map(|text| text.as_str()),
+                )
                 .or_default()
                 .push(row);
         }
@@ -225,7 +231,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBloc
             cells.extend(values(row));
             ReportRow {
                 id: String::new(),
-                head: place(&row.scope, [&row.from_group, &row.to_group]),
+                head: place(&row.key.scope, [&row.key.from_group, &row.key.to_group]),
                 cells,
             }
         });
@@ -254,7 +260,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBloc
 
 /// Old value, new value and change.
 fn values(row: &ChangeRow) -> Vec<PageCell> {
-    let kind = terms::kind(row.metric.as_str(), row.scope.as_str());
+    let kind = terms::kind(row.metric.as_str(), row.key.scope.as_str());
     let side = |value: Option<f64>, counts: Option<(i64, i64)>| {
         let main = value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
         let small = counts.map(|(part, whole)| {
@@ -282,7 +288,7 @@ fn change(row: &ChangeRow) -> PageCell {
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
 pub(crate) fn apart(row: &ChangeRow) -> NumberFormat {
-    terms::kind(row.metric.as_str(), row.scope.as_str()).of_change()
+    terms::kind(row.metric.as_str(), row.key.scope.as_str()).of_change()
 }
 
 /// `worse, clear`.
@@ -314,10 +320,12 @@ fn table(
     let head =
         ["Metric", "Where", "Last version", "This version", "Change"].map(RichText::from).to_vec();
     let rows = clear.iter().take(shown).map(|row| {
-        let mut place = place(&row.scope, [&row.from_group, &row.to_group]);
-        for (word, name) in
-            [("", &row.sensitive), ("set ", &row.counterfactual), ("model ", &row.model)]
-        {
+        let mut place = place(&row.key.scope, [&row.key.from_group, &row.key.to_group]);
+        for (word, name) in [
+            ("", &row.key.sensitive),
+            ("set ", &row.key.counterfactual),
+            ("model ", &row.key.model),
+        ] {
             if !name.is_empty() {
                 place = place.text(format!(", {word}")).name(name.as_str());
             }
@@ -346,7 +354,7 @@ pub(crate) fn refitted_in_words(rows: &[&ChangeRow]) -> Option<String> {
         by_reason
             .entry(words.strip_prefix(REFITTED).unwrap_or(words))
             .or_default()
-            .push(row.counterfactual.as_str());
+            .push(row.key.counterfactual.as_str());
     }
     let words = by_reason.into_iter().map(|(reason, sets)| {
         let n = sets.len();

@@ -655,14 +655,14 @@ impl<'a> ExperimentNumbers<'a> {
             BTreeMap::new();
         let attributes: Vec<&str> =
             audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
-        for row in audit.spreads.iter().filter(|row| row.scope == "total") {
+        for row in audit.spreads.iter().filter(|row| row.key.scope == "total") {
             let Some((_, arm)) =
-                row.arm.split_once('/').filter(|(name, _)| *name == self.words.name)
+                row.key.arm.split_once('/').filter(|(name, _)| *name == self.words.name)
             else {
                 continue;
             };
             let (set, attribute, metric) =
-                (row.counterfactual.as_str(), row.sensitive.as_str(), row.metric.as_str());
+                (row.key.counterfactual.as_str(), row.key.sensitive.as_str(), row.metric.as_str());
             let of_rows = set.is_empty()
                 && Some(&attribute) == attributes.first()
                 && PageList::ArmFolds.shows(metric);

@@ -7,6 +7,7 @@ pub(crate) mod amounts;
 pub(crate) mod classes;
 pub(crate) mod experiments;
 mod facets;
+mod finding_sentence;
 pub(crate) mod findings;
 pub(crate) mod graphs;
 pub(crate) mod groups;

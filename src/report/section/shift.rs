@@ -176,10 +176,7 @@ fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
 
 /// Whether no score of a direction moved.
 fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirection) -> bool {
-    let key = panel.direction(direction);
-    ["rmscd", "macd"]
-        .iter()
-        .any(|metric| audit.measure(&key, metric).is_some_and(|m| m.value == Some(0.0)))
+    audit.score_moves(&panel.direction(direction)).any(|value| value == Some(0.0))
 }
 
 /// In which bin the middle score lies, for those who do not see the drawing.

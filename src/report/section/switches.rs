@@ -132,7 +132,9 @@ fn panel_blocks(
             .text("."),
         ));
     }
-    blocks.extend(graphs::caution(audit, &panel.set, &panel.attribute).map(PageBlock::Note));
+    blocks.extend(
+        graphs::knowledge::caution(audit, &panel.set, &panel.attribute).map(PageBlock::Note),
+    );
     if let Some(repeats) = audit
         .manifest
         .counterfactuals

@@ -443,7 +443,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
 
 /// Why the set of a gate names no group at a disadvantage, where graphs are the reason.
 fn caution(audit: &AuditFolder, gate: &GateRow) -> Option<RichText> {
-    gate_key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute))
+    gate_key(gate).and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute))
 }
 
 /// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of

@@ -11,8 +11,8 @@ use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, Ru
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow, TableRow,
-    ThresholdRow,
+    ArmRow, AuditKey, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow,
+    TableRow, ThresholdRow,
 };
 
 /// Changes the rows of a table that are meant.
@@ -71,7 +71,7 @@ fn the_difference_of_a_gap_counts_in_points() {
 #[test]
 fn intervals_of_means_over_graphs_are_described() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let of_sr = |row: &MetricRow| row.metric == "sr" && row.counterfactual == "world";
+        let of_sr = |row: &MetricRow| row.metric == "sr" && row.key.counterfactual == "world";
         change(tables, of_sr, |row: &mut MetricRow| {
             row.interval = "block-bootstrap".into();
             row.n_worlds = Some(7);
@@ -109,13 +109,16 @@ fn gaps_of_arms_narrow_and_widen() {
                 let at = |scope: &str, set: &str, metric: &str, value: f64| {
                     let pair = scope == "pair";
                     MetricRow {
-                        arm: arm.as_str().into(),
-                        model: "gbm".into(),
-                        counterfactual: set.into(),
-                        sensitive: ATTRIBUTE.into(),
-                        scope: scope.into(),
-                        from_group: if pair { "Male" } else { "" }.into(),
-                        to_group: if pair { "Female" } else { "" }.into(),
+                        key: AuditKey {
+                            arm: arm.as_str().into(),
+                            model: "gbm".into(),
+                            counterfactual: set.into(),
+                            sensitive: ATTRIBUTE.into(),
+                            scope: scope.into(),
+                            from_group: if pair { "Male" } else { "" }.into(),
+                            to_group: if pair { "Female" } else { "" }.into(),
+                            ..AuditKey::default()
+                        },
                         metric: metric.into(),
                         value: Some(value),
                         n_rows: 5278,
@@ -187,9 +190,9 @@ fn people_whom_a_direction_does_not_count_are_left_out() {
     let html = changed(&sample, &same, &|tables| {
         let meant = |row: &MetricRow| {
             row.metric == "sr"
-                && row.counterfactual == "world"
-                && row.scope == "direction"
-                && row.from_group == "Male"
+                && row.key.counterfactual == "world"
+                && row.key.scope == "direction"
+                && row.key.from_group == "Male"
         };
         change(tables, meant, |row: &mut MetricRow| {
             row.n_rows = 989;
@@ -248,9 +251,9 @@ fn scores_that_do_not_move_are_not_drawn() {
     let html = changed(&two_groups(), &same, &|tables| {
         let meant = |row: &MetricRow| {
             row.metric == "rmscd"
-                && row.counterfactual == "flip"
-                && row.scope == "direction"
-                && row.from_group == "Male"
+                && row.key.counterfactual == "flip"
+                && row.key.scope == "direction"
+                && row.key.from_group == "Male"
         };
         change(tables, meant, |row: &mut MetricRow| {
             row.value = Some(0.0);
@@ -373,7 +376,7 @@ fn graphs_that_were_fitted_once_are_told() {
                 ..NodeRow::default()
             };
             write_rows(tables, &[node]).unwrap();
-            let of = |row: &MetricRow| row.counterfactual == "world" && row.metric == "nsr";
+            let of = |row: &MetricRow| row.key.counterfactual == "world" && row.metric == "nsr";
             change(tables, of, |row| {
                 (row.world_lo, row.world_hi) = (Some(0.1), Some(0.3));
                 (row.between_lo, row.between_hi) = (Some(0.1), Some(0.3));
@@ -494,7 +497,7 @@ fn each_model_keeps_its_worst_finding_and_the_rest_is_counted() {
     let sample = FolderSample { sets, models, gates: Vec::new(), cells: alike, ..two_groups() };
     let lower = |tables: &Path, model: &str, lo: f64| {
         let is_switch = |metric: &str| ["psr", "nsr"].contains(&metric);
-        let of = |row: &MetricRow| row.model == model && is_switch(&row.metric);
+        let of = |row: &MetricRow| row.key.model == model && is_switch(&row.metric);
         change(tables, of, |row: &mut MetricRow| {
             row.lo = Some(lo);
         });
@@ -532,7 +535,7 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
                 row.counterfactual = "world".into();
                 row.rule = "at_most, worlds".into();
             });
-            let of = |row: &MetricRow| row.counterfactual == "world" && row.metric == "nsr";
+            let of = |row: &MetricRow| row.key.counterfactual == "world" && row.metric == "nsr";
             change(tables, of, |row: &mut MetricRow| {
                 (row.world_lo, row.world_hi) = (Some(ends.0), Some(ends.1));
                 row.world_level = Some(0.9);
@@ -567,11 +570,11 @@ fn ranges_over_fits_and_trainings_are_told() {
         set.doubt = Some(20);
     };
     let html = changed(&two_groups(), &asked, &|tables| {
-        let of = |row: &MetricRow| row.counterfactual == "world" && row.value.is_some();
+        let of = |row: &MetricRow| row.key.counterfactual == "world" && row.value.is_some();
         change(tables, of, |row: &mut MetricRow| {
             (row.fit_lo, row.fit_hi, row.fit_repeats) = (Some(0.1), Some(0.3), Some(20));
         });
-        let of = |row: &MetricRow| row.counterfactual == "flip" && row.value.is_some();
+        let of = |row: &MetricRow| row.key.counterfactual == "flip" && row.value.is_some();
         change(tables, of, |row: &mut MetricRow| {
             (row.training_lo, row.training_hi) = (Some(0.05), Some(0.4));
         });
@@ -717,12 +720,15 @@ fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
     let html =
         changed(&two_groups(), &|manifest| manifest.baseline = Some(baseline.clone()), &|tables| {
             let row = |model: &'static str, by: f64| ChangeRow {
-                model: model.into(),
-                counterfactual: "flip".into(),
-                sensitive: ATTRIBUTE.into(),
-                scope: "direction".into(),
-                from_group: "Male".into(),
-                to_group: "Female".into(),
+                key: AuditKey {
+                    model: model.into(),
+                    counterfactual: "flip".into(),
+                    sensitive: ATTRIBUTE.into(),
+                    scope: "direction".into(),
+                    from_group: "Male".into(),
+                    to_group: "Female".into(),
+                    ..AuditKey::default()
+                },
                 metric: "nsr".into(),
                 status: "compared".into(),
                 old_value: Some(0.1),

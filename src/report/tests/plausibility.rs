@@ -8,7 +8,16 @@ use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
 use crate::report::read::quality::REST_BIN;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, SetPair};
+
+fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
+    SetPair {
+        counterfactual: set.into(),
+        sensitive: attribute.into(),
+        from_group: from.into(),
+        to_group: to.into(),
+    }
+}
 
 /// What the tables of quality of a sample hold.
 #[derive(Clone)]
@@ -104,10 +113,7 @@ impl QualitySample {
         for (metric, value) in all {
             let value = value.filter(|_| !none_valid || of_made(metric));
             frame.push(CfQualityRow {
-                counterfactual: key[0].into(),
-                sensitive: key[1].into(),
-                from_group: key[2].into(),
-                to_group: key[3].into(),
+                pair: pair(key),
                 metric: metric.into(),
                 value,
                 undefined: if value.is_none() { "nothing_to_average" } else { "" }.into(),
@@ -135,10 +141,7 @@ impl QualitySample {
         ] {
             let value = value.filter(|_| self.discarded < 1.0);
             frame.push(CfFeatureRow {
-                counterfactual: key[0].into(),
-                sensitive: key[1].into(),
-                from_group: key[2].into(),
-                to_group: key[3].into(),
+                pair: pair(key),
                 feature: name.into(),
                 metric: metric.into(),
                 value,
@@ -172,10 +175,7 @@ impl QualitySample {
                     _ => format!("level {bin}"),
                 };
                 frame.push(CfDistributionRow {
-                    counterfactual: key[0].into(),
-                    sensitive: key[1].into(),
-                    from_group: key[2].into(),
-                    to_group: key[3].into(),
+                    pair: pair(key),
                     feature: feature.into(),
                     side: side.into(),
                     bin,

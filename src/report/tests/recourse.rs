@@ -7,8 +7,8 @@ use super::{FolderSample, annex, glossary, section, two_groups, well_formed};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::recourse::{
-    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
-    RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
+    ActionRow, AggregatedRankingRow, ComparativeRow, ComparedPair, CriterionWords, EcdRow,
+    RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
 };
 use crate::table::{GateRow, SharedText};
 
@@ -25,6 +25,10 @@ struct RecourseSample {
 
 const COST: &str = "equal-cost-of-effectiveness";
 const EFFECT: &str = "equal-effectiveness";
+
+fn words(definition: &str, parameter: &str, view: &str) -> CriterionWords {
+    CriterionWords { definition: definition.into(), parameter: parameter.into(), view: view.into() }
+}
 
 impl RecourseSample {
     /// Few people: 2, 3 and 4 in the smaller group of the unfair subgroups.
@@ -55,10 +59,9 @@ impl RecourseSample {
         }
         for group in &self.groups {
             let [sex, group_0, group_1] = ["sex", group, "m"].map(SharedText::from);
+            let pair = ComparedPair { recourse: sex, group_0, group_1 };
             recourse.push(RecourseRow {
-                recourse: sex.clone(),
-                group_0: group_0.clone(),
-                group_1: group_1.clone(),
+                pair: pair.clone(),
                 model: "gbm".into(),
                 affected_0: 19,
                 affected_1: 46,
@@ -76,13 +79,10 @@ impl RecourseSample {
                 (EFFECT, "", "macro", [0, 1]),
                 (EFFECT, "", "micro", [1, 1]),
             ] {
+                let criterion = words(definition, parameter, view);
                 analysis.push(RankingRow {
-                    recourse: sex.clone(),
-                    group_0: group_0.clone(),
-                    group_1: group_1.clone(),
-                    definition: definition.into(),
-                    parameter: parameter.into(),
-                    view: view.into(),
+                    pair: pair.clone(),
+                    criterion: criterion.clone(),
                     judged: 5,
                     unfair: against[0] + against[1],
                     unfair_0: against[0],
@@ -95,12 +95,8 @@ impl RecourseSample {
                 });
                 for (subgroup, size) in (0..).zip(self.sizes) {
                     let row = SubgroupRow {
-                        recourse: sex.clone(),
-                        group_0: group_0.clone(),
-                        group_1: group_1.clone(),
-                        definition: definition.into(),
-                        parameter: parameter.into(),
-                        view: view.into(),
+                        pair: pair.clone(),
+                        criterion: criterion.clone(),
                         subgroup,
                         ..SubgroupRow::default()
                     };
@@ -108,18 +104,14 @@ impl RecourseSample {
                 }
             }
             rankings.push(AggregatedRankingRow {
-                recourse: sex.clone(),
-                group_0: group_0.clone(),
-                group_1: group_1.clone(),
-                definition: COST.into(),
+                pair: pair.clone(),
+                criterion: words(COST, "", ""),
                 by_definition: EFFECT.into(),
                 undefined: "no_unfair_subgroup".into(),
                 ..AggregatedRankingRow::default()
             });
             ecd.push(EcdRow {
-                recourse: sex.clone(),
-                group_0: group_0.clone(),
-                group_1: group_1.clone(),
+                pair: pair.clone(),
                 cost: 3.0,
                 n_0: 2,
                 n_1: 5,
@@ -130,9 +122,7 @@ impl RecourseSample {
                 ..EcdRow::default()
             });
             actions.push(ActionRow {
-                recourse: sex.clone(),
-                group_0: group_0.clone(),
-                group_1: group_1.clone(),
+                pair: pair.clone(),
                 changes: "job = boss".into(),
                 cost: 3.0,
                 n_0: 2,
@@ -143,12 +133,8 @@ impl RecourseSample {
             });
             for (side, n, own) in [(0, 2, 1), (1, 5, 4)] {
                 comparatives.push(ComparativeRow {
-                    recourse: sex.clone(),
-                    group_0: group_0.clone(),
-                    group_1: group_1.clone(),
-                    definition: COST.into(),
-                    parameter: "0.7".into(),
-                    view: "macro".into(),
+                    pair: pair.clone(),
+                    criterion: words(COST, "0.7", "macro"),
                     place: 1,
                     changes: "job = boss".into(),
                     cost: Some(3.0),
@@ -174,11 +160,11 @@ impl RecourseSample {
     /// many against the second.
     fn subgroup(&self, row: SubgroupRow, [n_0, n_1]: [i64; 2], against: [i64; 2]) -> SubgroupRow {
         let (group, unfair) = match row.subgroup {
-            i if i < against[0] => (row.group_0.clone(), true),
+            i if i < against[0] => (row.pair.group_0.clone(), true),
             i if i < against[0] + against[1] => ("m".into(), true),
             _ => ("".into(), false),
         };
-        let [value_0, value_1, score] = match (row.definition.as_str(), row.subgroup) {
+        let [value_0, value_1, score] = match (row.criterion.definition.as_str(), row.subgroup) {
             (COST, 0) => [f64::INFINITY, 3.0, f64::INFINITY],
             (COST, 1 | 2) => [1.0, 2.0, 1.0],
             (COST, _) => [1.0, 1.0, 0.0],

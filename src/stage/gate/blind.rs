@@ -108,9 +108,9 @@ pub(crate) fn decision_shares(
         FavourableShare::of_people(group.to_owned(), favourable, all)
     };
     let is_measured = |row: &&MetricRow| {
-        of([&row.model, &row.sensitive, &row.slice])
+        of([&row.key.model, &row.key.sensitive, &row.key.slice])
             && row.metric == "pprev"
-            && row.scope == "group"
+            && row.key.scope == "group"
             && row.class.is_empty()
     };
     let measured: Vec<&MetricRow> = metrics.iter().filter(is_measured).collect();
@@ -118,7 +118,7 @@ pub(crate) fn decision_shares(
         let share = |row: &&MetricRow| {
             let (positive, all) = (row.numerator?, row.denominator?);
             let share = favourable(row.value?);
-            Some(FavourableShare { share, ..people(&row.from_group, positive, all) })
+            Some(FavourableShare { share, ..people(&row.key.from_group, positive, all) })
         };
         return measured.iter().filter_map(share).collect();
     }
@@ -206,7 +206,7 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 mod tests {
     use super::decision_shares;
     use crate::metric::evidence::labels::{FavourableShare, LowestShare};
-    use crate::table::{GroupRow, MetricRow};
+    use crate::table::{AuditKey, GroupRow, MetricRow};
 
     /// Groups of four people, so many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
@@ -250,10 +250,13 @@ mod tests {
         assert_eq!(decisions(true, &metrics), [(0.5, [300, 600])]);
         // What is measured has the weights of people.
         metrics.push(MetricRow {
-            model: "m".into(),
-            sensitive: "g".into(),
-            scope: "group".into(),
-            from_group: "A".into(),
+            key: AuditKey {
+                model: "m".into(),
+                sensitive: "g".into(),
+                scope: "group".into(),
+                from_group: "A".into(),
+                ..AuditKey::default()
+            },
             metric: "pprev".into(),
             value: Some(0.25),
             numerator: Some(200),

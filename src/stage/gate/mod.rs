@@ -91,6 +91,9 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 unshown: unshown(checked, gate, &attributes),
                 by_label: set_of(checked, gate)
                     .is_some_and(job::CounterfactualSet::conditions_on_label),
+                favourable: model_of(checked, gate)
+                    .filter(|model| model.amount().is_none())
+                    .and_then(|_| checked.job.data.favourable_side()),
                 refused: String::new(),
                 name: name.to_string(),
                 metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
@@ -125,6 +128,11 @@ fn set_of<'a>(
     checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
 }
 
+/// The model that a gate asks about.
+fn model_of<'a>(checked: &'a CheckedJob, gate: &job::GateBlock) -> Option<&'a job::ModelBlock> {
+    checked.job.models.get(gate.model.as_ref()?)
+}
+
 /// Bootstraps of the graphs of a gate's set; none where it has no graphs. A scenario is named
 /// `SET/SCENARIO`.
 fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> Option<u64> {
@@ -144,11 +152,8 @@ fn unshown(
 ) -> Vec<UnshownChange> {
     let job = &checked.job;
     let is_naive = set_of(checked, gate).is_some_and(job::CounterfactualSet::sets_attribute_only);
-    let is_scored_elsewhere = gate
-        .model
-        .as_ref()
-        .and_then(|model| job.models.get(model))
-        .is_some_and(|model| model.made_elsewhere().is_some());
+    let is_scored_elsewhere =
+        model_of(checked, gate).is_some_and(|model| model.made_elsewhere().is_some());
     let asked = job
         .data
         .sensitive
@@ -260,9 +265,9 @@ pub(crate) fn judge(
     let mut asked = questions(checked);
     let is_there = |question: &GateQuestion| {
         metrics.iter().any(|row| {
-            row.model == question.model
-                && row.counterfactual == question.counterfactual
-                && row.arm == question.arm
+            row.key.model == question.model
+                && row.key.counterfactual == question.counterfactual
+                && row.key.arm == question.arm
         })
     };
     let awaits = |question: &GateQuestion| match (question.quantity, waits) {

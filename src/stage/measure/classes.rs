@@ -13,7 +13,7 @@ use crate::job::LabelColumn;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::rate::Undefined;
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
@@ -176,10 +176,11 @@ fn unlabelled(
         let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
         if n > 0 {
             tables.counts.push(CountRow {
+                key: row_builder.key(scope, who.group(), None),
                 predicted: class.as_str().into(),
                 n: whole(n),
                 weight: row_builder.weight(weight.map(|weight| weight.unlabelled[1])),
-                ..row_builder.key(scope, who.group(), None).into()
+                ..CountRow::default()
             });
         }
     }
@@ -213,12 +214,13 @@ fn matrix_cells(
                 }
             };
             tables.counts.push(CountRow {
+                key: row_builder.key(scope, from, to),
                 label: label.into(),
                 predicted: predicted.into(),
                 predicted_cf: predicted_cf.into(),
                 n: whole(n),
                 weight: row_builder.weight(weights.map(|weights| weights.at(row, column))),
-                ..row_builder.key(scope, from, to).into()
+                shift_sq: None,
             });
         }
     }
@@ -227,10 +229,10 @@ fn matrix_cells(
 fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
     let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     let untaught = row_builder.audit.is_untaught(transition.scope);
-    let (scope, interval): (MetricScope, _) =
-        (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
+    let interval = transition.interval.as_ref().filter(|_| !untaught);
     let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
     TransitionRow {
+        key: row_builder.key_of(transition.scope),
         from_class: classes[transition.from_class].as_str().into(),
         to_class: classes[transition.to_class].as_str().into(),
         value: value.ok().and_then(finite),
@@ -250,6 +252,5 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
         })
         .into(),
         flags: transition.flags.join(",").into(),
-        ..row_builder.key(scope.as_str(), scope.first_group(), scope.second_group()).into()
     }
 }

@@ -25,7 +25,7 @@ use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVER
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, finite, whole};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite, whole};
 
 /// A level that fewer people have is not named.
 pub(crate) const LEAST_PEOPLE: u64 = 5;
@@ -98,10 +98,7 @@ impl QualityInputs<'_> {
     ) -> Vec<CfQualityRow> {
         let mut quality = Vec::new();
         let row = |from: &str, to: &str, (name, value): NamedMeasure| CfQualityRow {
-            counterfactual: self.set.into(),
-            sensitive: attribute.name.as_str().into(),
-            from_group: from.into(),
-            to_group: to.into(),
+            pair: self.pair(attribute, from, to),
             metric: name.into(),
             value: value.ok().and_then(finite),
             undefined: value.err().unwrap_or("").into(),
@@ -135,16 +132,23 @@ impl QualityInputs<'_> {
         quality
     }
 
+    fn pair(&self, attribute: &Attribute, from: &str, to: &str) -> SetPair {
+        SetPair {
+            counterfactual: self.set.into(),
+            sensitive: attribute.name.as_str().into(),
+            from_group: from.into(),
+            to_group: to.into(),
+        }
+    }
+
     fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> Vec<CfFeatureRow> {
         let mut features = Vec::new();
         for (&(from, to), of) in pairs {
+            let pair = self.pair(attribute, &attribute.groups[from], &attribute.groups[to]);
             for variable in &of.variables {
                 for (name, value) in values_of_variable(variable) {
                     features.push(CfFeatureRow {
-                        counterfactual: self.set.into(),
-                        sensitive: attribute.name.as_str().into(),
-                        from_group: attribute.groups[from].as_str().into(),
-                        to_group: attribute.groups[to].as_str().into(),
+                        pair: pair.clone(),
                         feature: variable.name.as_str().into(),
                         metric: name.into(),
                         value: value.ok().and_then(finite),
@@ -164,6 +168,7 @@ impl QualityInputs<'_> {
     ) -> Vec<CfDistributionRow> {
         let mut shapes = Vec::new();
         for (&(from, to), bars_of) in of_pairs {
+            let pair = self.pair(attribute, &attribute.groups[from], &attribute.groups[to]);
             for (variable, bars) in variables.iter().zip(bars_of) {
                 let all = bars
                     .iter()
@@ -181,10 +186,7 @@ impl QualityInputs<'_> {
                         ("target", bar.target, bar.target_share),
                     ] {
                         shapes.push(CfDistributionRow {
-                            counterfactual: self.set.into(),
-                            sensitive: attribute.name.as_str().into(),
-                            from_group: attribute.groups[from].as_str().into(),
-                            to_group: attribute.groups[to].as_str().into(),
+                            pair: pair.clone(),
                             feature: variable.name.as_str().into(),
                             side: side.into(),
                             bin: number,

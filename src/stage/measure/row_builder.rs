@@ -26,7 +26,7 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{
-    AmountRow, ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ReliabilityRow,
+    AmountRow, AuditKey, ComparisonRow, CountRow, GroupRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, SharedText, TransitionRow, finite, whole,
 };
 
@@ -68,52 +68,6 @@ impl ResultTables {
         }
     }
 }
-
-/// What numbers belong to: the columns arm to slice of several tables.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct AuditKey {
-    /// Experiment and arm.
-    pub(crate) arm: SharedText,
-    /// The model.
-    pub(crate) model: SharedText,
-    /// The counterfactual set.
-    pub(crate) counterfactual: SharedText,
-    /// The attribute.
-    pub(crate) sensitive: SharedText,
-    /// What the groups mean.
-    pub(crate) scope: SharedText,
-    /// The first group, or the factual one.
-    pub(crate) from_group: SharedText,
-    /// The second group, or the counterfactual one.
-    pub(crate) to_group: SharedText,
-    /// The slice.
-    pub(crate) slice: SharedText,
-}
-
-macro_rules! rows_of_audits {
-    ($($row:ident)+) => {
-        $(
-            impl From<AuditKey> for $row {
-                /// A row of this key whose other columns hold nothing yet.
-                fn from(key: AuditKey) -> Self {
-                    $row {
-                        arm: key.arm,
-                        model: key.model,
-                        counterfactual: key.counterfactual,
-                        sensitive: key.sensitive,
-                        scope: key.scope,
-                        from_group: key.from_group,
-                        to_group: key.to_group,
-                        slice: key.slice,
-                        ..$row::default()
-                    }
-                }
-            }
-        )+
-    };
-}
-
-rows_of_audits!(MetricRow CountRow ScoreShiftRow TransitionRow ArmFoldRow);
 
 impl From<AuditKey> for AmountRow {
     /// A row of this key whose other columns hold nothing yet.
@@ -220,6 +174,11 @@ impl RowBuilder<'_> {
         }
     }
 
+    /// The same of what a value is about.
+    pub(crate) fn key_of(&self, scope: MetricScope) -> AuditKey {
+        self.key(scope.as_str(), scope.first_group(), scope.second_group())
+    }
+
     /// The values of the rows as they are, with a label of two sides or one class against all
     /// others.
     pub(crate) fn rows_measured(
@@ -265,12 +224,8 @@ impl RowBuilder<'_> {
         let (fit, training) = (spread(measured.fit), spread(measured.training));
         let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
         let furthest = measured.furthest;
-        let row = self.key(
-            measured.scope.as_str(),
-            measured.scope.first_group(),
-            measured.scope.second_group(),
-        );
         MetricRow {
+            key: self.key_of(measured.scope),
             class: self.class.into(),
             metric: measured.metric.id.into(),
             family: measured.metric.family.as_str().into(),
@@ -311,7 +266,7 @@ impl RowBuilder<'_> {
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
             groups_undefined: furthest.map(|furthest| whole(furthest.n_undefined)),
-            ..row.into()
+            ..MetricRow::default()
         }
     }
 
@@ -354,7 +309,6 @@ impl RowBuilder<'_> {
         other: &CountedAudit,
         compared: &ComparedValue,
     ) -> ComparisonRow {
-        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         let scope = compared.scope;
         let unknown = [self.audit, other].map(|audit| why_unknown(audit, compared.metric, scope));
         let is_known = unknown.iter().all(Option::is_none);
@@ -367,16 +321,17 @@ impl RowBuilder<'_> {
             Err(_) => "none: the value is undefined",
             Ok(_) => compared.ci_method.as_str(),
         };
+        let key = self.key_of(scope);
         ComparisonRow {
-            arm: self.audit.arm.as_str().into(),
-            model: self.audit.model.as_str().into(),
+            arm: key.arm,
+            model: key.model,
             against_arm: other.arm.as_str().into(),
             against: other.model.as_str().into(),
-            counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
-            sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
-            scope: scope.as_str().into(),
-            from_group: group(scope.first_group()).into(),
-            to_group: group(scope.second_group()).into(),
+            counterfactual: key.counterfactual,
+            sensitive: key.sensitive,
+            scope: key.scope,
+            from_group: key.from_group,
+            to_group: key.to_group,
             metric: compared.metric.id.into(),
             family: compared.metric.family.as_str().into(),
             difference: difference.ok().and_then(finite),
@@ -473,11 +428,12 @@ impl RowBuilder<'_> {
             places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 })
         {
             tables.counts.push(CountRow {
+                key: self.key(scope, group, None),
                 label: label.into(),
                 predicted: predicted.into(),
                 n: whole(of(&people)[i]),
                 weight: self.weight(weights.as_ref().map(|weights| of(weights)[i])),
-                ..self.key(scope, group, None).into()
+                ..CountRow::default()
             });
         }
     }
@@ -545,13 +501,13 @@ impl RowBuilder<'_> {
             };
             let bit = |b: bool| if b { "1" } else { "0" };
             tables.counts.push(CountRow {
+                key: self.key(scope, groups.0, groups.1),
                 label: label.into(),
                 predicted: bit(cell.predicted).into(),
                 predicted_cf: bit(cell.predicted_cf).into(),
                 n: whole(people.0[i]),
                 weight: self.weight(weights.map(|weights| weights.0[i])),
                 shift_sq: Some(sums.squared()[i].units()),
-                ..self.key(scope, groups.0, groups.1).into()
             });
         }
     }
@@ -566,13 +522,13 @@ impl RowBuilder<'_> {
         let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
             for (i, &n) in bins(people).iter().enumerate() {
                 tables.shift.push(ScoreShiftRow {
+                    key: self.key("direction", Some(from), Some(to)),
                     class: self.class.into(),
                     side: name.into(),
                     bin_lo: edge(i),
                     bin_hi: edge(i + 1),
                     n: whole(n),
                     weight: self.weight(weights.map(|sums| bins(sums)[i])),
-                    ..self.key("direction", Some(from), Some(to)).into()
                 });
             }
         };

@@ -50,7 +50,7 @@ impl RowBuilder<'_> {
     /// The rows of a curve, by step.
     pub(crate) fn curve_rows(&self, grid: &ScoreGrid, curve: &ThresholdCurve) -> Vec<CurveRow> {
         let (scope, untaught) = (curve.scope, self.audit.is_untaught(curve.scope));
-        let key = self.key(scope.as_str(), scope.first_group(), scope.second_group());
+        let key = self.key_of(scope);
         let [class, metric] = [self.class, curve.metric.id].map(SharedText::from);
         let taught = |n: u64| (!untaught).then(|| whole(n));
         let each = curve.points.iter().enumerate().map(|(step, point)| {
@@ -59,14 +59,7 @@ impl RowBuilder<'_> {
             let threshold =
                 if step > GRID_STEPS { grid.threshold } else { grid.threshold_at(step) };
             CurveRow {
-                arm: key.arm.clone(),
-                model: key.model.clone(),
-                counterfactual: key.counterfactual.clone(),
-                sensitive: key.sensitive.clone(),
-                scope: key.scope.clone(),
-                from_group: key.from_group.clone(),
-                to_group: key.to_group.clone(),
-                slice: key.slice.clone(),
+                key: key.clone(),
                 class: class.clone(),
                 metric: metric.clone(),
                 step: whole(step as u64),

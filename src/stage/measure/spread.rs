@@ -25,9 +25,8 @@ pub(crate) fn push_fold_spread(
     let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for measured in folds.iter().flatten() {
         let scope = measured.scope;
-        let key = row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
         values
-            .entry((key, measured.metric.id))
+            .entry((row_builder.key_of(scope), measured.metric.id))
             .or_default()
             .extend(measured.value.ok().filter(|_| !row_builder.audit.is_untaught(scope)));
     }
@@ -37,6 +36,7 @@ pub(crate) fn push_fold_spread(
         let squares = |mean: f64| values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
         let sd = mean.filter(|_| n > 1).map(|mean| (squares(mean) / (n - 1) as f64).sqrt());
         spreads.push(ArmFoldRow {
+            key,
             metric: metric.into(),
             folds: whole(n as u64),
             folds_undefined: whole((n_folds - n) as u64),
@@ -44,7 +44,6 @@ pub(crate) fn push_fold_spread(
             sd: sd.and_then(finite),
             lowest: values.iter().copied().min_by(f64::total_cmp).and_then(finite),
             highest: values.iter().copied().max_by(f64::total_cmp).and_then(finite),
-            ..key.into()
         });
     }
 }

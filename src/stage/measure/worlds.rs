@@ -13,7 +13,7 @@ use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
 use crate::stage::score::worlds::GraphScoreResult;
 use crate::table::file::write_rows;
-use crate::table::{MetricRow, WorldPeopleRow, WorldRow, finite, whole};
+use crate::table::{AuditKey, MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 
 /// Worlds and people while their tables grow.
 pub(crate) struct WorldTables {
@@ -36,9 +36,7 @@ impl WorldTables {
         for (w, world) in branched.counts.worlds.iter().enumerate() {
             for across in measured {
                 let (value, numerator, denominator) = across.by_world[w];
-                let scope = across.measured.scope;
-                let key =
-                    row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
+                let key = row_builder.key_of(across.measured.scope);
                 self.worlds.push(WorldRow {
                     model: key.model,
                     counterfactual: key.counterfactual,
@@ -58,8 +56,7 @@ impl WorldTables {
             }
         }
         for &((from, to), varied) in &branched.people {
-            let scope = MetricScope::Direction(from, to);
-            let key = row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
+            let key = row_builder.key_of(MetricScope::Direction(from, to));
             self.people.push(WorldPeopleRow {
                 model: key.model,
                 counterfactual: key.counterfactual,
@@ -122,9 +119,12 @@ impl RowBuilder<'_> {
 pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<MetricRow> {
     let attribute = &layout.attributes[set.position].name;
     let row = |(metric, value): (&'static crate::metric::Metric, MetricValue)| MetricRow {
-        counterfactual: set.name.as_str().into(),
-        sensitive: attribute.as_str().into(),
-        scope: MetricScope::Total.as_str().into(),
+        key: AuditKey {
+            counterfactual: set.name.as_str().into(),
+            sensitive: attribute.as_str().into(),
+            scope: MetricScope::Total.as_str().into(),
+            ..AuditKey::default()
+        },
         metric: metric.id.into(),
         family: metric.family.as_str().into(),
         value: value.ok().and_then(finite),

@@ -27,8 +27,8 @@ use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::may_move;
 use crate::table::file::{RowWriter, write_rows};
 use crate::table::recourse::{
-    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
-    RecourseRow, SubgroupRow,
+    ActionRow, AggregatedRankingRow, ComparativeRow, ComparedPair, CriterionWords, EcdRow,
+    RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow,
 };
 use crate::table::{SharedText, finite, whole};
 
@@ -67,29 +67,12 @@ pub(crate) struct RecourseWriter<'a> {
     rankings: Vec<AggregatedRankingRow>,
 }
 
-/// What rows of several tables begin with: the attribute and the two groups.
-#[derive(Clone)]
-struct ComparedPair {
-    recourse: SharedText,
-    group_0: SharedText,
-    group_1: SharedText,
-}
-
-/// A definition of fairness in words.
-#[derive(Clone)]
-struct CriterionWords {
-    definition: SharedText,
-    parameter: SharedText,
-    view: SharedText,
-}
-
-impl CriterionWords {
-    fn new(judged: &DefinitionRanking) -> Self {
-        CriterionWords {
-            definition: judged.criterion.definition.id().into(),
-            parameter: judged.criterion.definition.parameter().into(),
-            view: judged.criterion.view.id().into(),
-        }
+fn criterion_words(judged: &DefinitionRanking) -> CriterionWords {
+    let definition = judged.criterion.definition;
+    CriterionWords {
+        definition: definition.id().into(),
+        parameter: definition.parameter().into(),
+        view: judged.criterion.view.id().into(),
     }
 }
 
@@ -188,11 +171,8 @@ impl<'a> RecourseWriter<'a> {
 
     /// A row of a pair whose numbers are 0.
     fn recourse_row(&self, names: &[String; 2]) -> RecourseRow {
-        let ComparedPair { recourse, group_0, group_1 } = self.pair(names);
         RecourseRow {
-            recourse,
-            group_0,
-            group_1,
+            pair: self.pair(names),
             model: self.block.recourse.model.as_str().into(),
             deals: self.block.recourse.chance.map(|chance| whole(chance.deals.get())),
             ..RecourseRow::default()
@@ -305,7 +285,7 @@ impl<'a> RecourseWriter<'a> {
         let alpha = self.block.recourse.alpha.get();
         let (names, of) = (&plan.population().names, plan.population().n);
         let pair = self.pair(names);
-        let words = CriterionWords::new(judged);
+        let words = criterion_words(judged);
         // Verdicts are in the order of the subgroups, for those with actions.
         let mut verdicts = judged.verdicts.iter().enumerate().peekable();
         for start in (0..n_all).step_by(BLOCK) {
@@ -322,12 +302,8 @@ impl<'a> RecourseWriter<'a> {
                 let coverage = |g: usize| f64::from(n[g]) / f64::from(of[g].max(1));
                 let worse = verdict.and_then(|verdict| verdict.worse_group);
                 SubgroupRow {
-                    recourse: pair.recourse.clone(),
-                    group_0: pair.group_0.clone(),
-                    group_1: pair.group_1.clone(),
-                    definition: words.definition.clone(),
-                    parameter: words.parameter.clone(),
-                    view: words.view.clone(),
+                    pair: pair.clone(),
+                    criterion: words.clone(),
                     subgroup: s as i64,
                     traits: traits[s].clone(),
                     n_0: n[0].into(),
@@ -370,7 +346,7 @@ impl<'a> RecourseWriter<'a> {
     ) {
         let question = judged.criterion;
         let pair = self.pair(&found.plan.population().names);
-        let words = CriterionWords::new(judged);
+        let words = criterion_words(judged);
         let shown = places.iter().filter(|place| place.merged_into.is_none());
         for (place, subgroup) in (1_i64..).zip(shown.map(|place| place.subgroup)) {
             let sentence =
@@ -391,12 +367,8 @@ impl<'a> RecourseWriter<'a> {
                 for (number, line) in (0_i64..).zip(lines) {
                     let changes = line.map(|line| found.plan.changes_text(line.action));
                     self.comparatives.push(ComparativeRow {
-                        recourse: pair.recourse.clone(),
-                        group_0: pair.group_0.clone(),
-                        group_1: pair.group_1.clone(),
-                        definition: words.definition.clone(),
-                        parameter: words.parameter.clone(),
-                        view: words.view.clone(),
+                        pair: pair.clone(),
+                        criterion: words.clone(),
                         place,
                         side,
                         line: number,
@@ -417,8 +389,8 @@ impl<'a> RecourseWriter<'a> {
 
     /// The rows of the overviews for one definition.
     fn overview(&mut self, found: &ComparisonResult<'_>, judged: &DefinitionRanking) {
-        let ComparedPair { recourse, group_0, group_1 } = self.pair(&found.plan.population().names);
-        let CriterionWords { definition, parameter, view } = CriterionWords::new(judged);
+        let (pair, criterion) =
+            (self.pair(&found.plan.population().names), criterion_words(judged));
         let a = analysis(judged);
         let rejects =
             (judged.criterion.definition == RecourseDefinition::FairTradeOff).then(|| {
@@ -436,14 +408,10 @@ impl<'a> RecourseWriter<'a> {
             });
         for other in found.judged.iter().filter(|other| other.criterion != judged.criterion) {
             let value = agreement(judged, other).map(ExactRatio::get);
-            let by = CriterionWords::new(other);
+            let by = criterion_words(other);
             self.rankings.push(AggregatedRankingRow {
-                recourse: recourse.clone(),
-                group_0: group_0.clone(),
-                group_1: group_1.clone(),
-                definition: definition.clone(),
-                parameter: parameter.clone(),
-                view: view.clone(),
+                pair: pair.clone(),
+                criterion: criterion.clone(),
                 by_definition: by.definition,
                 by_parameter: by.parameter,
                 by_view: by.view,
@@ -452,12 +420,8 @@ impl<'a> RecourseWriter<'a> {
             });
         }
         self.analysis.push(RankingRow {
-            recourse,
-            group_0,
-            group_1,
-            definition,
-            parameter,
-            view,
+            pair,
+            criterion,
             judged: whole(judged.verdicts.len() as u64),
             unfair: a.unfair.into(),
             unfair_0: a.all_against[0].into(),
@@ -505,9 +469,7 @@ impl<'a> RecourseWriter<'a> {
         let row = |&(subgroup, action, union): &(usize, usize, [u32; 2])| {
             let (n, worked) = (plan.n(subgroup), found.effects.helped[action]);
             ActionRow {
-                recourse: pair.recourse.clone(),
-                group_0: pair.group_0.clone(),
-                group_1: pair.group_1.clone(),
+                pair: pair.clone(),
                 subgroup: subgroup as i64,
                 action: (action - plan.actions(subgroup).start) as i64,
                 changes: plan.changes_text(action).into(),
@@ -540,9 +502,7 @@ impl<'a> RecourseWriter<'a> {
             let row = |&(subgroup, step, reach): &(usize, usize, &CostReach)| {
                 let n = plan.n(subgroup);
                 EcdRow {
-                    recourse: pair.recourse.clone(),
-                    group_0: pair.group_0.clone(),
-                    group_1: pair.group_1.clone(),
+                    pair: pair.clone(),
                     subgroup: subgroup as i64,
                     step: step as i64,
                     cost: cost_of(reach.cost),

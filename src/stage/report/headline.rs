@@ -17,8 +17,8 @@ pub(super) const HEADLINE: [(&str, &str); 4] = [
 
 /// Whether a value is such a headline number.
 pub(super) fn is_headline(row: &MetricRow, wanted: (&str, &str)) -> bool {
-    (row.metric.as_str(), row.scope.as_str()) == wanted
-        && [&row.arm, &row.slice, &row.class].iter().all(|of| of.is_empty())
+    (row.metric.as_str(), row.key.scope.as_str()) == wanted
+        && [&row.key.arm, &row.key.slice, &row.class].iter().all(|of| of.is_empty())
 }
 
 /// The headline numbers of a run.
@@ -31,11 +31,11 @@ pub(super) fn headline(metrics: &[MetricRow]) -> BTreeMap<String, f64> {
             // Everybody together is the same for every attribute, and a pair is named where there
             // are two groups only.
             let parts = match wanted {
-                ("acc", _) => vec![row.model.as_str(), "acc"],
+                ("acc", _) => vec![row.key.model.as_str(), "acc"],
                 (metric, _) => vec![
-                    row.model.as_str(),
-                    row.counterfactual.as_str(),
-                    row.sensitive.as_str(),
+                    row.key.model.as_str(),
+                    row.key.counterfactual.as_str(),
+                    row.key.sensitive.as_str(),
                     metric,
                 ],
             };

@@ -1,8 +1,6 @@
 //! The table of curves: rates at every threshold.
 
-use crate::table::key_columns::{
-    ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP,
-};
+use crate::table::key_columns::{AuditKey, CLASS};
 use crate::table::row_macro::{SharedText, table};
 
 /// The step of the threshold of the job, behind those of the grid.
@@ -15,22 +13,7 @@ table! {
     /// graphs.
     pub struct CurveRow in "curves", version 1, key 11,
     one row per "key, metric and step", written by "measure", read by "report, users" {
-        [meaning ARM]
-        arm: SharedText,
-        [meaning MODEL]
-        model: SharedText,
-        [meaning COUNTERFACTUAL]
-        counterfactual: SharedText,
-        [meaning SENSITIVE]
-        sensitive: SharedText,
-        [meaning SCOPE]
-        scope: SharedText,
-        [meaning FROM_GROUP]
-        from_group: SharedText,
-        [meaning TO_GROUP]
-        to_group: SharedText,
-        [meaning SLICE]
-        slice: SharedText,
+        ..key: AuditKey,
         [meaning CLASS]
         class: SharedText,
         /// id of the metric: pprev, tpr, fpr, di, sr, psr, nsr, denied_by_group, favoured_by_group

@@ -77,6 +77,12 @@ const SWITCHES: [(&str, MatrixReading); 3] = [
     ("cmcc", MatrixReading::Score(ClassMatrix::correlation)),
 ];
 
+/// Whether a metric is measured of all classes together.
+pub(crate) fn is_of_all_classes(id: &str) -> bool {
+    FACTUAL.iter().any(|(of_group, of_pair, _)| [of_group, of_pair].contains(&&id))
+        || SWITCHES.iter().any(|(of_switches, _)| *of_switches == id)
+}
+
 /// The rate at which predictions of one class turn into another, in one scope.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassTransition {

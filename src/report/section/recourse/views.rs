@@ -7,8 +7,8 @@
 use crate::report::page::PageCell;
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::words::RichText;
-use crate::report::read::recourse::{ComparedRow, QuestionRow, RecourseTables};
-use crate::table::recourse::{EcdRow, RankingRow, RecourseRow, SubgroupRow};
+use crate::report::read::recourse::RecourseTables;
+use crate::table::recourse::{CriterionWords, EcdRow, RankingRow, RecourseRow, SubgroupRow};
 
 /// Below so many people of a group in a subgroup one person decides.
 pub(crate) const FEW: i64 = 10;
@@ -18,8 +18,6 @@ pub(crate) const FEW: i64 = 10;
 pub(crate) struct DefinitionView<'a> {
     /// Its row of `ranking_analysis`; of both views that of the macro view.
     pub(crate) row: &'a RankingRow,
-    /// Definition, parameter and view.
-    pub(crate) question: [&'a str; 3],
     /// Whether the other view says the same.
     pub(crate) both: bool,
 }
@@ -30,41 +28,38 @@ pub(crate) fn definition_views<'a>(
     comparison: &RecourseRow,
 ) -> Vec<DefinitionView<'a>> {
     let rows: Vec<&'a RankingRow> =
-        tables.analysis.iter().filter(|row| row.is_of(comparison)).collect();
+        tables.analysis.iter().filter(|row| row.pair == comparison.pair).collect();
     let other = |row: &RankingRow, view: &str| {
-        let own = row.question();
-        let other = rows
-            .iter()
-            .map(|row| row.question())
-            .find(|[d, p, v]| [*d, *p] == own[..2] && *v == view && own[2] != view);
-        other.is_some_and(|other| tables.agree(comparison, own, other))
+        let own = &row.criterion;
+        let wanted = CriterionWords { view: view.into(), ..own.clone() };
+        let other = rows.iter().map(|row| &row.criterion).find(|other| **other == wanted);
+        other.is_some_and(|other| other != own && tables.agree(comparison, [own, other]))
     };
     let kept = rows.iter().copied().filter(|row| !other(row, "macro"));
-    kept.map(|row| DefinitionView { row, question: row.question(), both: other(row, "micro") })
-        .collect()
+    kept.map(|row| DefinitionView { row, both: other(row, "micro") }).collect()
 }
 
 impl<'a> DefinitionView<'a> {
     /// The name of the definition.
     pub(crate) fn definition(&self) -> &'a str {
-        self.question[0]
+        &self.row.criterion.definition
     }
 
     /// The view.
     pub(crate) fn view(&self) -> &'a str {
-        self.question[2]
+        &self.row.criterion.view
     }
 
     /// The share of a group that the definition asks for.
     pub(crate) fn target_share(&self) -> Option<f64> {
         matches!(self.definition(), "equal-cost-of-effectiveness" | "equal-choice")
-            .then(|| self.question[1].parse().ok())
+            .then(|| self.row.criterion.parameter.parse().ok())
             .flatten()
     }
 
     /// That share as the job writes it.
     fn share(&self) -> String {
-        self.target_share().map_or_else(|| self.question[1].to_owned(), number::level)
+        self.target_share().map_or_else(|| self.row.criterion.parameter.to_string(), number::level)
     }
 
     /// Whether values are shares of people, rather than costs or numbers of actions.
@@ -76,7 +71,11 @@ impl<'a> DefinitionView<'a> {
     }
 
     fn cost(&self) -> String {
-        self.question[1].parse::<f64>().map_or_else(|_| self.question[1].to_owned(), three_digits)
+        self.row
+            .criterion
+            .parameter
+            .parse::<f64>()
+            .map_or_else(|_| self.row.criterion.parameter.to_string(), three_digits)
     }
 
     /// As a heading.
@@ -158,7 +157,7 @@ impl<'a> DefinitionView<'a> {
         let steps = tables
             .ecd
             .iter()
-            .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
+            .filter(|row| row.subgroup == subgroup.subgroup && row.pair == comparison.pair);
         steps.filter(within).map(reached).max().unwrap_or(0)
     }
 
@@ -230,7 +229,8 @@ impl<'a> DefinitionView<'a> {
         match subgroup.score {
             None => ("\u{2013}".to_owned(), None),
             Some(score) if score.is_infinite() => {
-                let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+                let names =
+                    [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
                 let better = usize::from(names[0] == subgroup.against.as_str());
                 let n = number::count([subgroup.n_0, subgroup.n_1][better]);
                 let reach = self.reach(tables, comparison, subgroup, better, &n);

@@ -1,0 +1,261 @@
+//! The rows of a slice of the source that filters, duplicates and missing values leave, and the
+//! checks of their numbers.
+
+use arrow::array::Array;
+
+use crate::data::prepare::params::MissingRule;
+use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::tally::UnmatchedRows;
+use crate::data::prepare::weight::WeightSummary;
+use crate::data::source::SourceSlice;
+use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
+use crate::data::values::{SourceValues, parse_number};
+use crate::error::{Fault, Result};
+
+/// The rows whose key a side table lacks, by table.
+fn unmatched_rows(
+    plan: &PreparePlan<'_>,
+    slice: &SourceSlice,
+    alive: &[bool],
+) -> Result<Vec<UnmatchedRows>> {
+    let mut found = Vec::new();
+    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
+        let keys = &slice.columns[plan.view.position(table.params.on.as_str())?];
+        let counts = |i: &usize| alive[*i] || table.params.missing == UnmatchedRule::Drop;
+        let looked = (0..slice.rows).filter(counts);
+        let mut of = UnmatchedRows { of: looked.clone().count() as u64, ..Default::default() };
+        for i in looked.filter(|&i| !matched[i]) {
+            of.n += 1;
+            if of.first.len() < EXAMPLES {
+                let key = keys.word(i).map(std::borrow::Cow::into_owned);
+                of.first.push((slice.first_row + i as u64, key));
+            }
+        }
+        found.push(of);
+    }
+    Ok(found)
+}
+
+/// For each row of a slice whether it passes all filters, and the number left after each filter.
+pub(crate) fn apply_filters(
+    plan: &PreparePlan<'_>,
+    slice: &SourceSlice,
+) -> Result<(Vec<bool>, Vec<u64>)> {
+    let mut alive = vec![true; slice.rows];
+    let mut left = Vec::new();
+    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
+        if table.params.missing == UnmatchedRule::Drop {
+            alive.iter_mut().zip(matched).for_each(|(a, has_key)| *a &= has_key);
+            left.push(count(&alive));
+        }
+    }
+    for step in &plan.steps {
+        alive.iter_mut().zip(step.passes(plan.view, slice)?).for_each(|(a, passes)| *a &= passes);
+        left.push(count(&alive));
+    }
+    Ok((alive, left))
+}
+
+fn count(alive: &[bool]) -> u64 {
+    alive.iter().filter(|&&a| a).count() as u64
+}
+
+/// The kept rows of a slice.
+pub(crate) struct KeptSlice {
+    /// Number of kept rows.
+    pub(crate) n: usize,
+    /// The columns of the view, kept rows only.
+    pub(crate) columns: Vec<SourceValues>,
+    pub(super) first_row: u64,
+    /// The positions of the kept rows in the slice; `None` where all are kept.
+    pub(super) rows: Option<Vec<u32>>,
+    /// Number of rows of the slice.
+    pub(super) n_in: u64,
+    /// Rows left after each step that can lose rows.
+    pub(super) rows_left: Vec<u64>,
+    pub(super) made_null: Vec<u64>,
+    pub(super) respelt: Vec<u64>,
+    pub(super) not_finite: Vec<u64>,
+    pub(super) unmatched: Vec<UnmatchedRows>,
+}
+
+impl KeptSlice {
+    /// Applies every step that can lose rows.
+    ///
+    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
+    /// drop rows.
+    ///
+    /// # Errors
+    /// A filter cannot be applied.
+    pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
+        let (mut alive, mut left) = apply_filters(plan, &slice)?;
+        let mut n = left.last().copied().unwrap_or(slice.rows as u64);
+        if let Some(repeated) = &plan.repeated {
+            let end = slice.first_row + slice.rows as u64;
+            let from = repeated.partition_point(|&row| row < slice.first_row);
+            for row in repeated[from..].iter().take_while(|&&row| row < end) {
+                alive[(row - slice.first_row) as usize] = false;
+            }
+            n = count(&alive);
+            left.push(n);
+        }
+        for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
+            let values = &slice.columns[feature.column];
+            if values.has_nulls() {
+                alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+                n = count(&alive);
+            }
+            left.push(n);
+        }
+        let unmatched = unmatched_rows(plan, &slice, &alive)?;
+        let is_kept = |row: &&u32| alive[**row as usize];
+        let not_finite =
+            slice.not_finite.iter().map(|rows| rows.iter().filter(is_kept).count() as u64);
+        let not_finite = not_finite.collect();
+        let rows = (n < slice.rows as u64).then(|| -> Vec<u32> {
+            alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect()
+        });
+        let columns = match &rows {
+            None => slice.columns,
+            Some(rows) => slice.columns.iter().map(|values| values.take(rows)).collect(),
+        };
+        Ok(KeptSlice {
+            n: n as usize,
+            columns,
+            first_row: slice.first_row,
+            rows,
+            n_in: slice.rows as u64,
+            rows_left: left,
+            made_null: slice.made_null,
+            respelt: slice.respelt,
+            not_finite,
+            unmatched,
+        })
+    }
+
+    /// The number in the source of the kept row at a position.
+    pub(crate) fn row_number(&self, i: usize) -> u64 {
+        self.first_row + self.rows.as_ref().map_or(i as u64, |rows| u64::from(rows[i]))
+    }
+
+    /// The numbers of all kept rows.
+    pub(crate) fn row_numbers(&self) -> impl Iterator<Item = u64> {
+        (0..self.n).map(|i| self.row_number(i))
+    }
+}
+
+/// Fails on the first kept value of a numeric column that is not a finite number.
+pub(super) fn check_numbers(
+    plan: &PreparePlan<'_>,
+    slice: &KeptSlice,
+    column: usize,
+) -> Result<()> {
+    let name = plan.name(column);
+    let (i, fault) = match &slice.columns[column] {
+        SourceValues::Int(_) | SourceValues::Empty(_) => return Ok(()),
+        SourceValues::Float(a) => {
+            let is_bad = |(i, x): &(usize, &f64)| x.is_infinite() && a.is_valid(*i);
+            match a.values().iter().enumerate().find(is_bad) {
+                None => return Ok(()),
+                Some((i, x)) => (
+                    i,
+                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`"))
+                        .hint("write missing values as null, and use finite numbers for caps"),
+                ),
+            }
+        }
+        texts @ (SourceValues::Text(_) | SourceValues::Named(_))
+            if plan.view.derived_at(column).is_none() =>
+        {
+            let no_number = |&(_, i): &(u32, usize)| {
+                texts.word(i).filter(|text| parse_number(text).is_none()).map(|text| (i, text))
+            };
+            match texts.distinct().first.iter().find_map(no_number) {
+                None => return Ok(()),
+                Some((i, text)) => (
+                    i,
+                    Fault::new(
+                        "not-numeric",
+                        format!("column `{name}` must hold numbers, but holds the text `{text}`"),
+                    )
+                    .hint(plan.hint_for_text(column, &text)),
+                ),
+            }
+        }
+        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => match slice.n {
+            0 => return Ok(()),
+            _ => {
+                let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
+                    "booleans"
+                } else {
+                    "names"
+                };
+                let what = format!("column `{name}` must hold numbers, but holds {holds}");
+                (0, Fault::new("not-numeric", what).hint(plan.hint_for_text(column, "")))
+            }
+        },
+    };
+    Err(plan.view.source().locate_row(fault, slice.row_number(i)).in_column(name).into())
+}
+
+/// The number of columns of a one-hot group that are 1 in each kept row.
+///
+/// Fails on the first value that is neither 0 nor 1 nor missing.
+pub(super) fn one_hot_counts(
+    plan: &PreparePlan<'_>,
+    slice: &KeptSlice,
+    columns: &[usize],
+) -> Result<Vec<u32>> {
+    let mut ones = vec![0; slice.n];
+    for &column in columns {
+        for (i, n) in ones.iter_mut().enumerate() {
+            let value = slice.columns[column].number(i);
+            *n += u32::from(value == 1.0);
+            if value != 0.0 && value != 1.0 && !value.is_nan() {
+                let what =
+                    format!("column `{}` of a one-hot group holds `{value}`", plan.name(column));
+                let fault = Fault::new("bad-onehot", what).in_column(plan.name(column));
+                let hint = "write 1 in the column of a row's level and 0 in the others, or list \
+                            the columns under `continuous`";
+                return Err(plan
+                    .view
+                    .source()
+                    .locate_row(fault, slice.row_number(i))
+                    .hint(hint)
+                    .into());
+            }
+        }
+    }
+    Ok(ones)
+}
+
+/// Fails on the first kept row without a weight of 0 or more; returns the summary of the weights.
+///
+/// Infinite weights and texts are not numbers; that was checked before.
+pub(super) fn check_weights(
+    plan: &PreparePlan<'_>,
+    slice: &KeptSlice,
+    column: usize,
+) -> Result<WeightSummary> {
+    let values = &slice.columns[column];
+    let mut weights = WeightSummary::default();
+    for i in 0..slice.n {
+        let weight = values.number(i);
+        let what = match weight {
+            _ if values.is_null(i) => "a row has no weight".to_owned(),
+            w if w < 0.0 => format!("a row has the weight `{w}`, below 0"),
+            w => {
+                weights.add(w);
+                continue;
+            }
+        };
+        let fault = Fault::new("bad-weight", what).in_column(plan.name(column));
+        return Err(plan
+            .view
+            .source()
+            .locate_row(fault, slice.row_number(i))
+            .hint("a weight is a number of 0 or more")
+            .into());
+    }
+    Ok(weights)
+}

@@ -1,0 +1,158 @@
+//! What preparing counts: how often each value of a column occurs, which values have no name,
+//! which rows no side table knows.
+//!
+//! The words of a column are numbered in the order in which they occur: their codes in the file,
+//! see [`encode`](crate::data::prepare::encode).
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::data::source::list_words;
+use crate::data::source::side_table::EXAMPLES;
+use crate::data::values::SourceValues;
+
+/// Rows whose key a side table lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnmatchedRows {
+    /// How many they are.
+    pub(crate) n: u64,
+    /// How many rows were looked at.
+    pub(crate) of: u64,
+    /// The first of them with their keys; no key is missing too.
+    pub(crate) first: Vec<(u64, Option<String>)>,
+}
+
+impl UnmatchedRows {
+    pub(super) fn merge(&mut self, other: &UnmatchedRows) {
+        self.n += other.n;
+        self.of += other.of;
+        self.first.extend(other.first.iter().cloned());
+        self.first.sort();
+        self.first.truncate(EXAMPLES);
+    }
+
+    /// Their keys in words.
+    pub(crate) fn keys(&self) -> String {
+        let word = |(row, key): &(u64, Option<String>)| match key {
+            Some(key) => format!("`{key}` (row {row})"),
+            None => format!("none (row {row})"),
+        };
+        list_words(self.first.iter().map(word), EXAMPLES)
+    }
+}
+
+/// Rows of a one-hot group without exactly one 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OneHotFaults {
+    /// Rows with no 1.
+    pub(crate) none: u64,
+    /// Rows with several 1.
+    pub(crate) several: u64,
+}
+
+/// How often each value of a column occurs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ColumnTally {
+    /// Count and first row by word; 1 + its position is the code of a word.
+    pub(crate) occurrences: IndexMap<String, ValueOccurrences>,
+    /// Rows without a value.
+    pub(crate) nulls: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ValueOccurrences {
+    pub(crate) n: u64,
+    pub(crate) first_row: u64,
+}
+
+impl ColumnTally {
+    /// Counts a word; returns its code.
+    pub(super) fn add(&mut self, word: &str, seen: ValueOccurrences) -> u32 {
+        let code = match self.occurrences.get_full_mut(word) {
+            Some((position, _, known)) => {
+                known.n += seen.n;
+                known.first_row = known.first_row.min(seen.first_row);
+                position
+            }
+            None => self.occurrences.insert_full(word.to_owned(), seen).0,
+        };
+        code as u32 + 1
+    }
+
+    /// Counts the values of some rows; returns their codes.
+    pub(super) fn add_values(
+        &mut self,
+        values: &SourceValues,
+        row: impl Fn(usize) -> u64,
+    ) -> SliceCodes {
+        let distinct = values.distinct();
+        self.nulls += distinct.counts[0];
+        let mut table = vec![0; distinct.counts.len()];
+        for &(id, i) in &distinct.first {
+            if let Some(word) = values.word(i) {
+                let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
+                table[id as usize] = self.add(&word, seen);
+            }
+        }
+        let n_missing = distinct.counts[0];
+        SliceCodes { ids: distinct.ids.into_owned(), table, n_missing }
+    }
+
+    /// Merges other counts; returns the code here of each of their codes.
+    pub(super) fn merge(&mut self, other: &ColumnTally) -> Vec<u32> {
+        self.nulls += other.nulls;
+        let codes = other.occurrences.iter().map(|(word, &seen)| self.add(word, seen));
+        [0].into_iter().chain(codes).collect()
+    }
+
+    /// The words in byte order.
+    pub(crate) fn words(&self) -> Vec<&str> {
+        let mut words: Vec<&str> = self.occurrences.keys().map(String::as_str).collect();
+        words.sort_unstable();
+        words
+    }
+
+    /// Each word with its count, most frequent first.
+    pub(crate) fn by_count(&self) -> Vec<(&str, u64)> {
+        let mut words: Vec<(&str, u64)> =
+            self.occurrences.iter().map(|(word, seen)| (word.as_str(), seen.n)).collect();
+        words.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        words
+    }
+}
+
+/// The codes of the values of some rows.
+pub(crate) struct SliceCodes {
+    /// For each row the number of its value.
+    pub(crate) ids: Vec<u32>,
+    /// By number the code.
+    pub(crate) table: Vec<u32>,
+    /// Rows without a value.
+    pub(crate) n_missing: u64,
+}
+
+/// Values of the parents of a derived column that have no name in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct UnnamedValues {
+    /// Rows with such a value.
+    pub(crate) n: u64,
+    /// The values of a map.
+    pub(crate) words: ColumnTally,
+    /// Values that a map lacks, with a name or without, and that differ only by case or blanks from
+    /// one that it has.
+    pub(crate) alike: ColumnTally,
+    /// The lowest and the highest number outside the bins.
+    pub(crate) extremes: Option<(f64, f64)>,
+}
+
+impl UnnamedValues {
+    pub(super) fn merge(&mut self, other: &UnnamedValues) {
+        self.n += other.n;
+        self.words.merge(&other.words);
+        self.alike.merge(&other.alike);
+        self.extremes = match (self.extremes, other.extremes) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+}

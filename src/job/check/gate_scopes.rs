@@ -1,0 +1,403 @@
+//! Checks which people a gate is about: its direction, pair, group or set, and whether the metric
+//! is measured there.
+
+use std::collections::BTreeMap;
+
+use crate::job::blocks::clarify::FavouredGroups;
+use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::tree::join;
+use crate::job::{GateBetween, GateBlock, GateDirection, MetricFamily, Word};
+use crate::metric::swap_effect::RatioOrder;
+use crate::param::ColumnName;
+
+use super::clarify::REST;
+use super::defaults::families;
+use super::known_names::{GateScope, KnownMetric};
+use super::{JobChecker, path};
+
+impl JobChecker<'_> {
+    /// The key that selects the groups of the metric, and what it names.
+    pub(super) fn scope(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        mut named: Vec<ColumnName>,
+    ) {
+        let keys = [
+            (GateScope::Direction, gate.direction.is_some()),
+            (GateScope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
+            (GateScope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
+            (GateScope::Group, gate.group.is_some()),
+        ];
+        let mut fits = true;
+        if matches!(gate.between, Some(GateBetween::WorstCase))
+            && metric.also == Some(MetricFamily::Clarify)
+            && self.is_sound(&["metrics.families"])
+            && !families(self.job, self.catalog).contains(&metric.family)
+        {
+            let what = format!(
+                "`{}` with `between: worst_case` is of the family `group`, which is not measured",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.between"),
+                what,
+                "add the family to `metrics.families`, or name two groups",
+            );
+        }
+        for (scope, _) in
+            keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
+        {
+            let (key, form) = (
+                scope_key(*scope),
+                if *scope == GateScope::WorstCase {
+                    "between: worst_case"
+                } else {
+                    scope_key(*scope)
+                },
+            );
+            let what = format!("`{}` cannot be used with `{form}`", metric.id);
+            let hint = match metric.scopes {
+                [GateScope::Total] if metric.min_groups > 2 => format!(
+                    "remove it: the metric counts people whose prediction any other group would \
+                     switch; for one direction use `{}`",
+                    metric.id.trim_end_matches("_any")
+                ),
+                [GateScope::Total] => "remove it: the metric is about all people".to_owned(),
+                scopes => format!("use {}", scope_forms(scopes)),
+            };
+            self.push_problem("bad-scope", format!("{at}.{key}"), what, hint);
+            fits = false;
+        }
+        let there: Vec<&str> =
+            keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
+        if fits && there.len() > 1 {
+            self.push_problem(
+                "bad-scope",
+                at,
+                format!("`{at}` has {}", all(&there)),
+                "keep one of them",
+            );
+        }
+        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
+        {
+            self.push_problem(
+                "bad-scope",
+                at,
+                format!("`{at}` does not specify the groups of `{}`", metric.id),
+                format!("add {}", scope_forms(metric.scopes)),
+            );
+        }
+        if let Some(attribute) = &gate.sensitive
+            && self.are_names_sound("data.sensitive")
+            && self.attribute(format!("{at}.sensitive"), attribute)
+            && let Some(other) = named.iter().find(|n| *n != attribute)
+        {
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.sensitive"),
+                format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
+                "remove `sensitive`: the groups imply it",
+            );
+        }
+        named.extend(gate.sensitive.clone());
+        self.enough_groups(at, metric, named.first());
+        if let Some(GateBetween::Pair(map)) = &gate.between
+            && fits
+        {
+            self.compared(&format!("{at}.between"), metric, map);
+            self.turned_ratio(&format!("{at}.between"), gate, metric, map);
+        }
+        let named_sets = self.job.sets();
+        let set = gate
+            .counterfactual
+            .as_ref()
+            .and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
+        if let (Some(attribute), Some((name, set))) = (named.first(), set)
+            && metric.needs_counterfactual
+            && self.is_sound(&[&path(&[
+                "counterfactuals",
+                name.as_str().split('/').next().unwrap_or_default(),
+            ])])
+            && self.job.data.sensitive.contains_key(attribute)
+            && let Some(changed) =
+                set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
+            && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
+        {
+            let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
+            self.push_problem(
+                "bad-scope",
+                at,
+                what,
+                format!(
+                    "it changes {}; name another set, or add the attribute to it",
+                    list(changed)
+                ),
+            );
+        }
+    }
+
+    /// Complains about two groups whose comparison is not measured.
+    fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
+        let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
+        else {
+            return;
+        };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
+            return;
+        }
+        let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
+        // A metric of two families, only one of which is measured.
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
+        if metric.family != MetricFamily::Clarify && !by_facets {
+            let measured = groups.len() > 2
+                || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
+                    && metric.also == Some(MetricFamily::Clarify);
+            if (is_rest(first) || is_rest(second)) && !measured {
+                let what =
+                    format!("`{attribute}` has two groups, so the rest of one group is the other");
+                self.push_problem("bad-scope", here, what, "name both groups");
+            }
+            return;
+        }
+        let favoured = self.favoured_of(attribute);
+        let (fits, form) = match &favoured {
+            Some(FavouredGroups::Rest) => {
+                let fits = |a: &Word, b: &Word| is_rest(a) && groups.contains(b);
+                (
+                    fits(first, second) || by_facets && fits(second, first),
+                    format!("[{REST}, GROUP]"),
+                )
+            }
+            Some(FavouredGroups::Groups(favoured)) => {
+                let one = favoured.first().map_or("FAVOURED", Word::as_str);
+                let fits = |a: &Word, b: &Word| {
+                    favoured.contains(a) && groups.contains(b) && !favoured.contains(b)
+                };
+                (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"))
+            }
+            None => return,
+        };
+        if !fits {
+            let what = format!(
+                "`{}` is not measured between `{first}` and `{second}`: the favoured facet comes \
+                 first",
+                metric.id
+            );
+            let hint = format!(
+                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` lists the favoured \
+                 groups; the default is the reference"
+            );
+            self.push_problem("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Complains about the change of a ratio that is asked the other way round than it is measured:
+    /// how a reciprocal changes does not follow from how the ratio does, so the gate could never
+    /// decide.
+    fn turned_ratio(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        map: &BTreeMap<ColumnName, [Word; 2]>,
+    ) {
+        let (Some(order), Some((attribute, pair))) =
+            (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next())
+        else {
+            return;
+        };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
+            return;
+        }
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
+        let favoured = self.favoured_of(attribute).filter(|_| by_facets);
+        let reference = data.reference_of(attribute);
+        // All others stand last, but where Clarify takes them for favoured.
+        let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
+            (Some(FavouredGroups::Rest), place) => usize::from(place.is_some()),
+            (Some(FavouredGroups::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
+            (None, Some(_)) if reference.as_ref() == Some(group) => 0,
+            (None, place) => place.map_or(usize::MAX, |place| 1 + place),
+        };
+        let [first, second] = pair;
+        let as_measured = match order {
+            RatioOrder::FirstOverSecond => place(first) < place(second),
+            RatioOrder::SecondOverFirst => place(first) > place(second),
+        };
+        if !as_measured {
+            let what = format!(
+                "`{}` is measured as `{second}` over `{first}`, and its change does not \
+                 determine the change of its reciprocal",
+                metric.id
+            );
+            let (limit, other) =
+                if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
+            let hint = format!(
+                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` \
+                 instead of `{limit}_at_most`: if one ratio falls, the other rises"
+            );
+            self.push_problem("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Who is favoured, by the job or as the reference.
+    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups<Word>> {
+        self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
+    }
+
+    /// Complains where every attribute that a gate is about has too few groups for the metric.
+    fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
+        if !self.is_sound(&["data.sensitive"]) {
+            return;
+        }
+        let data = &self.job.data;
+        let asked: Vec<&ColumnName> =
+            data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
+        // Groups that only the data can tell are none here.
+        let too_few =
+            |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+        if !asked.is_empty() && asked.into_iter().all(too_few) {
+            let what = format!(
+                "`{}` is measured for attributes with {} groups or more",
+                metric.id, metric.min_groups
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.metric"),
+                what,
+                "with two groups a direction is equivalent: use `sr`, `psr` or `nsr`",
+            );
+        }
+    }
+
+    /// Checks the set and the groups that a gate names, and gives the attributes back.
+    pub(super) fn named(&mut self, at: &str, gate: &GateBlock) -> Vec<ColumnName> {
+        if let Some(set) =
+            gate.counterfactual.as_ref().filter(|_| self.are_names_sound("counterfactuals"))
+        {
+            let sets = self.job.sets();
+            let sets = sets.iter().map(|(name, _)| name.as_str());
+            self.check_known(
+                "counterfactual set",
+                format!("{at}.counterfactual"),
+                set.as_str(),
+                sets,
+                "unknown-name",
+            );
+            if let Some(model) = &gate.model {
+                self.asks(at, model, set.as_str());
+            }
+        }
+        let mut named: Vec<ColumnName> = Vec::new();
+        if let Some(GateDirection::Pair(map)) = &gate.direction {
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
+        }
+        if let Some(GateBetween::Pair(map)) = &gate.between {
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
+        }
+        if let Some(map) = &gate.harm_to {
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.harm_to"), "GROUP", &groups));
+        }
+        if let Some(map) = &gate.group {
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.group"), "GROUP", &groups));
+        }
+        named
+    }
+
+    /// One attribute with the groups it names; gives the attribute back where it is declared.
+    fn people(
+        &mut self,
+        at: &str,
+        form: &str,
+        named: &[(&ColumnName, &[Word])],
+    ) -> Option<ColumnName> {
+        let &[(attribute, groups)] = named else {
+            let what = format!("`{at}` must name one attribute, found {}", named.len());
+            self.push_problem("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
+            return None;
+        };
+        let here = join(at, attribute.as_str());
+        if !self.are_names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+            return None;
+        }
+        let declared_at = path(&["data", "sensitive", attribute.as_str()]);
+        let declared = self.job.data.groups_of(attribute);
+        if self.is_sound(&[&declared_at]) && declared.len() > 1 {
+            let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
+            for (i, group) in groups
+                .iter()
+                .enumerate()
+                .filter(|(_, group)| !declared.contains(group) && !rest(group))
+            {
+                let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
+                let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
+                self.push_problem(
+                    "unknown-group",
+                    place,
+                    format!("`{attribute}` has no group `{group}`"),
+                    hint,
+                );
+            }
+        }
+        if let [first, second] = groups
+            && first == second
+        {
+            self.push_problem(
+                "bad-scope",
+                format!("{here}[1]"),
+                format!("`{first}` is compared with itself"),
+                format!("name two groups: `{{{attribute}: {form}}}`"),
+            );
+        }
+        Some(attribute.clone())
+    }
+}
+
+fn scope_key(scope: GateScope) -> &'static str {
+    match scope {
+        GateScope::Total => "",
+        GateScope::Group => "group",
+        GateScope::Pair | GateScope::WorstCase => "between",
+        GateScope::Direction => "direction",
+    }
+}
+
+/// The keys that a metric takes, as a job writes them.
+fn scope_forms(scopes: &[GateScope]) -> String {
+    let forms: Vec<&str> = scopes
+        .iter()
+        .filter_map(|scope| match scope {
+            GateScope::Total => None,
+            GateScope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
+            GateScope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
+            GateScope::WorstCase => Some("`between: worst_case`"),
+            GateScope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
+        })
+        .collect();
+    let total =
+        if scopes.contains(&GateScope::Total) { ", or none of them for all people" } else { "" };
+    forms.join(" or ") + total
+}

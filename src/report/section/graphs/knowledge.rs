@@ -1,0 +1,153 @@
+//! What jobs state about causes, and graphs in which the attribute follows from other variables.
+
+use std::collections::BTreeSet;
+
+use crate::report::draw::chart;
+use crate::report::page::PageBlock;
+use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::words::RichText;
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::graphs::{Causes, ScenarioGraphs};
+
+/// Scenarios in which the attribute itself follows from other columns, which people know to be
+/// false of most attributes.
+pub(super) fn against_knowledge(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
+    let found: Vec<_> = scenarios
+        .iter()
+        .filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)))
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let words = RichText::new()
+        .drawing(chart::verdict("warn", "mark warn"))
+        .strong("Contradicts domain knowledge: ");
+    let words = found.iter().enumerate().fold(words, |words, (i, (scenario, causes))| {
+        let words =
+            words.text(if i == 0 { "in " } else { "; in " }).name(&scenario.set).text(", in ");
+        words.and(follows(scenario, causes, "", usize::MAX))
+    });
+    Some(PageBlock::Text(words.text(
+        ". If no recorded variable can cause the attribute, as with race, sex or age, such a \
+         scenario contradicts domain knowledge: its rates show the value of that knowledge and \
+         answer no other question. Use `tiers` to state that nothing comes before the attribute.",
+    )))
+}
+
+/// "98.9 % of the graphs race follows from age", or "from other variables (age 94.4 %, priors_count
+/// 94.2 %)" with so many of them.
+fn follows(
+    scenario: &ScenarioGraphs,
+    causes: &Causes<'_>,
+    of_set: &str,
+    at_most: usize,
+) -> RichText {
+    let share = NumberFormat::Share.value(causes.share);
+    let least = if causes.at_least { "at least " } else { "" };
+    let words = RichText::from(format!("{least}{share} of the graphs{of_set} "))
+        .name(&scenario.sensitive)
+        .text(" follows from ");
+    match causes.each.as_slice() {
+        [] => words.text("other variables, each in few graphs"),
+        [(cause, of_one)] if NumberFormat::Share.value(*of_one) == share => words.name(*cause),
+        each => {
+            let one = |words: RichText, (i, (cause, share)): (usize, &(&str, f64))| {
+                words
+                    .text(if i == 0 { "" } else { ", " })
+                    .name(*cause)
+                    .text(format!(" in {}", NumberFormat::Share.value(*share)))
+            };
+            let words =
+                each.iter().take(at_most).enumerate().fold(words.text("other variables ("), one);
+            match each.len().saturating_sub(at_most) {
+                0 => words.text(")"),
+                more => words.text(format!(", and {more} more)")),
+            }
+        }
+    }
+}
+
+/// Causes of the attribute in one sentence.
+const CAUSES_AT_MOST: usize = 3;
+
+/// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
+/// other variables. None where it does not, or where the set has no graphs.
+pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option<RichText> {
+    let groups = audit.graphs_by_attribute();
+    let (_, scenarios) = groups.iter().find(|(name, _)| name == attribute)?;
+    let scenario = scenarios.iter().find(|s| s.set == set)?;
+    let causes = scenario.causes_of_the_attribute()?;
+    let words = RichText::from("No group is named at a disadvantage, because in ");
+    let words =
+        words.and(follows(scenario, &causes, " of this set", CAUSES_AT_MOST)).text(", which may ");
+    let known = "contradict domain knowledge";
+    Some(words.link(known, "graphs", "How certain are the causal graphs").text("."))
+}
+
+/// Names in a list of one tier.
+const NAMES_AT_MOST: usize = 6;
+
+/// `race, age and sex`; of many the number.
+fn named(names: &[&str]) -> RichText {
+    match names {
+        many if many.len() > NAMES_AT_MOST => {
+            RichText::from(number::count_of(many.len() as i64, "column", "columns"))
+        }
+        [others @ .., last] if !others.is_empty() => {
+            let words = others.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
+                words.text(if i > 0 { ", " } else { "" }).name(*name)
+            });
+            words.text(" and ").name(*last)
+        }
+        names => names.iter().fold(RichText::new(), |words, name| words.name(*name)),
+    }
+}
+
+/// What a scenario of knowledge states about the causes: `Scenario high: the job states the order
+/// of causes, race and sex before priors_count.` None of a set that is no scenario.
+pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichText> {
+    let (_, name) = set.split_once('/')?;
+    let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
+    let knob = words.knobs.iter().find_map(|knob| knob.strip_prefix("knowledge: "))?;
+    let start = RichText::from("Scenario ").name(name).text(": ");
+    let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers())
+    else {
+        let is_given = words.knobs.iter().any(|knob| knob.starts_with("discovery: {given"));
+        return Some(start.text(if is_given {
+            "the job gives the edges."
+        } else if knob == "{}" {
+            "the job states nothing about what causes what."
+        } else {
+            "the job states which edges are required or forbidden."
+        }));
+    };
+    let variables = scenario.variables();
+    let tiers: BTreeSet<i64> = variables.iter().filter_map(|(_, tier)| *tier).collect();
+    let words = start.text("the job states the order of causes, ");
+    let words = tiers.iter().enumerate().fold(words, |words, (i, tier)| {
+        let of = variables.iter().filter(|(_, own)| *own == Some(*tier));
+        let names: Vec<&str> = of.map(|(name, _)| *name).collect();
+        words.text(if i > 0 { " before " } else { "" }).and(named(&names))
+    });
+    Some(words.text("."))
+}
+
+/// That a scenario may contradict what is known of the attribute, for the list of what an audit
+/// does not show; empty where in no scenario the attribute follows from other variables.
+pub(crate) fn contradictions(audit: &AuditFolder) -> Vec<RichText> {
+    let found = audit.graphs.scenarios.iter();
+    let found = found.filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)));
+    let one = |(scenario, causes): (&ScenarioGraphs, Causes<'_>)| {
+        let name = scenario.set.split_once('/').map_or(scenario.set.as_str(), |(_, name)| name);
+        RichText::from("Results of scenario ")
+            .name(name)
+            .text(" may answer no question: in ")
+            .and(follows(scenario, &causes, "", CAUSES_AT_MOST))
+            .text(
+                ". If no recorded variable can cause the attribute, as with race, sex or age, that \
+                 contradicts domain knowledge, and these results only show what stating the \
+                 knowledge changes.",
+            )
+    };
+    found.map(one).collect()
+}
