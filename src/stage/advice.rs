@@ -131,10 +131,6 @@ fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
                 format!("the scores of `{}` are computed elsewhere", block.model),
                 "use a model that cfaudit can ask, such as `command`, `python` or `onnx`",
             ),
-            FeatureObstacle::NoRows => (
-                "the set has expected levels, which are no rows that a model can be asked".into(),
-                "write `levels: drawn` or `levels: nearest` in the set",
-            ),
         };
         let text = format!(
             "the block `{name}` tells who switches, but not through which features: {cause}; {help}"

@@ -77,6 +77,7 @@ impl<'a> StagePlan<'a> {
             n_folds,
             first_fold: 0,
             arm: None,
+            seed: self.job.run.seed,
             threads,
             secret,
         })
@@ -232,7 +233,7 @@ impl<'a> UnitModels<'a> {
     }
 
     /// The model as a command, if it is one.
-    fn call(&self) -> Option<CommandCall<'a>> {
+    pub(crate) fn call(&self) -> Option<CommandCall<'a>> {
         let call = self.plan.call(self.name, self.block)?;
         Some(CommandCall { n_folds: self.n, first_fold: self.first_fold, arm: self.arm, ..call })
     }
@@ -323,6 +324,17 @@ impl<'a> AskedModels<'a> {
             Some(train) => train.scorers(ctx, block, *n),
             None => Err(misfit(format!("the model `{name}` cannot score rows"))),
         }
+    }
+
+    /// The models that were trained here, for what asks them in their own encoding; none where the
+    /// model is trained elsewhere.
+    pub(crate) fn trained_here(
+        &self,
+        ctx: &StageContext<'_>,
+    ) -> Result<Vec<Box<dyn TrainedModel>>> {
+        let UnitModels { block, n, .. } = &self.models;
+        let train = self.train.as_ref().filter(|_| block.is_trained_here());
+        train.map_or_else(|| Ok(Vec::new()), |train| train.models(ctx, block, *n))
     }
 
     /// For each of them the groups of an attribute that it knows, by the rows that it was trained

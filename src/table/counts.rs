@@ -3,6 +3,10 @@
 use super::key_columns::{AuditKey, CLASS};
 use crate::table::row_macro::{SharedText, table};
 
+/// The sides of `score_shift` whose bins are drawn: before, after, change.
+pub(crate) const DRAWN_SIDES: [&str; 3] =
+    ["drawn_original", "drawn_counterfactual", "drawn_change"];
+
 table! {
     /// `counts`: one row per key and cell. The scope of rows as they are is group or total, that of
     /// counterfactuals direction or total.
@@ -40,17 +44,19 @@ table! {
     /// Version 3 added `class`. In a file of version 2 every label has two sides.
     ///
     /// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
-    pub struct ScoreShiftRow in "score_shift", version 3, key 11,
+    pub struct ScoreShiftRow in "score_shift", version 4, key 11,
     one row per "key, side and bin", written by "measure", read by "report" {
         ..key: AuditKey,
         [meaning CLASS]
         [since 3]
         class: SharedText,
-        /// original, counterfactual, or change (counterfactual minus original)
+        /// original, counterfactual, or change (counterfactual minus original); drawn_original,
+        /// drawn_counterfactual and drawn_change hold the same cases of everybody in at least 20
+        /// bins over the range in which 99 % lie, the first and last bin with all beyond
         side: SharedText,
         /// left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]
         bin_lo: f64,
-        /// right edge of the bin, part of it only in the last bin
+        /// right edge of the bin, part of it only in the last bin of all scores or changes
         bin_hi: f64,
         /// counterfactuals in the bin, counted without weights; of a graph-uncertain set mean
         /// scores over all graphs

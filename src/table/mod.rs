@@ -34,6 +34,7 @@ pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
+pub(crate) use counts::DRAWN_SIDES;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::GateRow;

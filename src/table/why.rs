@@ -74,8 +74,9 @@ table! {
         searched: Option<i64>,
         /// of them those whose excess on the first half has an interval above 0; null as least
         candidates: Option<i64>,
-        /// small_denominator, unweighted (rows have weights, which play no part here); joined by
-        /// `,`; empty = none
+        /// small_denominator, nobody_counted (n is 0 in the row of everybody: nobody of the half is
+        /// in the denominator of the metric), unweighted (rows have weights, which play no part
+        /// here); joined by `,`; empty = none
         flags: SharedText,
     }
 }

@@ -239,8 +239,29 @@ pub(crate) fn find_patterns(
     people: &PatternPeople,
     settings: &PatternSettings,
 ) -> Result<PatternFindings> {
-    let n = people.switched.len() as u64;
     let z = z_of_level(settings.level);
+    with_search(people, settings, |search, counts, least| {
+        let (n_candidates, carried) = carry_over(search, counts);
+        let everybody = search.all.map(|counts| (counts, wilson(counts.rate(), z)));
+        let carried = confirm(search, counts, &carried, (z, settings.min_denominator));
+        PatternFindings {
+            everybody,
+            least,
+            frequent: search.sets.len(),
+            candidates: n_candidates,
+            carried,
+        }
+    })
+}
+
+/// Hands on all frequent patterns of people: the search, their counts on both halves, and how many
+/// people a pattern needs.
+fn with_search<T>(
+    people: &PatternPeople,
+    settings: &PatternSettings,
+    then: impl FnOnce(&PatternSearch<'_>, &[[PatternCounts; 2]], u64) -> T,
+) -> Result<T> {
+    let n = people.switched.len() as u64;
     let by_support = u64::try_from(settings.support.ceil_of(n)).unwrap_or(u64::MAX);
     let least = by_support.max(2 * settings.min_denominator);
     // The rows of the second half start at a new word.
@@ -294,16 +315,26 @@ pub(crate) fn find_patterns(
         .into_par_iter()
         .map(|set| search.counts(&search.people(sets.items_of(set))))
         .collect();
-    let (n_candidates, carried) = carry_over(&search, &counts);
-    let everybody = all.map(|counts| (counts, wilson(counts.rate(), z)));
-    let carried = confirm(&search, &counts, &carried, (z, settings.min_denominator));
-    Ok(PatternFindings {
-        everybody,
-        least,
-        frequent: sets.len(),
-        candidates: n_candidates,
-        carried,
-    })
+    Ok(then(&search, &counts, least))
+}
+
+/// Of every frequent pattern its text, its counts on both halves and the lower end of the interval
+/// of its excess on the first half.
+#[cfg(test)]
+pub(super) fn frequent_patterns(
+    people: &PatternPeople,
+    settings: &PatternSettings,
+) -> Vec<(String, [PatternCounts; 2], Option<f64>)> {
+    let z = z_of_level(CANDIDATE_LEVEL);
+    let all = with_search(people, settings, |search, counts, _| {
+        let of_set = |set: usize| {
+            let own = counts[set];
+            let lower = newcombe(own[0].rate(), search.all[0].minus(own[0]).rate(), z);
+            (search.text(search.sets.items_of(set)), own, lower.map(|interval| interval.lo))
+        };
+        (0..search.sets.len()).map(of_set).collect()
+    });
+    all.unwrap_or_default()
 }
 
 /// The number of candidates of the first half, and the sets that are carried over, by rank.

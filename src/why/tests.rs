@@ -5,8 +5,11 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::knobs::WhyMetric;
 use super::levels::PatternColumn;
-use super::patterns::{CarriedPattern, PatternHalf, PatternPeople, PatternSettings, find_patterns};
+use super::patterns::{
+    CarriedPattern, PatternHalf, PatternPeople, PatternSettings, find_patterns, frequent_patterns,
+};
 use crate::data::prepare::derive::DerivedBin;
 use crate::num::seed::{RandomStream, h, named_seed, u01};
 use crate::tests::json_frame::{self, JsonFrame};
@@ -134,6 +137,87 @@ fn check_pattern(found: &CarriedPattern, rows: &[&Json; 2], rank: usize) {
     assert_eq!(second["told"].as_u64(), found.told.map(|place| place as u64), "{what}");
 }
 
+/// Every frequent pattern of a block, where the oracle lists them; how many.
+fn check_frequent(path: &Path, people: &PatternPeople, settings: &PatternSettings) -> usize {
+    if !path.exists() {
+        return 0;
+    }
+    let told = json_frame::read(path);
+    let mut found = frequent_patterns(people, settings);
+    found.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+    // A file without rows has no columns here.
+    let mut order: Vec<usize> = (0..told.get("pattern").map_or(0, Vec::len)).collect();
+    order.sort_by_key(|&i| told["pattern"][i].as_str().unwrap().as_bytes());
+    assert_eq!(found.len(), order.len(), "{}", path.display());
+    for ((text, [first, second], lower), &i) in found.iter().zip(&order) {
+        let what = format!("{}: {text}", path.display());
+        assert_eq!(told["pattern"][i], text.as_str(), "{what}");
+        let counts = [first.n + second.n, first.k + second.k, first.n, first.k];
+        let told_counts =
+            ["n", "k", "n_first", "k_first"].map(|key| told[key][i].as_u64().unwrap());
+        assert_eq!(counts, told_counts, "{what}");
+        match (lower, told["lower"][i].as_f64()) {
+            (Some(found), Some(wanted)) => close(*found, wanted, &what),
+            (found, wanted) => assert_eq!(*found, wanted, "{what}"),
+        }
+    }
+    found.len()
+}
+
+/// Who counts in the blocks of a case and who of them switches, by the scores of the rows and of
+/// their counterfactuals; how many outcomes.
+fn check_outcomes(folder: &Path) -> usize {
+    let case = json(folder.join("case.json"));
+    let rows = json_frame::read(&folder.join("rows.parquet"));
+    let made = json_frame::read(&folder.join("cf.parquet"));
+    let of = json_frame::read(&folder.join("people.parquet"));
+    let threshold = case["threshold"].as_f64().unwrap();
+    let decide = |score: &Json| {
+        let score = score.as_f64()?;
+        Some(if case["threshold_rule"] == "gt" { score > threshold } else { score >= threshold })
+    };
+    let mut of_row: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (k, id) in made["row_id"].iter().enumerate() {
+        of_row.entry(id.to_string()).or_default().push(k);
+    }
+    let mut compared = 0;
+    for (name, block) in case["why"].as_object().unwrap() {
+        let metric: WhyMetric = serde_json::from_value(block["metric"].clone()).unwrap();
+        let direction = block["direction"].as_object().and_then(|of| of.iter().next());
+        let attribute = direction.map_or_else(
+            || block["sensitive"].as_str().unwrap(),
+            |(attribute, _)| attribute.as_str(),
+        );
+        let declared = case["sensitive"][attribute]["groups"].as_array().unwrap();
+        for (i, id) in rows["row_id"].iter().enumerate() {
+            let group = &rows[attribute][i];
+            let predicted = decide(&rows["score"][i]);
+            let label = rows.get("label").and_then(|labels| labels[i].as_f64()).map(|y| y == 1.0);
+            let counts = |k: &&usize| {
+                made["sensitive"][**k] == attribute
+                    && made.get("valid").is_none_or(|valid| valid[**k] == true)
+                    && declared.contains(&made["to_group"][**k])
+                    && direction.is_none_or(|(_, pair)| made["to_group"][**k] == pair[1])
+            };
+            let own = of_row.get(&id.to_string()).into_iter().flatten().filter(counts);
+            let decisions = own.filter_map(|k| decide(&made["score_cf"][*k]));
+            let switches = decisions.map(|cf| Some(cf) != predicted).reduce(|any, one| any || one);
+            let is_asked =
+                declared.contains(group) && direction.is_none_or(|(_, pair)| *group == pair[0]);
+            let favoured = case["favourable"] == "positive";
+            let outcome = metric.outcome((label, predicted), favoured, switches);
+            let outcome = outcome.filter(|_| is_asked);
+            let told = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
+            // With persons one row stands for all, which `one_row_each` tests.
+            if !told.is_null() || rows.get("person").is_none() {
+                assert_eq!(outcome, told.as_bool(), "{}: {name} {id}", folder.display());
+                compared += usize::from(outcome.is_some());
+            }
+        }
+    }
+    compared
+}
+
 fn check_case(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
@@ -154,6 +238,9 @@ fn check_case(folder: &Path) -> usize {
             level: case["level"].as_f64().unwrap(),
         };
         let found = find_patterns(&people, &settings).unwrap();
+        let listed = folder.join(format!("frequent_{name}.parquet"));
+        let n = check_frequent(&listed, &people, &settings);
+        assert!(n == 0 || n == found.frequent, "{what}");
         assert_eq!(people.switched.len() as u64, wanted["n"].as_u64().unwrap(), "{what}");
         let count = |key: &str| wanted[key].as_u64().unwrap();
         assert_eq!(
@@ -195,9 +282,16 @@ fn patterns_agree_with_the_oracle() {
 }
 
 #[test]
+fn outcomes_agree_with_the_oracle() {
+    let compared = CASES.map(|case| check_outcomes(&expected(&format!("why/patterns/{case}"))));
+    assert!(compared.iter().all(|n| *n >= 30), "{compared:?}");
+}
+
+#[test]
 fn patterns_of_compas_agree_with_the_oracle() {
     let Some(folder) = shared("expected/why/patterns/compas") else { return };
     assert_eq!(check_case(&folder), 3);
+    assert!(check_outcomes(&folder) > 1000);
 }
 
 #[test]

@@ -7,14 +7,15 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{RandomStream, h, named_seed};
 
 use crate::frame::{TableRecord, read_frame};
+use crate::python::interpreter;
 use crate::work::{Work, assert_same, column, results, root};
 
 /// The smallest draw of 16 bits that counts a row 1, 2, ..., 8 times: Poisson(1).
 const FROM: [u16; 8] = [24_109, 48_219, 60_274, 64_292, 65_296, 65_497, 65_530, 65_535];
 
-/// How often a row counts in a repeat.
-fn times(seed: u64, key: u64, repeat: u64) -> usize {
-    let bits = h(named_seed(seed, "doubt/fit"), key, repeat / 4);
+/// How often a row counts in a repeat of a stream.
+fn times(stream: u64, key: u64, repeat: u64) -> usize {
+    let bits = h(stream, key, repeat / 4);
     let draw = (bits >> (16 * (repeat % 4))) as u16;
     FROM.iter().filter(|&&from| draw >= from).count()
 }
@@ -90,10 +91,11 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
     let reference = |file: &str| format!("  reference: {{parquet: {file}.parquet}}\n");
     work.write("job.yaml", &job(&reference("past"), DOUBT));
     work.run(0, "job.yaml", "");
+    let fits = named_seed(5, "doubt/fit");
     for repeat in 0..2 {
         let drawn: Vec<i64> = (0..)
             .zip(&past)
-            .flat_map(|(row, &id)| std::iter::repeat_n(id, times(5, row, repeat)))
+            .flat_map(|(row, &id)| std::iter::repeat_n(id, times(fits, row, repeat)))
             .collect();
         assert!(drawn.len() != past.len() && drawn.len() > 500, "{}", drawn.len());
         work.parquet(&format!("drawn-{repeat}.parquet"), people(&drawn));
@@ -124,64 +126,144 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
     }
 }
 
-/// Another training is that of the same job with the seed of the repeat; without counterfactuals,
-/// too.
-#[test]
-fn a_training_is_that_of_its_seed() {
-    let work = Work::new();
+/// People of whom three in five train, and a job about a model.
+fn trainings(work: &Work, model: &str) -> impl Fn(u64, &str) -> String + use<> {
     let mut rows = people(&(0..500).collect::<Vec<_>>());
-    let part = |i: i64| Some(if i % 5 < 3 { "train" } else { "audit" });
+    let part = |i: i64| Some(if trains(i) { "train" } else { "audit" });
     rows.push(("part", column((0..500).map(part).collect::<StringArray>())));
     work.parquet("people.parquet", rows);
-    let job = |seed: u64, doubt: &str| {
+    let model = model.to_owned();
+    move |seed: u64, doubt: &str| {
         format!(
             "cfaudit: 1\nname: trainings\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
              {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
              [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
              split: {{column: part, train: [train], audit: [audit]}}\ncounterfactuals:\n  flip: \
-             {{naive: {{}}}}\nmodels:\n  trees: {{forest: {{trees: 15}}{doubt}}}\nmetrics: \
-             {{families: [performance, group, ccm, shift], bootstrap: {{samples: 20}}}}\nrun: {{seed: \
-             {seed}, keep_rows: none}}\n"
+             {{naive: {{}}}}\nmodels:\n  one: {{{model}{doubt}}}\nmetrics: {{families: \
+             [performance, group, ccm, shift], bootstrap: {{samples: 20}}}}\nrun: {{seed: {seed}, \
+             keep_rows: none}}\n"
         )
-    };
-    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
-    work.run(0, "job.yaml", "--threads 1");
-    let expected = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
-    assert_same(&expected, &results(&work.path("other")), "threads");
+    }
+}
+
+fn trains(i: i64) -> bool {
+    i % 5 < 3
+}
+
+/// The seed of a repeat.
+fn seed_of(r: u64) -> u64 {
+    RandomStream::new(5, &format!("doubt/training/{r}")).u64()
+}
+
+/// A column of the table of metrics by its keys.
+fn values(work: &Work, out: &str, column: &str) -> BTreeMap<[String; 5], Option<f64>> {
+    let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+    let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
+    let row = |row: TableRecord<'_>| (key.map(|k| row.text(k).to_owned()), row.real(column));
+    metrics.records().map(row).collect()
+}
+
+/// The range over two trainings is that of the same job with the seeds of the repeats.
+fn check_trainings(work: &Work, job: &impl Fn(u64, &str) -> String) {
     for r in 0..2 {
-        let seed = RandomStream::new(5, &format!("doubt/training/{r}")).u64();
-        work.write("one.yaml", &job(seed, ""));
+        work.write("one.yaml", &job(seed_of(r), ""));
         work.cfaudit(0, &format!("run one.yaml --out one-{r} --cache cache"));
     }
-    let values = |out: &str, column: &str| {
-        let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
-        let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
-        let row = |row: TableRecord<'_>| (key.map(|k| row.text(k).to_owned()), row.real(column));
-        metrics.records().map(row).collect::<BTreeMap<_, _>>()
-    };
-    let [once, twice] = ["one-0", "one-1"].map(|out| values(out, "value"));
-    let [lo, hi] = ["training_lo", "training_hi"].map(|column| values("out", column));
+    let [once, twice] = ["one-0", "one-1"].map(|out| values(work, out, "value"));
+    let [lo, hi] = ["training_lo", "training_hi"].map(|column| values(work, "out", column));
     let (mut n, mut moved) = ([0, 0], 0);
-    for (key, value) in values("out", "value") {
+    for (key, value) in values(work, "out", "value") {
         let (Some(a), Some(b), Some(_)) = (once[&key], twice[&key], value) else { continue };
         assert_eq!((lo[&key], hi[&key]), (Some(a.min(b)), Some(a.max(b))), "{key:?}");
         n[usize::from(key[0].is_empty())] += 1;
         moved += usize::from(a != b);
     }
     assert!(n[0] > 20 && n[1] > 20 && moved > 20, "{n:?} {moved}");
+}
+
+/// Another training is that of the same job with the seed of the repeat; without counterfactuals,
+/// too.
+#[test]
+fn a_training_is_that_of_its_seed() {
+    let work = Work::new();
+    let job = trainings(&work, "forest: {trees: 15}");
+    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
+    assert_same(&expected, &results(&work.path("other")), "threads");
+    check_trainings(&work, &job);
     // Rows drawn again move what seeds do not.
-    work.write(
-        "drawn.yaml",
-        &job(5, "").replace(
-            "{forest: {trees: 15}}",
-            "{logistic: {l2: 1}, doubt: {training: 4, resample: true}}",
-        ),
-    );
+    let job = trainings(&work, "logistic: {l2: 1}");
+    work.write("drawn.yaml", &job(5, ", doubt: {training: 4, resample: true}"));
     work.cfaudit(0, "run drawn.yaml --out drawn --cache cache");
     let key = ["", "total", "", "", "acc"].map(str::to_owned);
-    let of = |column: &str| values("drawn", column)[&key].unwrap();
+    let of = |column: &str| values(&work, "drawn", column)[&key].unwrap();
     assert!(of("training_lo") < of("training_hi") && of("training_var") > 0.0);
+}
+
+/// A program that cuts at an age, which depends on its rows and its seed; it notes both.
+const CUTS: &str = "
+import json, sys
+import pyarrow as pa
+
+rows = pa.ipc.open_stream(sys.stdin.buffer).read_all()
+ages = rows['age'].to_pylist()
+if sys.argv[1] == 'train':
+    with open('trained', 'a') as log:
+        log.write(json.dumps([sys.argv[2], ages]) + '\\n')
+    with open(sys.argv[3], 'w') as model:
+        model.write(str(sum(ages) / len(ages) + int(sys.argv[2]) % 97 / 8))
+else:
+    cut = float(open(sys.argv[2]).read())
+    less = [1.0 if sex == 'm' else 0.8 for sex in rows['sex'].to_pylist()]
+    scores = [w / (1 + 2 ** ((cut - age) / 4)) for age, w in zip(ages, less)]
+    written = pa.schema([('score', pa.float64())])
+    with pa.ipc.new_stream(sys.stdout.buffer, written) as out:
+        out.write_batch(pa.record_batch([pa.array(scores, pa.float64())], schema=written))
+";
+
+/// A program that trains is trained again: with the seed of the repeat, and on rows that come as
+/// often as they were drawn.
+#[test]
+fn a_program_is_trained_again() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    work.write("cuts.py", CUTS);
+    let program = format!(
+        "command: {{train: ['{python}', cuts.py, train, '{{seed}}', '{{model}}'], score: \
+         ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
+    );
+    let job = trainings(&work, &program);
+    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
+    work.run(0, "job.yaml", "--threads 1");
+    check_trainings(&work, &job);
+    let expected = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
+    assert_same(&expected, &results(&work.path("other")), "threads");
+    std::fs::remove_file(work.path("trained")).unwrap();
+    work.write("drawn.yaml", &job(5, ", doubt: {training: 3, resample: true}"));
+    work.cfaudit(0, "run drawn.yaml --out drawn --cache drawn-cache");
+    let log = fs::read_to_string(work.path("trained")).unwrap();
+    let trained: BTreeMap<String, Vec<f64>> =
+        log.lines().map(|line| serde_json::from_str::<(String, Vec<f64>)>(line).unwrap()).collect();
+    assert_eq!(trained.len(), 4, "the audited model, and three more");
+    let stream = named_seed(5, "doubt/training");
+    let ages = |times: &dyn Fn(i64) -> usize| -> Vec<f64> {
+        let rows = (0..500).filter(|&i| trains(i));
+        rows.flat_map(|i| std::iter::repeat_n(18.0 + 50.0 * draw(i, 3), times(i))).collect()
+    };
+    assert_eq!(trained["5"], ages(&|_| 1));
+    for r in 0..3 {
+        let drawn = ages(&|i| times(stream, i as u64, r));
+        assert_eq!(trained[&seed_of(r).to_string()], drawn, "{r}");
+    }
+    let key = ["", "total", "", "", "acc"].map(str::to_owned);
+    let [lo, hi] = ["training_lo", "training_hi"].map(|end| values(&work, "drawn", end)[&key]);
+    assert!(lo < hi, "{lo:?} {hi:?}");
+    // Its models are gone.
+    let left = crate::work::files(&work.path("drawn-cache"));
+    assert!(!left.keys().any(|path| path.contains("retrained") && path.contains("model-")), "left");
 }
 
 /// The training rows are drawn again, those of a person together; the same bytes on any number of

@@ -212,8 +212,6 @@ fn rows_of_three_groups_are_told() {
     }
 }
 
-/// Levels and mechanisms that exclude each other, and bins of what is no number, each with its
-/// line.
 /// Of people in worlds one row each is explained, and a model without the attribute adds nothing
 /// through it.
 #[test]
@@ -240,6 +238,8 @@ fn switches_in_worlds_are_explained() {
     assert_eq!(names, BTreeSet::from(["kids", "origin", "pay", "work"]));
 }
 
+/// Levels and mechanisms that exclude each other, and bins of what is no number, each with its
+/// line.
 #[test]
 fn what_rows_cannot_be_is_refused() {
     let refused = |from: &str, to: &str, words: &[&str]| {

@@ -1,6 +1,6 @@
 //! Graph-uncertain sets from the job to the page: values by hand, and what every table must hold.
 
-use crate::frame::{TableCell, TableFrame, read_frame};
+use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -101,15 +101,7 @@ fn a_chain_moves_as_least_squares_says() {
               knowledge: {own: {}}}}"),
     );
     work.run(0, "chain.yaml", "");
-    let scores = |name: &str| -> BTreeMap<u64, f64> {
-        let outcomes = table(&work, "outcomes");
-        let (key, score) = (outcomes.column("row_key"), outcomes.column(name));
-        let of = |row: &Vec<TableCell>| match (&row[key], &row[score]) {
-            (TableCell::Key(key), TableCell::Real(score)) => (*key, *score),
-            other => panic!("{other:?}"),
-        };
-        outcomes.rows.iter().map(of).collect()
-    };
+    let scores = |name: &str| scores_of(&work, name);
     let made = scores("score_cf");
     assert_eq!(made.len(), (ROWS - TRAINED) as usize);
     let trained: Vec<(f64, f64)> =
@@ -146,6 +138,90 @@ fn a_chain_moves_as_least_squares_says() {
     for (key, score) in &made {
         assert!((by_hand[key] - score).abs() < 1e-9, "{score} and {} by hand", by_hand[key]);
     }
+}
+
+/// Scores of the audited people by the keys of their rows, in a column of `outcomes`.
+fn scores_of(work: &Work, name: &str) -> BTreeMap<u64, f64> {
+    let outcomes = table(work, "outcomes");
+    let (key, score) = (outcomes.column("row_key"), outcomes.column(name));
+    let of = |row: &Vec<TableCell>| match (&row[key], &row[score]) {
+        (TableCell::Key(key), TableCell::Real(score)) => (*key, *score),
+        other => panic!("{other:?}"),
+    };
+    outcomes.rows.iter().map(of).collect()
+}
+
+/// With expected levels people are explained in the columns of the model: what each number adds is
+/// what rows moved by hand, the first number alone, the second alone and both, say.
+#[test]
+fn expected_levels_are_explained_by_features() {
+    const WHY: &str = "why: {moved: {model: m, counterfactual: world/own, direction: {group: [a0, \
+                       a1]}, metric: sr}}\n";
+    let work = Work::new();
+    write(&work, &numbers);
+    let set = "{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, \
+               knowledge: {own: {}}}}";
+    work.write("why.yaml", &(job(set) + WHY));
+    work.run(0, "why.yaml", "--threads 1");
+    let features = fs::read(work.path("out/tables/switch_features.parquet")).unwrap();
+    let told = table(&work, "switch_features");
+    let nodes = table(&work, "nodes");
+    let moves: BTreeMap<&str, f64> =
+        nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
+    let [none, both] = ["score", "score_cf"].map(|name| scores_of(&work, name));
+    let by_hand = |of: [f64; 2]| {
+        write(&work, &|i| {
+            let sign = if group(i) == "a0" { 1.0 } else { -1.0 };
+            let (first, second) = numbers(i);
+            (first + sign * of[0] * moves["first"], second + sign * of[1] * moves["second"])
+        });
+        work.write("hand.yaml", &job("{naive: {}}"));
+        work.run(0, "hand.yaml", "");
+        scores_of(&work, "score")
+    };
+    let (first, second) = (by_hand([1.0, 0.0]), by_hand([0.0, 1.0]));
+    // What both add to the score and to the change of the decision, of those who switch and others.
+    let mut sums: BTreeMap<(&str, &str), [f64; 3]> = BTreeMap::new();
+    for i in (TRAINED..ROWS).filter(|&i| group(i) == "a0") {
+        let key = i as u64;
+        let all = [none[&key], first[&key], second[&key], both[&key]];
+        let is = |score: f64| f64::from(u8::from((score >= 0.5) != (all[0] >= 0.5)));
+        let kind = if is(all[3]) == 1.0 { "switched" } else { "stayed" };
+        let values = [all, all.map(is)].map(|v| {
+            let [own, first, second, other] = v;
+            ((first - own + other - second) / 2.0, (second - own + other - first) / 2.0)
+        });
+        for (feature, of) in [("first", values.map(|v| v.0)), ("second", values.map(|v| v.1))] {
+            let sum = sums.entry((kind, feature)).or_default();
+            (0..2).for_each(|k| sum[k] += of[k]);
+            sum[2] += 1.0;
+        }
+    }
+    let row = |people: &str, feature: &str| {
+        let is =
+            |row: &TableRecord<'_>| row.text("people") == people && row.text("feature") == feature;
+        told.records().find(is).unwrap_or_else(|| panic!("{people} {feature}"))
+    };
+    assert_eq!(sums.len(), 4, "some switch and some stay");
+    for ((people, feature), [score, decision, n]) in sums {
+        let row = row(people, feature);
+        assert_eq!((row.int("n"), row.int("moved")), (Some(n as i64), Some(n as i64)));
+        let near = |column: &str, sum: f64| (row.real(column).unwrap() - sum / n).abs() < 1e-9;
+        assert!(near("score", score) && near("decision", decision), "{people} {feature}");
+    }
+    // The model does not read the attribute.
+    for people in ["switched", "stayed", "all"] {
+        assert_eq!(row(people, "group").real("score"), Some(0.0));
+    }
+    write(&work, &numbers);
+    for threads in [2, 7] {
+        let flags = format!("--threads {threads} --out again --replace --cache cache-{threads}");
+        work.cfaudit(0, &format!("run why.yaml {flags}"));
+        let again = fs::read(work.path("again/tables/switch_features.parquet")).unwrap();
+        assert_eq!(again, features, "{threads} threads");
+    }
+    let said = work.cfaudit(0, "check why.yaml").stdout;
+    assert!(!said.contains("patterns-only"), "{said}");
 }
 
 /// Refitted on bootstraps, one graph gives an interval that no other graph has a part in.

@@ -114,10 +114,14 @@ fn frame(work: &Work, out: &str, def: &str) -> TableFrame {
 fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
     let (at, of) = (frame.column("slice"), frame.column("sensitive"));
     let is = |cell: &TableCell, word: &str| matches!(cell, TableCell::Text(text) if text == word);
+    // Scores are drawn of everybody.
+    let is_drawn =
+        |cell: &TableCell| matches!(cell, TableCell::Text(text) if text.starts_with("drawn_"));
     let mut rows: Vec<Vec<TableCell>> = frame
         .rows
         .iter()
         .filter(|row| is(&row[at], slice) && is(&row[of], attribute))
+        .filter(|row| !row.iter().any(is_drawn))
         .cloned()
         .collect();
     rows.iter_mut().for_each(|row| row[at] = TableCell::Text(String::new()));

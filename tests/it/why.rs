@@ -241,8 +241,28 @@ fn nobody_to_explain_is_said() {
             assert_eq!((row.text("flags"), row.int("of") > Some(0)), (flag, of_anybody));
             assert!(row.real("score").is_none() && row.real("decision").is_none());
         }
+        // Of patterns the two halves of everybody say it.
+        let patterns = table(&work, "switch_patterns");
+        let of = |why: &str| {
+            let own = patterns.records().filter(|row| row.text("why") == why);
+            own.map(|row| (row.text("half"), row.int("n"), row.int("k"), row.text("flags")))
+                .collect::<Vec<_>>()
+        };
+        let refused = of("refused-women");
+        if of_anybody {
+            assert!(refused.iter().all(|(_, n, ..)| *n > Some(0)), "{refused:?}");
+        } else {
+            let nobody = |half| (half, Some(0), Some(0), "nobody_counted");
+            assert_eq!(refused, [nobody("first"), nobody("second")]);
+        }
+        let gates = table(&work, "gates");
+        let gate = gates.records().find(|row| row.text("gate") == "no-pattern").unwrap();
+        let verdict = if of_anybody { "pass" } else { "inconclusive" };
+        assert_eq!(gate.text("verdict"), verdict, "{}", gate.text("reason"));
         let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
         assert_eq!(page.contains("Nobody switches, so there is no switch to explain"), of_anybody);
+        let nobody = "Nobody counts among refused women, so no trait can be tested.";
+        assert_eq!(page.contains(nobody), !of_anybody);
     }
 }
 

@@ -93,8 +93,16 @@ enum TrainingSource<'a> {
         workers: &'a WorkerPool,
         watch: StageWatch<'a>,
         added: Vec<AddedTraining<'a>>,
-        draw: Option<RowDraw>,
+        draw: Option<DrawnTraining>,
     },
+}
+
+/// Training rows that are drawn again.
+#[derive(Debug, Clone, Copy)]
+struct DrawnTraining {
+    draw: RowDraw,
+    /// Whether a row comes as often as it was drawn, instead of with that weight.
+    copied: bool,
 }
 
 impl<'a> TrainingRows<'a> {
@@ -134,7 +142,18 @@ impl<'a> TrainingRows<'a> {
     /// The same rows of a prepared file, drawn again: each weighs as often as it was drawn. Rows in
     /// memory stay as they are.
     #[must_use]
-    pub(crate) fn drawn(mut self, again: RowDraw) -> Self {
+    pub(crate) fn drawn(self, draw: RowDraw) -> Self {
+        self.drawn_again(DrawnTraining { draw, copied: false })
+    }
+
+    /// As [`TrainingRows::drawn`], but each row comes as often as it was drawn, with its own
+    /// weight: for programs, which may read no weights.
+    #[must_use]
+    pub(crate) fn drawn_as_copies(self, draw: RowDraw) -> Self {
+        self.drawn_again(DrawnTraining { draw, copied: true })
+    }
+
+    fn drawn_again(mut self, again: DrawnTraining) -> Self {
         if let TrainingSource::Files { draw, .. } = &mut self.source {
             *draw = Some(again);
         }
@@ -226,7 +245,7 @@ impl<'a> TrainingRows<'a> {
         let weighted = match &self.source {
             TrainingSource::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
             TrainingSource::Files { reader, draw, .. } => {
-                draw.is_some() || reader.layout().weight.is_some()
+                draw.is_some_and(|of| !of.copied) || reader.layout().weight.is_some()
             }
         };
         if !weighted {
@@ -308,21 +327,22 @@ impl<'a> TrainingRows<'a> {
 fn read_group(
     reader: &RowsReader,
     (roles, fold): (&RolesReader, u8),
-    draw: Option<RowDraw>,
+    drawn: Option<DrawnTraining>,
     g: usize,
 ) -> Result<TrainingBatch> {
     let batch = reader.read(g)?;
     let roles = roles.read(g)?;
+    let keys = batch.person_keys();
+    let times = |i: usize, copied: bool| {
+        drawn.filter(|of| of.copied == copied).map_or(1.0, |of| of.draw.times(keys[i]))
+    };
     let trains: Vec<usize> = (0..batch.rows.n)
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
+        .flat_map(|i| std::iter::repeat_n(i, times(i, true) as usize))
         .collect();
     let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
-    let keys = batch.person_keys();
-    let weight = |&i: &usize| {
-        let own = batch.weight.get(i).copied().unwrap_or(1.0);
-        own * draw.map_or(1.0, |draw| draw.times(keys[i]))
-    };
-    let weighted = draw.is_some() || !batch.weight.is_empty();
+    let weight = |&i: &usize| batch.weight.get(i).copied().unwrap_or(1.0) * times(i, false);
+    let weighted = drawn.is_some_and(|of| !of.copied) || !batch.weight.is_empty();
     let weights = if weighted { trains.iter().map(weight).collect() } else { Vec::new() };
     Ok(TrainingBatch::from_origin(batch.rows.take(&trains), labels, weights, &trains))
 }

@@ -342,7 +342,7 @@ impl JobChecker<'_> {
             }
         };
         let trains =
-            model.is_some_and(ModelBlock::is_trained_here) && !has_graphs && metric.measured_again;
+            model.is_some_and(ModelBlock::is_trained) && !has_graphs && metric.measured_again;
         let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
             "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the \
              model"

@@ -106,8 +106,6 @@ impl Job {
             Some(FeatureObstacle::NothingMoves)
         } else if model.is_none_or(|model| model.made_elsewhere().is_some()) {
             Some(FeatureObstacle::MadeElsewhere)
-        } else if set.makes_no_rows() {
-            Some(FeatureObstacle::NoRows)
         } else {
             None
         }
@@ -121,8 +119,6 @@ pub(crate) enum FeatureObstacle {
     NothingMoves,
     /// Scores of the model are computed elsewhere, so it cannot be asked about other rows.
     MadeElsewhere,
-    /// Counterfactuals of the set are shares of levels, which are no rows.
-    NoRows,
 }
 
 impl LabelColumn {

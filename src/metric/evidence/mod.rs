@@ -14,6 +14,7 @@ pub(crate) mod matrix;
 pub(crate) mod outcome_patterns;
 pub mod person;
 pub(crate) mod person_sums;
+pub(crate) mod score_bins;
 pub(crate) mod score_grid;
 pub(crate) mod shift;
 pub(crate) mod shift_pass;

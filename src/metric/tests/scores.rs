@@ -1,6 +1,7 @@
 //! Scores as such: against values that another program computed from the definitions, and what
 //! must hold of all of them.
 
+mod asah;
 mod change;
 mod curves;
 

@@ -13,12 +13,34 @@ use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::panel::ResultKey;
+use crate::report::read::tally::HistogramBin;
 
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
 
-/// Fewest bins of a drawing: the tables have no finer ones.
-const BINS: usize = 8;
+/// Fewest bins of a drawing of a folder of an older version, whose tables have no finer ones.
+const BINS_OF_OLDER: usize = 8;
+
+/// The scores before and after, and their changes, in bins that fit the data.
+fn drawn(of: &ScoreHistograms) -> [Vec<HistogramBin>; 3] {
+    if of.drawn.iter().any(Vec::is_empty) {
+        let change = central(&of.change, BINS_OF_OLDER);
+        return [of.original.clone(), of.counterfactual.clone(), change];
+    }
+    of.drawn.clone()
+}
+
+/// The ends of the axis of scores in these bins, farther by up to their range where a cut-off is.
+fn score_ends(bins: &[[Vec<HistogramBin>; 3]], cut_offs: &[f64]) -> (f64, f64) {
+    let edges = || bins.iter().flat_map(|[before, after, _]| before.iter().chain(after));
+    let lo = edges().map(|bin| bin.0).fold(f64::INFINITY, f64::min);
+    let hi = edges().map(|bin| bin.1).fold(f64::NEG_INFINITY, f64::max);
+    if hi <= lo {
+        return (0.0, 1.0);
+    }
+    let near = cut_offs.iter().filter(|at| (2.0 * lo - hi..=2.0 * hi - lo).contains(*at));
+    near.fold((lo, hi), |(lo, hi), &at| (lo.min(at), hi.max(at)))
+}
 
 /// The directions that harm most people and whose scores move.
 fn directions<'a>(inputs: &BriefInputs<'a>) -> Vec<(ResultKey, &'a ScoreHistograms)> {
@@ -42,16 +64,24 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let model_of =
         |key: &ResultKey| inputs.audit.manifest.models.iter().find(|model| model.name == key.model);
     let mean = |key: &ResultKey| inputs.audit.measure(key, "mcd")?.value;
-    let bins: Vec<_> = found.iter().map(|(_, of)| central(&of.change, BINS)).collect();
-    let ends = bins.iter().flatten().flat_map(|bin| [bin.0, bin.1]);
+    let bins: Vec<[Vec<HistogramBin>; 3]> = found.iter().map(|(_, of)| drawn(of)).collect();
+    let ends = bins.iter().flat_map(|[.., change]| change).flat_map(|bin| [bin.0, bin.1]);
     let scale = PlotScale::around_zero(ends);
-    let top = bins.iter().map(|bins| highest(bins)).fold(0.0, f64::max);
-    let score_top = found
+    let top = bins.iter().map(|[.., change]| highest(change)).fold(0.0, f64::max);
+    let score_top = bins
         .iter()
-        .map(|(_, of)| highest(&of.original).max(highest(&of.counterfactual)))
+        .map(|[before, after, _]| highest(before).max(highest(after)))
         .fold(0.0, f64::max);
+    let cut_off = |key: &ResultKey| {
+        let model = model_of(key)?;
+        let at = model.cut_off()?;
+        Some((model.score_scale().share(at), format!("cut-off {}", AxisUnit::Number.label(at))))
+    };
+    let cut_offs: Vec<f64> = found.iter().filter_map(|(key, _)| Some(cut_off(key)?.0)).collect();
+    let (lowest, highest_score) = score_ends(&bins, &cut_offs);
+    let scores = PlotScale::new(lowest, highest_score);
     let mut panels = Vec::new();
-    for ((key, of), bins) in found.iter().zip(&bins) {
+    for ((key, _), [before, after, change]) in found.iter().zip(&bins) {
         let what = format!(
             "{} {}",
             capital(&voice.group(&key.attribute, &key.from)),
@@ -64,25 +94,21 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         panels.push(ChartPanel {
             drawing: change_bars(
                 &format!("Change of the score, {what}, {origin}"),
-                bins,
+                change,
                 scale,
                 top,
                 mean(key),
             ),
             title: heading(&what, "change of the score"),
         });
-        let model = model_of(key);
-        let cut_off: Vec<(f64, String)> = model
-            .and_then(|model| Some((model.score_scale(), model.cut_off()?)))
-            .map(|(scale, at)| (scale.share(at), format!("cut-off {}", AxisUnit::Number.label(at))))
-            .filter(|(at, _)| (0.0..=1.0).contains(at))
-            .into_iter()
-            .collect();
+        let is_drawn = |at: &f64| (lowest..=highest_score).contains(at);
+        let cut_off: Vec<(f64, String)> =
+            cut_off(key).into_iter().filter(|(at, _)| is_drawn(at)).collect();
         panels.push(ChartPanel {
             drawing: score_bars(
                 &format!("Scores of {what}, {origin}"),
-                (&of.original, &of.counterfactual),
-                PlotScale::new(0.0, 1.0),
+                (before, after),
+                scores,
                 score_top,
                 &cut_off,
             ),

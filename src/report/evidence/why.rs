@@ -330,6 +330,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let mut page: Vec<PageBlock> = Vec::new();
     for block in found.iter().take(BLOCKS_AT_MOST) {
         let of = block.everybody;
+        if of.n == 0 {
+            let nobody =
+                format!("Nobody counts among {}, so no trait can be tested.", people(inputs, of));
+            page.push(BriefBlock::Lead(RichText::new().quote(nobody)).into());
+            continue;
+        }
         page.push(BriefBlock::Lead(RichText::new().quote(first_sentence(inputs, block))).into());
         let through = through_sentence(inputs, block).or_else(|| unexplained(inputs, block));
         let second = through.clone().unwrap_or_else(|| second_sentence(block));

@@ -24,8 +24,8 @@ use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow,
-    GroupRow, HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
+    AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
+    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -46,6 +46,8 @@ pub(crate) struct ScoreHistograms {
     pub(crate) counterfactual: Vec<HistogramBin>,
     /// Counterfactual minus factual.
     pub(crate) change: Vec<HistogramBin>,
+    /// The same three in bins that fit the data; empty in a folder of an older version.
+    pub(crate) drawn: [Vec<HistogramBin>; 3],
 }
 
 /// How often the room for directions and drawings was halved to keep the page small;
@@ -506,14 +508,16 @@ fn histograms(bins: &[ScoreShiftRow]) -> BTreeMap<ResultKey, ScoreHistograms> {
             "original" => &mut histograms.original,
             "counterfactual" => &mut histograms.counterfactual,
             "change" => &mut histograms.change,
-            _ => continue,
+            side => match DRAWN_SIDES.iter().position(|drawn| *drawn == side) {
+                Some(drawn) => &mut histograms.drawn[drawn],
+                None => continue,
+            },
         };
         side.push((row.bin_lo, row.bin_hi, WeightedCount::new(row.n, row.weight)));
     }
     for histograms in all.values_mut() {
-        for side in
-            [&mut histograms.original, &mut histograms.counterfactual, &mut histograms.change]
-        {
+        let ScoreHistograms { original, counterfactual, change, drawn } = histograms;
+        for side in [original, counterfactual, change].into_iter().chain(drawn) {
             side.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
         }
     }

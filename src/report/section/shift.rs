@@ -118,7 +118,7 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
             if is_unmoved(audit, panel, direction) {
                 return PageBlock::Text(title.text(": no score moved."));
             }
-            let ScoreHistograms { original, counterfactual, change } = histograms;
+            let ScoreHistograms { original, counterfactual, change, .. } = histograms;
             let fall = chart::change_in_words(change, audit.manifest.weight.is_some());
             let crossing = audit
                 .measure(&panel.direction(direction), "sr")

@@ -205,7 +205,9 @@ impl SwitchPass<'_> {
         let paired = self.blocks.paired && number == 0;
         let curves = self.blocks.curves && number <= n_slices;
         let blocks = BlockSettings { paired, curves, ..self.blocks };
-        no_switches(self.layout(), self.scored, blocks)
+        let none = no_switches(self.layout(), self.scored, blocks);
+        // The page draws the scores of everybody.
+        if number == 0 { none.with_bins() } else { none }
     }
 
     /// Adds the rows of a row group before the position `end`.

@@ -13,6 +13,7 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm};
+use crate::metric::evidence::score_bins::DrawnBin;
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -26,7 +27,7 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{
-    AmountRow, AuditKey, ComparisonRow, CountRow, GroupRow, MetricRow, ReliabilityRow,
+    AmountRow, AuditKey, ComparisonRow, CountRow, DRAWN_SIDES, GroupRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, SharedText, TransitionRow, finite, whole,
 };
 
@@ -454,6 +455,9 @@ impl RowBuilder<'_> {
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
+                if let Some(bins) = counts.bins() {
+                    self.drawn_rows(bins.drawn(from, to), (from, to), tables);
+                }
             }
         }
         self.eccm_rows(
@@ -509,6 +513,28 @@ impl RowBuilder<'_> {
                 weight: self.weight(weights.map(|weights| weights.0[i])),
                 shift_sq: Some(sums.squared()[i].units()),
             });
+        }
+    }
+
+    /// Histograms in bins that fit the data.
+    fn drawn_rows(
+        &self,
+        sides: [Vec<DrawnBin>; 3],
+        (from, to): (usize, usize),
+        tables: &mut ResultTables,
+    ) {
+        for (name, bins) in DRAWN_SIDES.into_iter().zip(sides) {
+            tables.shift.extend(bins.into_iter().map(|(bin_lo, bin_hi, n, weight)| {
+                ScoreShiftRow {
+                    class: self.class.into(),
+                    side: name.into(),
+                    bin_lo,
+                    bin_hi,
+                    n: whole(n),
+                    weight: self.weight(weight),
+                    ..self.key("direction", Some(from), Some(to)).into()
+                }
+            }));
         }
     }
 

@@ -24,7 +24,7 @@ use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
 use crate::model::kind::python::SCRIPT;
 use crate::num::score_scale::ScoreScale;
-use crate::param::CommandArgument;
+use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::canonical_text;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
@@ -63,6 +63,8 @@ pub(crate) struct CommandCall<'a> {
     pub first_fold: usize,
     /// The arm of an experiment that is worked on, for messages; none in the plain audit.
     pub arm: Option<&'a str>,
+    /// What `{seed}` represents.
+    pub seed: Seed,
     /// What `{threads}` represents.
     pub threads: usize,
     /// What values of variables are hashed with: the key of the cache; none where there is no cache
@@ -187,7 +189,7 @@ impl<'a> CommandCall<'a> {
         files: &[(&str, &Path)],
     ) -> Result<ChildProgram> {
         let fill = |word: &str| match word {
-            "seed" => Some(self.checked.job.run.seed.0.to_string()),
+            "seed" => Some(self.seed.0.to_string()),
             "threads" => Some(self.threads.to_string()),
             "fold" => Some((self.first_fold + fold).to_string()),
             "python" => Some(default_python()),
@@ -325,6 +327,16 @@ impl<'a> CommandCall<'a> {
         Ok(())
     }
 
+    /// Removes the models that [`CommandCall::train_on`] wrote.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn remove_trained(&self, ctx: &StageContext<'_>) -> Result<()> {
+        (0..self.n_folds).map(|fold| trained_model(ctx.out(), fold)).try_for_each(|model| {
+            if model.is_dir() { remove_folder(&model) } else { remove_file(&model) }
+        })
+    }
+
     /// Writes one score per prepared row or counterfactual into the folder `out`; rows that are not
     /// asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
     ///
@@ -338,7 +350,21 @@ impl<'a> CommandCall<'a> {
         scored: CommandRows<'_>,
         trained: Option<&Path>,
     ) -> Result<()> {
-        let (encoder, mut writer) = create_scores(ctx.out())?;
+        self.score_to(ctx, row_context, (scored, trained), ctx.out())
+    }
+
+    /// As [`CommandCall::score`], into another folder.
+    ///
+    /// # Errors
+    /// As [`CommandCall::score`].
+    pub(crate) fn score_to(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        (scored, trained): (CommandRows<'_>, Option<&Path>),
+        out: &Path,
+    ) -> Result<()> {
+        let (encoder, mut writer) = create_scores(out)?;
         self.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;

@@ -3,6 +3,7 @@
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
+pub(crate) mod encoded_worlds;
 pub(crate) mod equal_rows;
 pub(crate) mod expect;
 #[cfg(test)]

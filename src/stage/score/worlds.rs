@@ -13,8 +13,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::encoding::{GraphEncoding, VariableForm};
-use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
+use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::data::Attribute;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
@@ -27,11 +26,11 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::model::TrainedModel;
-use crate::model::encode::FeatureEncoder;
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::score::encoded_worlds::{EncodedRow, EncodedWorlds};
 
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
@@ -122,16 +121,13 @@ struct PersonInWorlds<'r> {
 }
 
 /// What is the same for all rows.
-struct WorldFrame {
+struct WorldFrame<'f> {
     /// For each declared group its position in reference-first order.
     ranks: Vec<usize>,
     /// For each world and graph, then declared group, whether it saw a row of the group.
     saw: Vec<Vec<bool>>,
-    /// For each pair of declared groups, at from * groups + to, how each world moves encoded
-    /// columns; empty where rows were written.
-    movements: Vec<Vec<WorldShift>>,
-    /// Where the columns of the graphs stand in the model; none where rows were written.
-    reach: Option<ColumnReach>,
+    /// How worlds move the encoded columns of the model; none where rows were written.
+    encoded: Option<EncodedWorlds<'f>>,
 }
 
 /// What one row group gives.
@@ -144,27 +140,19 @@ struct WorldPart {
 }
 
 impl GraphScoring<'_> {
-    fn frame(&self, attribute: &Attribute) -> WorldFrame {
+    fn frame(&self, attribute: &Attribute) -> WorldFrame<'_> {
         let (worlds, codes) = (self.worlds, &attribute.level_of_group);
         let saw: Vec<Vec<bool>> = codes.iter().map(|&code| worlds.saw(code).collect()).collect();
         let saw = (0..worlds.shifts().count())
             .map(|w| saw.iter().map(|of_group| of_group[w]).collect())
             .collect();
-        let (mut movements, mut reach) = (Vec::new(), None);
-        if let WorldAnswers::Encoded { model, .. } = &self.answers {
-            let positions: Vec<Option<usize>> = codes
-                .iter()
-                .map(|&code| worlds.attribute().and_then(|of| of.position_of(code)))
-                .collect();
-            let between = |from: &Option<usize>, to: &Option<usize>| -> Vec<WorldShift> {
-                let Some((from, to)) = from.zip(*to) else { return Vec::new() };
-                worlds.shifts().map(|of| CausalWorlds::movement(of, from, to)).collect()
-            };
-            let all = positions.iter().flat_map(|from| positions.iter().map(move |to| (from, to)));
-            movements = all.map(|(from, to)| between(from, to)).collect();
-            reach = Some(ColumnReach::new(&worlds.encoding, model.encoder()));
-        }
-        WorldFrame { ranks: ranks(attribute), saw, movements, reach }
+        let encoded = match &self.answers {
+            WorldAnswers::Encoded { model, clip, .. } => {
+                Some(EncodedWorlds::new(worlds, attribute, (*model, *clip)))
+            }
+            WorldAnswers::Rows { .. } => None,
+        };
+        WorldFrame { ranks: ranks(attribute), saw, encoded }
     }
 
     /// Scores all rows and writes mean scores and counts.
@@ -254,7 +242,7 @@ impl GraphScoring<'_> {
     fn each_row(
         &self,
         row_context: RowContext<'_>,
-        frame: &WorldFrame,
+        frame: &WorldFrame<'_>,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
     ) -> Result<(u64, u64)> {
@@ -262,9 +250,13 @@ impl GraphScoring<'_> {
         let (batch, keys, scores) =
             (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
         let mut source = match &self.answers {
-            WorldAnswers::Encoded { model, clip, drops_incomplete } => AnswerSource::Encoded(
-                EncodedPeople::new(self.worlds, *model, (*clip, *drops_incomplete), frame),
-            ),
+            WorldAnswers::Encoded { drops_incomplete, .. } => {
+                AnswerSource::Encoded(EncodedPeople {
+                    worlds: frame.encoded.as_ref(),
+                    drops_incomplete: *drops_incomplete,
+                    row: EncodedRow::default(),
+                })
+            }
             WorldAnswers::Rows { made, reached, scores } => AnswerSource::Rows(WrittenPeople {
                 starts: row_starts(&keys, &made.keys(g)?),
                 reached: reached.read(g)?,
@@ -356,28 +348,12 @@ enum AnswerSource<'a> {
 
 /// People whose encoded columns move.
 struct EncodedPeople<'a> {
-    worlds: &'a CausalWorlds,
-    model: &'a dyn TrainedModel,
-    clip: ClipRule,
+    worlds: Option<&'a EncodedWorlds<'a>>,
     drops_incomplete: bool,
-    frame: &'a WorldFrame,
-    entries: Vec<(usize, f64)>,
-    row: Vec<f64>,
-    base: Vec<f64>,
+    row: EncodedRow,
 }
 
-impl<'a> EncodedPeople<'a> {
-    fn new(
-        worlds: &'a CausalWorlds,
-        model: &'a dyn TrainedModel,
-        (clip, drops_incomplete): (ClipRule, bool),
-        frame: &'a WorldFrame,
-    ) -> Self {
-        let (row, base) = (vec![0.0; worlds.encoding.width()], vec![0.0; model.encoder().width()]);
-        let entries = Vec::new();
-        EncodedPeople { worlds, model, clip, drops_incomplete, frame, entries, row, base }
-    }
-
+impl EncodedPeople<'_> {
     /// The scores of row `i` in every world, for each target group; false where a variable is
     /// missing.
     fn answer(
@@ -388,31 +364,14 @@ impl<'a> EncodedPeople<'a> {
         targets: &[usize],
         found: &mut [f64],
     ) -> Result<bool> {
-        let encoding = &self.worlds.encoding;
-        if !encoding.is_complete(&batch.rows, i) {
+        let Some(worlds) = self.worlds else { return Ok(true) };
+        if !worlds.encode(&batch.rows, i, &mut self.row) {
             let missing = || missing_variable(batch, i);
             return self.drops_incomplete.then_some(false).ok_or_else(missing);
         }
-        encoding.encode(&batch.rows, i, &mut self.entries);
-        self.row.fill(0.0);
-        self.entries.iter().for_each(|&(column, x)| self.row[column] = x);
-        self.model.encoder().encode(&batch.rows, i, &mut self.entries);
-        self.base.fill(0.0);
-        self.entries.iter().for_each(|&(column, x)| self.base[column] = x);
-        let (mut moved, mut encoded) = (self.row.clone(), self.base.clone());
-        let Some(reach) = &self.frame.reach else { return Ok(true) };
-        let groups = self.frame.ranks.len();
         for (t, &to) in targets.iter().enumerate() {
-            for (w, movement) in self.frame.movements[own * groups + to].iter().enumerate() {
-                moved.copy_from_slice(&self.row);
-                self.worlds.apply(movement, self.clip, &mut moved);
-                encoded.copy_from_slice(&self.base);
-                for &(column, _) in movement {
-                    for &(at, unit) in &reach.columns[column] {
-                        encoded[at] += (moved[column] - self.row[column]) * unit;
-                    }
-                }
-                found[w * targets.len() + t] = self.model.score_encoded(&encoded);
+            for (w, score) in worlds.scores(&mut self.row, (own, to)).enumerate() {
+                found[w * targets.len() + t] = score;
             }
         }
         Ok(true)
@@ -473,41 +432,6 @@ fn variance_summary(variances: &[f64]) -> ScoreVariance {
     }
 }
 
-/// For each column of the graphs the columns of a model that it moves, with what a movement of 1 is
-/// there.
-struct ColumnReach {
-    columns: Vec<Vec<(usize, f64)>>,
-}
-
-impl ColumnReach {
-    fn new(encoding: &GraphEncoding, encoder: &FeatureEncoder) -> Self {
-        let mut columns = vec![Vec::new(); encoding.width()];
-        for variable in &encoding.variables {
-            let level = |code: u32, unit: f64| {
-                encoder.level_column(variable.feature, code).map(|at| (at, unit))
-            };
-            match &variable.form {
-                VariableForm::Number { sd, .. } => {
-                    let at = encoder.number_column(variable.feature);
-                    columns[variable.columns.start].extend(at.map(|(at, unit)| (at, sd * unit)));
-                }
-                // One indicator of the second level: the first is what is left, and a model may
-                // have a column for it.
-                VariableForm::Levels { seen, .. } if variable.columns.len() == 1 => {
-                    columns[variable.columns.start].extend(level(seen[1], 1.0));
-                    columns[variable.columns.start].extend(level(seen[0], -1.0));
-                }
-                VariableForm::Levels { seen, .. } => {
-                    for (column, &code) in variable.columns.clone().zip(seen) {
-                        columns[column].extend(level(code, 1.0));
-                    }
-                }
-            }
-        }
-        ColumnReach { columns }
-    }
-}
-
 pub(crate) fn missing_variable(batch: &PreparedBatch, i: usize) -> Error {
     Fault::new("missing-value", "an audited row lacks a value that the graph needs")
         .at_row(format!("row {}", batch.row[i]))
@@ -520,63 +444,7 @@ pub(crate) fn missing_variable(batch: &PreparedBatch, i: usize) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{ColumnReach, variance_summary};
-    use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
-    use crate::data::rows::training::TrainingRows;
-    use crate::data::values::ValueClass;
-    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
-    use crate::model::encode::FeatureEncoder;
-
-    /// A model knows a third level of the attribute and of the job, which no complete row of the
-    /// graph has.
-    #[test]
-    fn graphs_and_models_may_know_different_levels() {
-        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
-            name: name.to_owned(),
-            kind,
-            levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
-        };
-        let features = [
-            feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
-            feature("age", FeatureKind::Continuous { integer: false }, &[]),
-            feature("job", FeatureKind::Nominal, &["a", "b", "c"]),
-            feature("unseen", FeatureKind::Continuous { integer: false }, &[]),
-        ];
-        let columns = vec![
-            FeatureColumn::Code(vec![0, 1, 2, 0, 1]),
-            FeatureColumn::Number(vec![10.0, 30.0, 50.0, 20.0, 40.0]),
-            FeatureColumn::Code(vec![0, 1, 2, 1, 0]),
-            FeatureColumn::Number(vec![1.0, 2.0, 4.0, 3.0, 5.0]),
-        ];
-        let rows = TrainingRows::in_memory(
-            FeatureRows { n: 5, columns },
-            vec![true, false, true, false, true],
-        );
-        let encoder = FeatureEncoder::fit(&features, &["unseen".to_owned()], &rows).unwrap();
-        assert_eq!(encoder.columns, ["sex=f", "sex=m", "sex=x", "age", "job=a", "job=b", "job=c"]);
-        let variable = |name: &str, feature: usize, levels: Option<&[u32]>| GraphVariable {
-            name: name.to_owned(),
-            feature,
-            levels: levels.map(<[u32]>::to_vec),
-        };
-        let variables = [
-            variable("sex", 0, Some(&[0, 1])),
-            variable("age", 1, None),
-            variable("job", 2, Some(&[0, 1, 2])),
-            variable("unseen", 3, None),
-        ];
-        let (encoding, blocks) =
-            GraphEncoding::fit(&variables, &rows, MissingRows::Drop, None).unwrap();
-        assert_eq!((blocks.dropped, encoding.width()), (1, 4));
-        let reach = ColumnReach::new(&encoding, &encoder);
-        assert_eq!(reach.columns[0], [(1, 1.0), (0, -1.0)]);
-        assert_eq!(reach.columns[2], [(5, 1.0), (4, -1.0)]);
-        assert_eq!(reach.columns[3], []);
-        // Deviations are those of four rows here and of five there: 10, 20, 30, 40 and 50 too.
-        let &[(at, unit)] = reach.columns[1].as_slice() else { panic!("one column") };
-        assert!(at == 3 && (unit - (125.0_f64 / 200.0).sqrt()).abs() < 1e-12, "{unit}");
-    }
+    use super::variance_summary;
 
     #[test]
     fn variances_of_nobody_are_no_number() {

@@ -2,8 +2,11 @@
 //! instead of the one that is audited.
 //!
 //! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training
-//! rows are drawn again with replacement, too (stream `doubt/training`). People, counterfactuals
-//! and threshold stay as they are. Graph-uncertain sets take no part.
+//! rows are drawn again with replacement, too (stream `doubt/training`): for a model trained here a
+//! row weighs as often as it was drawn, and a program gets it as often. People, counterfactuals and
+//! threshold stay as they are. Graph-uncertain sets take no part.
+
+use std::path::Path;
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::draw::RowDraw;
@@ -22,6 +25,7 @@ use crate::stage::kinds::{GenerateStage, RetrainedStage};
 use crate::stage::models::UnitModels;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::rule::RuleInputs;
+use crate::stage::score::command::{CommandCall, CommandRows};
 use crate::stage::score::rows::{score_rows, trained_groups};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::trainer;
@@ -92,6 +96,8 @@ impl Stage for RetrainedStage {
             return Err(misfit(format!("the model `{}` is not trained again", unit.model)));
         };
         b.value("doubt", doubt);
+        let scoring = models.call().map_or_else(Vec::new, |call| call.score_inputs());
+        b.texts(scoring.into_iter().map(|(name, value)| (format!("score {name}"), value)));
         let rule = RuleInputs::need(b, name.as_str(), model)?;
         let seed = b.seed();
         let mut sets = Vec::new();
@@ -134,23 +140,42 @@ impl RetrainedInputs<'_> {
     }
 
     /// The models of all folds, trained for a repeat.
-    fn train(&self, row_context: RowContext<'_>, r: u64) -> Result<Vec<Box<dyn Scorer>>> {
+    fn train(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        r: u64,
+    ) -> Result<RetrainedModels<'_>> {
         let stream = format!("doubt/training/{r}");
         let seed = Seed(RandomStream::new(self.seed.0, &stream).u64());
-        let Some(trainer) = trainer(self.model, row_context.rows.layout(), seed) else {
+        let layout = row_context.rows.layout();
+        let draw = self.doubt.resample.then(|| RowDraw::new(self.seed, "doubt/training", r));
+        let rows = |fold: usize| row_context.training(u8::try_from(fold).unwrap_or(u8::MAX));
+        if let Some(trainer) = trainer(self.model, layout, seed) {
+            let train = |fold: usize| {
+                let rows = match draw {
+                    Some(draw) => rows(fold).drawn(draw),
+                    None => rows(fold),
+                };
+                Ok(trainer.fit(&rows)? as Box<dyn Scorer>)
+            };
+            let scorers = (0..self.models.n).map(train).collect::<Result<_>>()?;
+            return Ok(RetrainedModels::Here(scorers));
+        }
+        let Some(call) = self.models.call() else {
             return Err(misfit(
                 "a model that is trained elsewhere is not trained again".to_owned(),
             ));
         };
-        let train = |fold: usize| {
-            let rows = row_context.training(u8::try_from(fold).unwrap_or(u8::MAX));
-            let rows = match self.doubt.resample {
-                true => rows.drawn(RowDraw::new(self.seed, "doubt/training", r)),
-                false => rows,
+        let call = CommandCall { seed, ..call };
+        for fold in 0..self.models.n {
+            let rows = match draw {
+                Some(draw) => rows(fold).drawn_as_copies(draw),
+                None => rows(fold),
             };
-            Ok(trainer.fit(&rows)? as Box<dyn Scorer>)
-        };
-        (0..self.models.n).map(train).collect()
+            call.train_on(ctx, layout, &rows, fold)?;
+        }
+        Ok(RetrainedModels::Program(call))
     }
 
     fn repeat(
@@ -160,10 +185,10 @@ impl RetrainedInputs<'_> {
         rows: &mut [Vec<FactualCounts>],
         sets: &mut [RetrainedSet],
     ) -> Result<()> {
-        let scorers = self.train(row_context, r)?;
+        let models = self.train(ctx, row_context, r)?;
         let folder = ctx.out().join("scores");
         files::make_folder(&folder)?;
-        score_rows(row_context, &scorers, None, &folder)?;
+        models.score((ctx, row_context), None, &folder)?;
         let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
         let blocks = BlockSettings { seed: self.seed, paired: false, scores: false, curves: false };
         for (attribute, repeats) in rows.iter_mut().enumerate() {
@@ -173,7 +198,7 @@ impl RetrainedInputs<'_> {
         for RetrainedSet { position, made, known, repeats, .. } in sets {
             let folder = ctx.out().join("scores-of-set");
             files::make_folder(&folder)?;
-            score_rows(row_context, &scorers, Some((made, known)), &folder)?;
+            models.score((ctx, row_context), Some((made, *position, known)), &folder)?;
             let scores_cf = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
             let scored = CountInputs {
                 rule,
@@ -187,6 +212,42 @@ impl RetrainedInputs<'_> {
             repeats.push(count_repeat(row_context, of, None, self.wants_shift, read)?);
             files::remove_folder(&folder)?;
         }
+        if let RetrainedModels::Program(call) = models {
+            call.remove_trained(ctx)?;
+        }
         files::remove_folder(&folder)
+    }
+}
+
+/// The models of a repeat, one for each fold.
+enum RetrainedModels<'a> {
+    /// Trained here.
+    Here(Vec<Box<dyn Scorer>>),
+    /// Trained by a program, in the folder of the stage.
+    Program(CommandCall<'a>),
+}
+
+impl RetrainedModels<'_> {
+    /// Scores the audited rows, or the counterfactuals of a set: these, the position of their
+    /// attribute, and for each fold the groups that its models know.
+    fn score(
+        &self,
+        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        of: Option<(&CounterfactualReader, usize, &[Vec<bool>])>,
+        folder: &Path,
+    ) -> Result<()> {
+        match self {
+            RetrainedModels::Here(scorers) => {
+                let of = of.map(|(made, _, known)| (made, known));
+                score_rows(row_context, scorers, of, folder)
+            }
+            RetrainedModels::Program(call) => {
+                let attributes = &row_context.rows.layout().attributes;
+                let rows = of.map_or(CommandRows::Rows, |(made, position, _)| {
+                    CommandRows::Counterfactuals(made, &attributes[position])
+                });
+                call.score_to(ctx, row_context, (rows, Some(ctx.out())), folder)
+            }
+        }
     }
 }

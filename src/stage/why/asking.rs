@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::data::FeatureRows;
 use crate::error::Result;
-use crate::exec::StageContext;
+use crate::exec::{StageContext, misfit};
 use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
@@ -64,7 +64,7 @@ impl FeatureMixtures<'_> {
         runs
     }
 
-    /// Explains people by a model that runs here.
+    /// Explains people by a model that runs here: one for each fold, or one for all.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.
@@ -73,6 +73,22 @@ impl FeatureMixtures<'_> {
         row_context: RowContext<'_>,
         scorers: &[Box<dyn Scorer>],
         people: &[usize],
+    ) -> Result<ExplainedPeople> {
+        self.ask_here(row_context, people, &|part| {
+            let fold = |i: usize| Some(self.people[part[i].0].fold);
+            score_by_fold(scorers, &self.rows(part), fold)
+        })
+    }
+
+    /// Explains people by what gives the scores of questions in this process.
+    ///
+    /// # Errors
+    /// It fails, or the run is to stop.
+    pub(crate) fn ask_here(
+        &self,
+        row_context: RowContext<'_>,
+        people: &[usize],
+        score: &(dyn Fn(&[MixtureQuestion<'_>]) -> Result<Vec<f64>> + Sync),
     ) -> Result<ExplainedPeople> {
         let runs = self.runs(people);
         let mut all = Vec::with_capacity(people.len());
@@ -85,8 +101,10 @@ impl FeatureMixtures<'_> {
                     people().flat_map(|(person, of)| self.questions(person, of)).collect();
                 let mut scores = Vec::with_capacity(asked.len());
                 for part in asked.chunks(BATCH) {
-                    let fold = |i: usize| Some(self.people[part[i].0].fold);
-                    scores.extend(score_by_fold(scorers, &self.rows(part), fold)?);
+                    scores.extend(score(part)?);
+                }
+                if scores.len() != asked.len() {
+                    return Err(misfit("a model left mixtures without a score".to_owned()));
                 }
                 let mut answers = scores.into_iter();
                 let effects = |(person, of): (usize, &PlayerCoalitions)| {

@@ -2,10 +2,10 @@
 //! each feature adds.
 
 use crate::counterfactual::write_back::{WriteBack, binned_below, features_set_with};
-use crate::data::rows::aligned::{CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader};
+use crate::data::rows::aligned::{CounterfactualReader, WorldRowReader};
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
-use crate::exec::StageContext;
+use crate::exec::{StageContext, misfit};
 use crate::metric::interval::NoIntervalReason;
 use crate::model::Scorer;
 use crate::num::seed::named_seed;
@@ -17,11 +17,15 @@ use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::score::encoded_worlds::{EncodedRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::asking::ExplainedPeople;
-use crate::stage::why::mixtures::{ExplainedSwitch, FeatureMixtures, FeaturePlayer};
+use crate::stage::why::mixtures::{
+    EncodedPerson, ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureQuestion, MixtureValues,
+};
 use crate::stage::why::people::CountedPlace;
+use crate::stage::why::sources::{ExpectedSwitches, KeyedSwitches, SwitchSource, WorldRowSwitches};
 use crate::table::whole;
 use crate::table::why::SwitchFeatureRow;
 use crate::unit::AuditUnit;
@@ -37,53 +41,15 @@ pub(crate) struct FeatureInputs<'a> {
     block: &'a WhyBlock,
     applied: AppliedSet<'a>,
     asked: AskedModels<'a>,
-    /// Of a graph-uncertain set what gives the rows of its worlds.
-    worlds: Option<WorldRowInputs>,
+    /// Of a graph-uncertain set its worlds.
+    worlds: Option<WorldInputs>,
 }
 
-/// The rows of the worlds of a graph-uncertain set.
-struct WorldRowInputs {
+/// The worlds of a graph-uncertain set.
+struct WorldInputs {
     found: StageInput<DiscoverStage>,
-    made: StageInput<GenerateStage>,
-    scores: StageInput<ScoreStage>,
-}
-
-/// The same, open for reading.
-struct WorldSwitches {
-    made: CounterfactualReader,
-    reached: WorldRowReader,
-    scores: ScoreReader,
-    /// Graphs; those that were fitted on all training rows come after them and do not count.
-    n_worlds: usize,
-}
-
-/// The counterfactuals of a row group by their keys.
-enum KeyedSwitches<'a> {
-    /// A key is a counterfactual.
-    Rows(&'a ScoredGroup),
-    /// A key has a row in each world: the first row of each key, the row of each world, the scores
-    /// of the rows, and the numbers of all graphs and of those that count.
-    Worlds(Vec<usize>, Vec<u16>, Vec<f64>, [usize; 2]),
-}
-
-impl KeyedSwitches<'_> {
-    /// Of the counterfactuals of a key the number, the place and the score.
-    fn of_key(&self, key: usize) -> Vec<(u64, usize, f64)> {
-        match self {
-            KeyedSwitches::Rows(group) => {
-                vec![(u64::from(group.keys.cf_index[key]), key, group.scores_cf[key])]
-            }
-            KeyedSwitches::Worlds(starts, reached, scores, [n, n_worlds]) => {
-                let of_key = &reached[key * n..(key + 1) * n];
-                let rows = (0_u64..).zip(&of_key[..*n_worlds]).filter(|(_, row)| **row != NO_ROW);
-                rows.map(|(world, row)| {
-                    let place = starts[key] + usize::from(*row);
-                    (world, place, scores.get(place).copied().unwrap_or(f64::NAN))
-                })
-                .collect()
-            }
-        }
-    }
+    /// Their rows, and the scores of these; none with expected levels.
+    rows: Option<(StageInput<GenerateStage>, StageInput<ScoreStage>)>,
 }
 
 impl<'a> FeatureInputs<'a> {
@@ -101,11 +67,18 @@ impl<'a> FeatureInputs<'a> {
         let applied = plan.set_of(unit)?;
         let worlds = match applied.graphs() {
             None => None,
-            Some(_) => Some(WorldRowInputs {
-                found: b.need::<DiscoverStage>(&applied.graphs_unit())?,
-                made: b.need::<GenerateStage>(&applied.unit())?,
-                scores: b.need::<ScoreStage>(unit)?,
-            }),
+            Some(graphs) => {
+                let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+                b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
+                let rows = if graphs.makes_rows() {
+                    let made = b.need::<GenerateStage>(&applied.unit())?;
+                    Some((made, b.need::<ScoreStage>(unit)?))
+                } else {
+                    b.value("clip", graphs.clip_rule());
+                    None
+                };
+                Some(WorldInputs { found, rows })
+            }
         };
         let asked = AskedModels::need(b, &AuditUnit::of_model(block.model.as_str()))?;
         b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
@@ -122,17 +95,39 @@ impl<'a> FeatureInputs<'a> {
         groups: Option<&[Word; 2]>,
     ) -> Result<Vec<SwitchFeatureRow>> {
         let layout = row_context.rows.layout();
-        let worlds = match &self.worlds {
+        let attribute = &layout.attributes[scored.attribute];
+        let found = match &self.worlds {
             None => None,
-            Some(of) => Some(WorldSwitches {
-                made: of.made.open(ctx, row_context)?,
-                reached: WorldRowReader::open(of.made.folder(ctx))?,
-                scores: of.scores.open(ctx, row_context)?,
-                n_worlds: of.found.open(ctx, self.applied.scenario().1)?.worlds.worlds.len(),
-            }),
+            Some(of) => Some(of.found.open(ctx, self.applied.scenario().1)?.worlds),
         };
-        let made = worlds.as_ref().map_or(scored.counterfactuals, |worlds| &worlds.made);
-        let declared = &layout.attributes[scored.attribute].groups;
+        let expected = self.worlds.as_ref().is_some_and(|of| of.rows.is_none());
+        let trained = if expected { self.asked.trained_here(ctx)? } else { Vec::new() };
+        let source = match (&self.worlds, &found) {
+            (Some(WorldInputs { rows: Some((made, scores)), .. }), Some(found)) => {
+                SwitchSource::WorldRows(WorldRowSwitches {
+                    made: made.open(ctx, row_context)?,
+                    reached: WorldRowReader::open(made.folder(ctx))?,
+                    scores: scores.open(ctx, row_context)?,
+                    n_worlds: found.worlds.len(),
+                })
+            }
+            (Some(_), Some(found)) => {
+                let (Some(model), Some(graphs)) = (trained.first(), self.applied.graphs()) else {
+                    return Err(misfit("expected levels need a model trained here".to_owned()));
+                };
+                let of = (model.as_ref(), graphs.clip_rule());
+                let saw = attribute
+                    .level_of_group
+                    .iter()
+                    .map(|&code| found.saw(code).take(found.worlds.len()).collect());
+                SwitchSource::Expected(ExpectedSwitches {
+                    worlds: EncodedWorlds::new(found, attribute, of),
+                    saw: saw.collect(),
+                })
+            }
+            _ => SwitchSource::Rows,
+        };
+        let declared = &attribute.groups;
         let n = declared.len();
         let asked_for = |from: usize, to: usize| {
             let pair = [&declared[from], &declared[to]];
@@ -142,12 +137,13 @@ impl<'a> FeatureInputs<'a> {
             .flat_map(|from| (0..n).map(move |to| (from, to)))
             .filter(|&(from, to)| from != to && asked_for(from, to))
             .collect();
-        let people = self.switches(row_context, (scored, worlds.as_ref()), places, &directions)?;
+        let people = self.switches(row_context, (scored, &source), places, &directions)?;
         let players = self.players(layout, scored.attribute);
         let scorers = match self.asked.call() {
-            None => self.asked.scorers(ctx, layout)?,
-            Some(_) => Vec::new(),
+            None if !expected => self.asked.scorers(ctx, layout)?,
+            _ => Vec::new(),
         };
+        let write_back = WriteBack::derived_only(layout);
         let mut rows = Vec::new();
         for (&(from, to), people) in directions.iter().zip(&people) {
             ctx.check()?;
@@ -155,13 +151,29 @@ impl<'a> FeatureInputs<'a> {
             let width = drawn.width(self.people());
             let chosen: Vec<ExplainedSwitch> =
                 drawn.first(width).into_iter().map(|i| people[i]).collect();
-            let [own, other] = read_rows(row_context, made, &chosen)?;
+            let both;
+            let values = match &source {
+                SwitchSource::Expected(of) => {
+                    let direction = (from, to);
+                    MixtureValues::Encoded(encoded(
+                        row_context,
+                        of,
+                        (&chosen, direction, &players),
+                    )?)
+                }
+                SwitchSource::Rows | SwitchSource::WorldRows(_) => {
+                    let made = match &source {
+                        SwitchSource::WorldRows(worlds) => &worlds.made,
+                        _ => scored.counterfactuals,
+                    };
+                    both = read_rows(row_context, made, &chosen)?;
+                    MixtureValues::Rows { own: &both[0], other: &both[1], write_back: &write_back }
+                }
+            };
             let mixtures = FeatureMixtures {
                 people: &chosen,
-                own: &own,
-                other: &other,
+                values,
                 players: &players,
-                write_back: &WriteBack::derived_only(layout),
                 orders: PlayerOrders {
                     seed: named_seed(self.plan.job.run.seed.0, "why/order"),
                     permutations: usize::try_from(self.block.permutations.get())
@@ -170,7 +182,16 @@ impl<'a> FeatureInputs<'a> {
                 rule: scored.rule,
             };
             let asked = (&drawn.chosen(width), width);
-            let explained = self.ask((ctx, row_context), &scorers, &mixtures, asked)?;
+            let explained = match &source {
+                SwitchSource::Expected(of) => {
+                    let score = |part: &[MixtureQuestion<'_>]| {
+                        let rows = mixtures.encoded(part).into_iter().flatten();
+                        Ok(rows.map(|row| of.worlds.score(&row)).collect())
+                    };
+                    mixtures.ask_here(row_context, &drawn.chosen(width).first(width), &score)?
+                }
+                _ => self.ask((ctx, row_context), &scorers, &mixtures, asked)?,
+            };
             let pair = [from, to].map(|group| declared[group].as_str());
             rows.extend(self.rows(row_context, pair, &mixtures, (drawn.of(), &explained)));
         }
@@ -190,7 +211,7 @@ impl<'a> FeatureInputs<'a> {
     fn switches(
         &self,
         row_context: RowContext<'_>,
-        (scored, worlds): (CountInputs<'_>, Option<&WorldSwitches>),
+        (scored, source): (CountInputs<'_>, &SwitchSource<'_>),
         places: &[CountedPlace],
         directions: &[(usize, usize)],
     ) -> Result<Vec<Vec<ExplainedSwitch>>> {
@@ -202,9 +223,12 @@ impl<'a> FeatureInputs<'a> {
                 return Ok((0, Vec::new()));
             }
             let group = ScoredGroup::read(row_context, scored, g)?;
-            let keyed = match worlds {
-                None => KeyedSwitches::Rows(&group),
-                Some(of) => {
+            let keyed = match source {
+                SwitchSource::Rows => KeyedSwitches::Rows(&group),
+                SwitchSource::Expected(of) => {
+                    KeyedSwitches::Expected(of, row_context.rows.read(g)?.rows)
+                }
+                SwitchSource::WorldRows(of) => {
                     let reached = of.reached.read(g)?;
                     let n = reached.len() / group.keys.parent.len().max(1);
                     let starts = row_starts(&group.keys, &of.made.keys(g)?);
@@ -229,17 +253,17 @@ impl<'a> FeatureInputs<'a> {
                     if usize::from(own[i]) != from {
                         continue;
                     }
-                    let valid: Vec<(u64, usize, f64)> = keys
-                        .clone()
-                        .filter(|&key| usize::from(group.keys.to_group[key]) == to)
-                        .flat_map(|key| keyed.of_key(key))
-                        .filter(|(.., score)| decide(*score).is_some())
-                        .collect();
-                    let numbers = valid.iter().map(|of| of.0);
-                    let Some(at) = one_counterfactual(seed, place.row_key, numbers) else {
+                    let of_direction =
+                        keys.clone().filter(|&key| usize::from(group.keys.to_group[key]) == to);
+                    let draw = |numbers: Vec<u64>| {
+                        one_counterfactual(seed, place.row_key, numbers.into_iter())
+                    };
+                    let decides = |score| decide(score).is_some();
+                    let Some((counterfactual, score)) =
+                        keyed.one((i, of_direction), (from, to), decides, draw)
+                    else {
                         continue;
                     };
-                    let (_, counterfactual, score) = valid[at];
                     let of = ExplainedSwitch {
                         place,
                         source: group.batch.row[i],
@@ -293,9 +317,14 @@ impl<'a> FeatureInputs<'a> {
         if let Some(knobs) = self.applied.block.knobs() {
             return knobs.may_move(name.as_str());
         }
-        let variables = self.applied.graphs().and_then(|graphs| graphs.variables.as_ref());
-        let members = self.plan.job.data.features.onehot.get(name).into_iter().flatten();
-        variables.is_none_or(|of| of.contains(name) || members.clone().any(|n| of.contains(n)))
+        match self.applied.graphs() {
+            None => true,
+            Some(graphs) => match &graphs.variables {
+                Some(variables) => variables.contains(name),
+                // No graph has a one-hot feature.
+                None => !self.plan.job.data.features.onehot.contains_key(name),
+            },
+        }
     }
 
     /// Asks the model about the mixtures of those who were drawn; `scorers` are those of a model
@@ -412,6 +441,50 @@ impl<'a> FeatureInputs<'a> {
 fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
     let below = |n: usize| all.partition_point(|of| group_of(of) < n);
     &all[below(group)..below(group + 1)]
+}
+
+/// People of a direction in the columns of a model, each in the world that was drawn.
+fn encoded(
+    row_context: RowContext<'_>,
+    of: &ExpectedSwitches<'_>,
+    (people, direction, players): (&[ExplainedSwitch], (usize, usize), &[FeaturePlayer]),
+) -> Result<Vec<EncodedPerson>> {
+    let mut found = vec![EncodedPerson::default(); people.len()];
+    let mut order: Vec<usize> = (0..people.len()).collect();
+    order.sort_by_key(|&i| people[i].place.group);
+    let player_of = |feature| players.iter().position(|of| of.columns.contains(&feature));
+    row_context.row_groups().in_order(
+        |g| {
+            let here = of_group(&order, |&i| people[i].place.group, g);
+            if here.is_empty() {
+                return Ok((0, Vec::new()));
+            }
+            let rows = row_context.rows.read(g)?.rows;
+            let mut row = EncodedRow::default();
+            let mut part = Vec::with_capacity(here.len());
+            for &i in here {
+                let mut person = EncodedPerson::default();
+                if !of.worlds.encode(&rows, people[i].place.row, &mut row) {
+                    return Err(misfit("a counterfactual of an incomplete row".to_owned()));
+                }
+                let world = people[i].counterfactual;
+                for change in of.worlds.changes(&mut row, direction, world) {
+                    let Some(player) = player_of(change.feature) else {
+                        return Err(misfit("a graph moves what no player is".to_owned()));
+                    };
+                    person.changes.entry(player).or_default().extend(change.of_model);
+                }
+                person.row.clone_from(&row.model);
+                part.push((i, person));
+            }
+            Ok((rows.n as u64, part))
+        },
+        |_, part| {
+            part.into_iter().for_each(|(i, person)| found[i] = person);
+            Ok(())
+        },
+    )?;
+    Ok(found)
 }
 
 /// The factual rows and the counterfactuals of people, in their order.

@@ -1,6 +1,8 @@
 //! Rows of people between what they are and their counterfactual: some players have the
 //! counterfactual values, all others the factual ones, and derived columns are computed again.
 
+use std::collections::BTreeMap;
+
 use crate::counterfactual::write_back::{WriteBack, WriteBackRow, differs};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::stage::row_context::DecisionRule;
@@ -39,18 +41,40 @@ pub(crate) struct ExplainedSwitch {
 /// A person, the coalitions of the person, and the number of one of them.
 pub(crate) type MixtureQuestion<'c> = (usize, &'c PlayerCoalitions, usize);
 
+/// What mixtures are made of.
+pub(crate) enum MixtureValues<'a> {
+    /// Rows that any model reads.
+    Rows {
+        /// The factual rows.
+        own: &'a FeatureRows,
+        /// The counterfactuals.
+        other: &'a FeatureRows,
+        /// Computes derived columns again.
+        write_back: &'a WriteBack,
+    },
+    /// Encoded columns of a model that was trained here, by person: counterfactuals with expected
+    /// levels are no rows.
+    Encoded(Vec<EncodedPerson>),
+}
+
+/// Somebody in the encoded columns of a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct EncodedPerson {
+    /// The factual row.
+    pub(crate) row: Vec<f64>,
+    /// For each player whose values differ, by number, the columns of the model that follow, each
+    /// with its change.
+    pub(crate) changes: BTreeMap<usize, Vec<(usize, f64)>>,
+}
+
 /// The mixtures of the people of a direction.
 pub(crate) struct FeatureMixtures<'a> {
     /// The people.
     pub(crate) people: &'a [ExplainedSwitch],
-    /// Their factual rows.
-    pub(crate) own: &'a FeatureRows,
-    /// Their counterfactuals.
-    pub(crate) other: &'a FeatureRows,
+    /// Their values.
+    pub(crate) values: MixtureValues<'a>,
     /// The players; the attribute is the first.
     pub(crate) players: &'a [FeaturePlayer],
-    /// Computes derived columns again.
-    pub(crate) write_back: &'a WriteBack,
     /// How orders of many players are drawn.
     pub(crate) orders: PlayerOrders,
     /// How scores become decisions.
@@ -61,11 +85,14 @@ impl FeatureMixtures<'_> {
     /// Numbers of the players that differ for somebody: the attribute, and those with another
     /// value.
     pub(crate) fn differing(&self, person: usize) -> Vec<usize> {
-        let moved = |column: &usize| {
-            differs(&self.other.columns[*column], person, &self.own.columns[*column], person)
+        let differs = |player: &usize| match &self.values {
+            _ if *player == 0 => true,
+            MixtureValues::Rows { own, other, .. } => {
+                let columns = &mut self.players[*player].columns.iter();
+                columns.any(|&c| differs(&other.columns[c], person, &own.columns[c], person))
+            }
+            MixtureValues::Encoded(people) => people[person].changes.contains_key(player),
         };
-        let differs =
-            |player: &usize| *player == 0 || self.players[*player].columns.iter().any(moved);
         (0..self.players.len()).filter(differs).collect()
     }
 
@@ -86,15 +113,34 @@ impl FeatureMixtures<'_> {
         (0..of.len()).filter(move |c| !known.contains(c)).map(move |c| (person, of, c))
     }
 
-    /// The rows of such questions as models read them.
+    /// The encoded rows of such questions, one after another; none where mixtures are rows.
+    pub(crate) fn encoded<'m>(
+        &'m self,
+        asked: &'m [MixtureQuestion<'_>],
+    ) -> Option<impl Iterator<Item = Vec<f64>> + 'm> {
+        let MixtureValues::Encoded(people) = &self.values else { return None };
+        let row = |(person, of, coalition): &MixtureQuestion<'_>| {
+            let EncodedPerson { row, changes } = &people[*person];
+            let mut row = row.clone();
+            let changed = of.members(*coalition).filter_map(|player| changes.get(&player));
+            changed.flatten().for_each(|&(column, change)| row[column] += change);
+            row
+        };
+        Some(asked.iter().map(row))
+    }
+
+    /// The rows of such questions as models read them; none where mixtures are no rows.
     pub(crate) fn rows(&self, asked: &[MixtureQuestion<'_>]) -> FeatureRows {
+        let MixtureValues::Rows { own, other, write_back } = &self.values else {
+            return FeatureRows { n: 0, columns: Vec::new() };
+        };
         let people: Vec<usize> = asked.iter().map(|question| question.0).collect();
-        let originals = self.own.take(&people);
+        let originals = own.take(&people);
         let mut made = originals.clone();
         for (row, (person, of, coalition)) in asked.iter().enumerate() {
             for player in of.members(*coalition) {
                 for &column in &self.players[player].columns {
-                    match (&mut made.columns[column], &self.other.columns[column]) {
+                    match (&mut made.columns[column], &other.columns[column]) {
                         (FeatureColumn::Number(to), FeatureColumn::Number(from)) => {
                             to[row] = from[*person]
                         }
@@ -107,10 +153,10 @@ impl FeatureMixtures<'_> {
                 }
             }
         }
-        if !self.write_back.is_empty() {
+        if !write_back.is_empty() {
             let all: Vec<WriteBackRow> =
                 (0..made.n).map(|row| WriteBackRow { row, parent: row, from: 0, to: 0 }).collect();
-            self.write_back.apply(&mut made, &all, &originals, &[]);
+            write_back.apply(&mut made, &all, &originals, &[]);
         }
         made
     }

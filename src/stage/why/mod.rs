@@ -11,6 +11,7 @@ pub(crate) mod asking;
 pub(crate) mod features;
 pub(crate) mod mixtures;
 pub(crate) mod people;
+pub(crate) mod sources;
 pub(crate) mod traits;
 
 use std::path::Path;

@@ -109,9 +109,6 @@ pub(crate) fn pattern_rows(
     weighed: bool,
 ) -> Vec<SwitchPatternRow> {
     const HALVES: [&str; 2] = ["first", "second"];
-    if found.everybody.iter().all(|(counts, _)| counts.n == 0) {
-        return Vec::new();
-    }
     let (attribute, groups) = match block.subject() {
         Some((attribute, groups)) => (attribute.to_string(), groups),
         None => (String::new(), None),
@@ -120,6 +117,9 @@ pub(crate) fn pattern_rows(
         let mut flags = Vec::new();
         if of_pattern && n < min_denominator {
             flags.push("small_denominator");
+        }
+        if !of_pattern && n == 0 {
+            flags.push("nobody_counted");
         }
         if weighed {
             flags.push("unweighted");

@@ -74,6 +74,21 @@ fn score(model: &Json, row: &CaseRow) -> f64 {
     if model["link"] == "logistic" { 1.0 / (1.0 + libm::exp(-sum)) } else { sum }
 }
 
+/// What some columns add to a linear model.
+fn part(model: &Json, row: &CaseRow) -> f64 {
+    let of = |(name, value): (&String, &Json)| {
+        let weights = &model["features"][name];
+        match weights.get("weight") {
+            Some(weight) => weight.as_f64().unwrap() * value.as_f64().unwrap(),
+            None => value
+                .as_str()
+                .and_then(|level| weights["weights"].get(level))
+                .map_or(0.0, |weight| weight.as_f64().unwrap()),
+        }
+    };
+    row.iter().map(of).sum()
+}
+
 /// Computes the derived columns of a row.
 fn with_derived(case: &Json, mut row: CaseRow) -> CaseRow {
     for derived in case["derived"].as_array().unwrap() {
@@ -219,6 +234,18 @@ fn check_case(name: &str) {
         for (shares, values) in shares.iter().zip([&scores, &decisions]) {
             let sum: f64 = shares.iter().map(|share| share.value).sum();
             assert!((sum - (values[of.full()] - values[of.empty()])).abs() <= within, "{name}");
+        }
+        if name == "logit" {
+            // A sum of the columns: each adds its weight times its change.
+            for (at, &player) in of.players().iter().enumerate() {
+                let row = |k: usize, of: &JsonFrame| -> CaseRow {
+                    columns(player)
+                        .map(|column| (column.to_owned(), of[column][k].clone()))
+                        .collect()
+                };
+                let added = part(&model, &row(other, &cf)) - part(&model, &row(own, &frame));
+                assert!((shares[0][at].value - added).abs() <= 1e-12, "{name}: {player}");
+            }
         }
         let mut effects = vec![PlayerEffect::default(); players.len()];
         for (at, &player) in of.players().iter().enumerate() {

@@ -129,18 +129,36 @@ impl JobChecker<'_> {
             let hint = format!("2 to {MOST_TRAININGS}; 5 is usual");
             self.push_problem("bad-value", join(&here, "training"), what, hint);
         }
-        let Some((kind, knobs)) = model.trained_here() else {
-            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
-            let what = format!("the model `{name}` is {why}, and the run cannot train it again");
-            self.push_problem("not-offered", here, what, "remove it");
-            return;
+        let program = model.command.as_ref().and_then(|command| command.train.as_ref());
+        let what = match (model.trained_here(), program) {
+            (Some((kind, knobs)), _) => (!knobs.draws()).then(|| {
+                let key = kind.key();
+                format!(
+                    "`{key}` is trained without chance here, so that every training gives the same \
+                     model"
+                )
+            }),
+            (None, Some(train)) if train.iter().any(|a| a.placeholders().contains(&"seed")) => None,
+            (None, Some(_)) => Some(format!(
+                "the program that trains `{name}` gets no `{{seed}}`, so that every training gives \
+                 the same model"
+            )),
+            (None, None) => {
+                let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
+                let what =
+                    format!("the model `{name}` is {why}, and the run cannot train it again");
+                self.push_problem("not-offered", here, what, "remove it");
+                return;
+            }
         };
-        if !doubt.resample && !knobs.draws() {
-            let what = format!(
-                "`{}` is trained without chance here, so that every training gives the same model",
-                kind.key()
-            );
-            let hint = "add `resample: true`, which draws the training rows again";
+        if let Some(what) = what.filter(|_| !doubt.resample) {
+            let hint = match program {
+                None => "add `resample: true`, which draws the training rows again",
+                Some(_) => {
+                    "pass `{seed}` to the program, or add `resample: true`, which draws the \
+                            training rows again"
+                }
+            };
             self.push_problem("not-offered", here.clone(), what, hint);
         }
         if model.threshold.is_fitted() {

@@ -12,6 +12,7 @@ use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
+use crate::metric::evidence::score_bins::SwitchScoreBins;
 use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -40,6 +41,9 @@ pub(crate) struct CounterfactualCounts {
     /// The counterfactuals for the curves of every threshold. None where none are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grid: Option<SwitchGridCounts>,
+    /// The counterfactuals by their scores, for drawing. None where they are not drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bins: Option<SwitchScoreBins>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -95,7 +99,20 @@ impl CounterfactualCounts {
             persons: None,
             weighed_persons: None,
             grid: None,
+            bins: None,
         }
+    }
+
+    /// The same where scores are drawn.
+    #[must_use]
+    pub(crate) fn with_bins(self) -> Self {
+        let bins = Some(SwitchScoreBins::new(self.groups, self.is_weighted()));
+        CounterfactualCounts { bins, ..self }
+    }
+
+    /// The counterfactuals by their scores; none where they are not drawn.
+    pub(crate) fn bins(&self) -> Option<&SwitchScoreBins> {
+        self.bins.as_ref()
     }
 
     /// The same where curves of every threshold are asked for.
@@ -201,6 +218,9 @@ impl CounterfactualCounts {
         self.add_weight_cells(key, person, counterfactuals);
         self.add_paired(key, person, counterfactuals);
         self.add_to_grid(person, counterfactuals);
+        if let Some(bins) = &mut self.bins {
+            bins.add(person, counterfactuals);
+        }
     }
 
     /// The score sums of a direction, of people and of what they weigh.
@@ -430,6 +450,9 @@ impl Accumulator for CounterfactualCounts {
             }
         }
         if let (Some(mine), Some(theirs)) = (&mut self.grid, &other.grid) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.bins, &other.bins) {
             mine.merge(theirs);
         }
     }

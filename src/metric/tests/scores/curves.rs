@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::{case_of, check_ends, near, settings};
 use crate::metric::MetricFamily;
+use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -248,6 +249,80 @@ fn check_integrals(case: &Json, groups: &[String], curves: &[ThresholdCurve]) {
             assert!((found - told).abs() <= 1.0 / GRID_STEPS as f64, "{what}");
         }
     }
+}
+
+/// The distances of scores of a direction by integrals over all thresholds: of the rate at which
+/// decisions differ, and of how many more people are decided positively.
+fn integrals(pairs: &[(f64, f64)], strict: bool) -> [f64; 2] {
+    let mut cuts: Vec<f64> = pairs.iter().flat_map(|&(s, c)| [s, c]).chain([0.0, 1.0]).collect();
+    cuts.sort_by(f64::total_cmp);
+    cuts.dedup();
+    let mut sums = [0.0; 2];
+    for step in cuts.windows(2) {
+        // Between two scores no decision changes.
+        let is = |score: f64| if strict { score > step[0] } else { score >= step[1] };
+        let share = |of: &dyn Fn(bool, bool) -> i64| {
+            let sum: i64 = pairs.iter().map(|&(s, c)| of(is(s), is(c))).sum();
+            sum as f64 / pairs.len() as f64
+        };
+        let width = step[1] - step[0];
+        sums[0] += width * share(&|s, c| i64::from(s != c));
+        sums[1] += width * share(&|s, c| i64::from(c) - i64::from(s));
+    }
+    sums
+}
+
+/// Exactly, over all distinct scores and for both rules, the rates at every threshold add up to the
+/// distances of scores that are measured.
+#[test]
+fn rates_at_all_scores_add_up_to_the_distances() {
+    let file = parquet(expected("scores/rows.parquet"));
+    let mut compared = 0;
+    for case in json(expected("scores/expected.json")).as_array().unwrap() {
+        let Some(told) = case["integrals"].as_object() else { continue };
+        let (name, groups) = (case["case"].as_str().unwrap(), case_of(case).0);
+        let rows = rows_of(name, &groups, &file);
+        let n_groups = groups.len().max(2);
+        let person = |row: &GridRow| {
+            let moved = ScoredCounterfactual {
+                to: (row.person.group + 1) % n_groups,
+                predicted: row.score_cf.map(|score| score >= THRESHOLD),
+                score: row.score_cf,
+            };
+            let predicted = row.person.score.map(|score| score >= THRESHOLD);
+            (ScoredPerson { predicted, ..row.person }, [moved])
+        };
+        let mut counts = CounterfactualCounts::new(n_groups);
+        for row in &rows {
+            let (own, moved) = person(row);
+            counts.add_person(row.key, &own, &moved);
+        }
+        let mut second = counts.second_pass();
+        for row in &rows {
+            let (own, moved) = person(row);
+            second.add(&own, &moved);
+        }
+        let shift = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
+        let evidence = ShiftEvidence { second, intervals: None };
+        let measured = measure_counterfactual(&counts, Some(&evidence), None, &shift);
+        for (group, told) in told {
+            let group = groups.iter().position(|of| of == group).unwrap();
+            let own = rows.iter().filter(|row| row.person.group == group);
+            let pairs: Vec<(f64, f64)> =
+                own.filter_map(|row| row.person.score.zip(row.score_cf)).collect();
+            let scope = MetricScope::Direction(group, (group + 1) % n_groups);
+            for strict in [false, true] {
+                for (found, id) in integrals(&pairs, strict).into_iter().zip(["macd", "mcd"]) {
+                    let what = format!("{name} {group} {id}");
+                    near(found, &told[id], 1e-12, &what);
+                    let value = super::one(&measured, id, scope).value.unwrap();
+                    assert!((value - found).abs() <= 1e-12, "{what}: {value}, not {found}");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared >= 120, "{compared}");
 }
 
 fn check_run(told: &Json, groups: &[String], curves: &[ThresholdCurve], name: &str) {

@@ -1,6 +1,6 @@
 //! Mixtures of rows by hand: what changes together, what is computed again, what is missing.
 
-use super::{ExplainedSwitch, FeatureMixtures, FeaturePlayer};
+use super::{ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureValues};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
 use crate::data::values::ValueClass;
@@ -94,10 +94,12 @@ fn with_mixtures<T>(then: impl FnOnce(&FeatureMixtures<'_>) -> T) -> T {
     };
     then(&FeatureMixtures {
         people: &[person(0, [0.125, 0.875]), person(1, [0.25, 0.375])],
-        own: &own,
-        other: &other,
+        values: MixtureValues::Rows {
+            own: &own,
+            other: &other,
+            write_back: &WriteBack::derived_only(&layout()),
+        },
         players: &[player("race2", &[0, 1]), player("age", &[2]), player("home", &[4, 5])],
-        write_back: &WriteBack::derived_only(&layout()),
         orders: PlayerOrders { seed: 1, permutations: 4 },
         rule: &DecisionRule::new(
             ThresholdRule::Ge,
