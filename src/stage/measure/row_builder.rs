@@ -526,13 +526,13 @@ impl RowBuilder<'_> {
         for (name, bins) in DRAWN_SIDES.into_iter().zip(sides) {
             tables.shift.extend(bins.into_iter().map(|(bin_lo, bin_hi, n, weight)| {
                 ScoreShiftRow {
+                    key: self.key("direction", Some(from), Some(to)),
                     class: self.class.into(),
                     side: name.into(),
                     bin_lo,
                     bin_hi,
                     n: whole(n),
                     weight: self.weight(weight),
-                    ..self.key("direction", Some(from), Some(to)).into()
                 }
             }));
         }
