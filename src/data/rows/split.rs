@@ -464,12 +464,12 @@ pub(crate) fn roles_by_rank(
             [h(draw.seed, key, 0), (stratum << POSITION_BITS | (first + i)) as u64]
         };
         let records: Vec<[u64; 2]> = keys.map(record).collect();
-        let mut counts = StratumCounts::new(n_strata);
+        let mut counts = StratumBuckets::new(n_strata);
         records.iter().for_each(|record| counts.add(record));
         Ok((batch.row.len() as u64, (BucketedRecords::new(&records), counts)))
     };
     let mut buckets = RecordBuckets::new(draw.scratch.join(RANKS), draw.most);
-    let mut counts = StratumCounts::new(n_strata);
+    let mut counts = StratumBuckets::new(n_strata);
     PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, (records, more)| {
         counts.merge(&more);
         buckets.append(&records)
@@ -506,11 +506,11 @@ const POSITION_BITS: u32 = 46;
 const POSITIONS: u64 = (1 << POSITION_BITS) - 1;
 
 /// Rows by stratum, in order, and bucket; none where a stratum has no row.
-struct StratumCounts(Vec<Option<Box<[u64; BUCKETS]>>>);
+struct StratumBuckets(Vec<Option<Box<[u64; BUCKETS]>>>);
 
-impl StratumCounts {
+impl StratumBuckets {
     fn new(n_strata: usize) -> Self {
-        StratumCounts(vec![None; n_strata])
+        StratumBuckets(vec![None; n_strata])
     }
 
     fn of(&mut self, stratum: usize) -> &mut [u64; BUCKETS] {
@@ -521,7 +521,7 @@ impl StratumCounts {
         self.of((place >> POSITION_BITS) as usize)[bucket_of(hash)] += 1;
     }
 
-    fn merge(&mut self, other: &StratumCounts) {
+    fn merge(&mut self, other: &StratumBuckets) {
         for (stratum, theirs) in other.0.iter().enumerate() {
             for theirs in theirs.iter() {
                 self.of(stratum).iter_mut().zip(theirs.iter()).for_each(|(mine, n)| *mine += n);
