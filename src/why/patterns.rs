@@ -220,7 +220,7 @@ impl PatternSearch<'_> {
 }
 
 /// Holm's p-values.
-fn holm(p: &[f64]) -> Vec<f64> {
+pub(super) fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
     let (mut adjusted, mut largest) = (vec![1.0; p.len()], 0.0_f64);
@@ -254,7 +254,7 @@ pub(crate) fn find_patterns(
     })
 }
 
-/// Hands on all frequent patterns of people: the search, their counts on both halves, and how many
+/// Passes on all frequent patterns of people: the search, their counts on both halves, and how many
 /// people a pattern needs.
 fn with_search<T>(
     people: &PatternPeople,

@@ -220,7 +220,7 @@ impl KnownCoalitions {
 #[cfg(test)]
 mod tests {
     use super::{EXACT_PLAYERS, PlayerCoalitions, PlayerOrders};
-    use crate::num::seed::RandomStream;
+    use crate::num::seed::{RandomStream, named_seed};
 
     const ORDERS: PlayerOrders = PlayerOrders { seed: 7, permutations: 200 };
 
@@ -294,6 +294,25 @@ mod tests {
         }
         let sum: f64 = shares.iter().map(|share| share.value).sum();
         assert!((sum - 1.0).abs() < 1e-12);
+    }
+
+    /// The orders of players by another program.
+    #[test]
+    fn orders_agree_with_the_oracle() {
+        let units = crate::tests::json(crate::tests::expected("why/patterns/units.json"));
+        for case in units["orders"].as_array().unwrap() {
+            let number = |key: &str| case[key].as_u64().unwrap();
+            let list =
+                |key: &str| -> Vec<usize> { serde_json::from_value(case[key].clone()).unwrap() };
+            let (players, r) = (list("players"), number("permutation") as usize);
+            let orders = PlayerOrders {
+                seed: named_seed(number("seed"), "why/order"),
+                permutations: 2 * (r + 1),
+            };
+            let of = PlayerCoalitions::new(players.clone(), number("key"), orders);
+            let order: Vec<usize> = of.walks[2 * r].0.iter().map(|&at| players[at]).collect();
+            assert_eq!(order, list("order"), "{case}");
+        }
     }
 
     #[test]

@@ -9,8 +9,14 @@ use super::knobs::WhyMetric;
 use super::levels::PatternColumn;
 use super::patterns::{
     CarriedPattern, PatternHalf, PatternPeople, PatternSettings, find_patterns, frequent_patterns,
+    holm,
 };
 use crate::data::prepare::derive::DerivedBin;
+use crate::data::rows::ids::{key_of_integer, key_of_text};
+use crate::metric::interval::{newcombe, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::decimal::Decimal;
+use crate::num::poisson::PoissonWeights;
 use crate::num::seed::{RandomStream, h, named_seed, u01};
 use crate::tests::json_frame::{self, JsonFrame};
 use crate::tests::{expected, json, shared};
@@ -208,7 +214,7 @@ fn check_outcomes(folder: &Path) -> usize {
             let outcome = metric.outcome((label, predicted), favoured, switches);
             let outcome = outcome.filter(|_| is_asked);
             let told = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
-            // With persons one row stands for all, which `one_row_each` tests.
+            // With persons one row represents all, which `one_row_each` tests.
             if !told.is_null() || rows.get("person").is_none() {
                 assert_eq!(outcome, told.as_bool(), "{}: {name} {id}", folder.display());
                 compared += usize::from(outcome.is_some());
@@ -317,6 +323,61 @@ fn quartiles_and_halves_agree_with_the_oracle() {
         if !second.is_null() {
             let key = id.as_u64().unwrap();
             assert_eq!(super::is_second_half(seed, key), *second == true, "{key}");
+        }
+    }
+}
+
+/// Intervals, Holm's method, the smallest number of people, hashes and random weights, one by one.
+#[test]
+fn units_agree_with_the_oracle() {
+    let units = json(expected("why/patterns/units.json"));
+    let list = |name: &str| units[name].as_array().unwrap().clone();
+    let count = |case: &Json, key: &str| case[key].as_u64().unwrap();
+    for case in list("newcombe_95") {
+        let rate = |k: &str, n: &str| Rate {
+            numerator: count(&case, k),
+            denominator: count(&case, n),
+            empty: Undefined::EmptyGroup,
+        };
+        let (own, others) = (rate("k", "n"), rate("k_others", "n_others"));
+        let ends = newcombe(own, others, z_of_level(0.95)).unwrap();
+        close(ends.lo, case["lo"].as_f64().unwrap(), &case.to_string());
+        close(ends.hi, case["hi"].as_f64().unwrap(), &case.to_string());
+    }
+    for case in list("holm") {
+        let numbers: Vec<&Json> = case["p"].as_array().unwrap().iter().collect();
+        for (found, wanted) in
+            holm(&self::numbers(&numbers)).iter().zip(case["p_holm"].as_array().unwrap())
+        {
+            close(*found, wanted.as_f64().unwrap(), &case.to_string());
+        }
+    }
+    for case in list("least") {
+        let support: Decimal = case["support"].as_str().unwrap().parse().unwrap();
+        let least =
+            support.ceil_of(count(&case, "n")).max(2 * u128::from(count(&case, "min_denominator")));
+        assert_eq!(least, u128::from(count(&case, "least")), "{case}");
+    }
+    for case in list("named") {
+        let name = case["name"].as_str().unwrap();
+        let found = format!("{:016x}", named_seed(count(&case, "seed"), name));
+        assert_eq!(case["value"], found.as_str(), "{case}");
+    }
+    for case in list("halves") {
+        let key = match &case["id"] {
+            Json::String(id) => key_of_text(id),
+            id => key_of_integer(id.as_i64().unwrap()),
+        };
+        let seed = named_seed(count(&case, "seed"), "why/half");
+        assert_eq!(case["key"], format!("{key:016x}").as_str(), "{case}");
+        assert_eq!(case["hash"], format!("{:016x}", h(seed, key, 0)).as_str(), "{case}");
+        assert_eq!(case["second"], super::is_second_half(seed, key), "{case}");
+    }
+    for case in list("poisson") {
+        let weights = PoissonWeights::new(count(&case, "seed"), case["name"].as_str().unwrap());
+        for (r, wanted) in case["weights"].as_array().unwrap().iter().enumerate() {
+            let found = weights.weight(count(&case, "key"), r);
+            assert_eq!(Some(found), wanted.as_f64(), "{case} {r}");
         }
     }
 }

@@ -126,7 +126,7 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
     }
 }
 
-/// People of whom three in five train, and a job about a model.
+/// People, three in five of them training rows, and a job about a model.
 fn trainings(work: &Work, model: &str) -> impl Fn(u64, &str) -> String + use<> {
     let mut rows = people(&(0..500).collect::<Vec<_>>());
     let part = |i: i64| Some(if trains(i) { "train" } else { "audit" });
