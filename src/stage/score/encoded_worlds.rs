@@ -24,7 +24,7 @@ pub(crate) struct EncodedWorlds<'a> {
 
 /// A row in the columns of the graph and in those of the model.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EncodedRow {
+pub(crate) struct EncodedModelRow {
     graph: Vec<f64>,
     /// As the model reads it.
     pub(crate) model: Vec<f64>,
@@ -57,7 +57,7 @@ impl<'a> EncodedWorlds<'a> {
     }
 
     /// Encodes a row; false where a variable of the graph is missing.
-    pub(crate) fn encode(&self, rows: &FeatureRows, i: usize, row: &mut EncodedRow) -> bool {
+    pub(crate) fn encode(&self, rows: &FeatureRows, i: usize, row: &mut EncodedModelRow) -> bool {
         let (encoding, encoder) = (&self.worlds.encoding, self.model.encoder());
         if !encoding.is_complete(rows, i) {
             return false;
@@ -77,12 +77,12 @@ impl<'a> EncodedWorlds<'a> {
     /// The scores of an encoded row as a member of another group, world by world.
     pub(crate) fn scores<'r>(
         &'r self,
-        row: &'r mut EncodedRow,
+        row: &'r mut EncodedModelRow,
         (from, to): (usize, usize),
     ) -> impl Iterator<Item = f64> + 'r {
         let movements = self.movements[from * self.groups + to].iter();
         movements.map(move |movement| {
-            let EncodedRow { graph, model, moved, asked, .. } = &mut *row;
+            let EncodedModelRow { graph, model, moved, asked, .. } = &mut *row;
             asked.clone_from(model);
             self.each_change(movement, (graph.as_slice(), moved), |column, change| {
                 self.reach.add(column, change, asked);
@@ -95,7 +95,7 @@ impl<'a> EncodedWorlds<'a> {
     /// changes the columns of the model.
     pub(crate) fn changes(
         &self,
-        row: &mut EncodedRow,
+        row: &mut EncodedModelRow,
         (from, to): (usize, usize),
         world: usize,
     ) -> Vec<GraphChange> {

@@ -30,7 +30,7 @@ use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::score::encoded_worlds::{EncodedRow, EncodedWorlds};
+use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
@@ -254,7 +254,7 @@ impl GraphScoring<'_> {
                 AnswerSource::Encoded(EncodedPeople {
                     worlds: frame.encoded.as_ref(),
                     drops_incomplete: *drops_incomplete,
-                    row: EncodedRow::default(),
+                    row: EncodedModelRow::default(),
                 })
             }
             WorldAnswers::Rows { made, reached, scores } => AnswerSource::Rows(WrittenPeople {
@@ -350,7 +350,7 @@ enum AnswerSource<'a> {
 struct EncodedPeople<'a> {
     worlds: Option<&'a EncodedWorlds<'a>>,
     drops_incomplete: bool,
-    row: EncodedRow,
+    row: EncodedModelRow,
 }
 
 impl EncodedPeople<'_> {

@@ -17,7 +17,7 @@ use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::{append_rows, empty_column};
-use crate::stage::score::encoded_worlds::{EncodedRow, EncodedWorlds};
+use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::asking::ExplainedPeople;
@@ -460,7 +460,7 @@ fn encoded(
                 return Ok((0, Vec::new()));
             }
             let rows = row_context.rows.read(g)?.rows;
-            let mut row = EncodedRow::default();
+            let mut row = EncodedModelRow::default();
             let mut part = Vec::with_capacity(here.len());
             for &i in here {
                 let mut person = EncodedPerson::default();

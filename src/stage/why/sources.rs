@@ -4,7 +4,7 @@
 use crate::data::FeatureRows;
 use crate::data::rows::aligned::{CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader};
 use crate::stage::count::evidence::ScoredGroup;
-use crate::stage::score::encoded_worlds::{EncodedRow, EncodedWorlds};
+use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 
 /// Where the counterfactuals of people come from.
 pub(crate) enum SwitchSource<'a> {
@@ -84,7 +84,7 @@ impl KeyedSwitches<'_> {
         if let KeyedSwitches::Expected(of, rows) = self {
             // A key says that the person has a counterfactual.
             keys.last()?;
-            let mut row = EncodedRow::default();
+            let mut row = EncodedModelRow::default();
             if !of.worlds.encode(rows, i, &mut row) {
                 return None;
             }
