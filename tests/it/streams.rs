@@ -274,6 +274,13 @@ fn put_killed_program(work: &Work) {
 #[track_caller]
 fn assert_on_clusters(job: &str, python: &str) {
     let work = with_streams(job);
+    // The rows of a frame have no numbers that could be their ids.
+    for file in ["job.yaml", "stream.yaml"] {
+        let text = fs::read_to_string(work.path(file)).unwrap();
+        if !text.contains("row_id:") {
+            work.write(file, &text.replacen("data:\n", "data:\n  row_id: id\n", 1));
+        }
+    }
     work.run(0, "job.yaml", "");
     put_killed_program(&work);
     for (which, outs, killed) in [
