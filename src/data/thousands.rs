@@ -32,13 +32,14 @@ impl Thousands {
                 return;
             }
             self.n += 1;
-            let thousandths = (x * 1000.0).round();
-            if x.fract() == 0.0 && x < 1000.0 {
+            // Whole numbers below a million: integers cost less than the remainders of floats.
+            let thousandths = if x < 1000.0 { (x * 1000.0 + 0.5) as u32 } else { 0 };
+            if x < 1000.0 && f64::from(x as u32) == x {
                 self.hundreds = (self.hundreds.0 + u64::from(x >= 100.0), self.hundreds.1.max(x));
-            } else if (1.0..1000.0).contains(&x) && thousandths / 1000.0 == x {
+            } else if (1.0..1000.0).contains(&x) && f64::from(thousandths) / 1000.0 == x {
                 let (n, three, least) = self.fractions;
-                self.fractions =
-                    (n + 1, three + u64::from(thousandths % 10.0 != 0.0), lesser(least, Some(x)));
+                let has_three = !thousandths.is_multiple_of(10);
+                self.fractions = (n + 1, three + u64::from(has_three), lesser(least, Some(x)));
             } else {
                 *self = Thousands { refuted: true, ..Thousands::default() };
             }
