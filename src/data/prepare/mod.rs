@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::layout::RowDescription;
-use crate::data::prepare::params::{FilterStep, PrepareParams};
+use crate::data::prepare::params::{DroppedRows, FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::{KeptSlice, SourceSurvey};
@@ -56,6 +56,8 @@ pub struct PrepareFindings {
     pub filters: Vec<FilterStep>,
     /// Problems that did not stop the run.
     pub issues: Vec<DataIssue>,
+    /// Rows that a missing feature drops, by attribute, where it drops any.
+    pub dropped: Vec<DroppedRows>,
 }
 
 /// Which of the surveyed rows stand in the folder.
@@ -205,7 +207,7 @@ impl<'p> Preparation<'p> {
                 }
             }
         }
-        Ok(PrepareFindings { layout, filters, issues })
+        Ok(PrepareFindings { layout, filters, issues, dropped: all.survey.dropped(plan) })
     }
 }
 

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::params::{FilterStep, MissingRule};
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::params::{DroppedRows, FilterStep, MissingRule};
+use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::source::side_table::{EXAMPLES, JoinParams, UnmatchedRule};
@@ -66,6 +66,9 @@ pub(crate) struct SourceSurvey {
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
+    /// Rows that a missing feature drops, by attribute and declared group.
+    #[serde(default)]
+    dropped: Vec<Vec<u64>>,
 }
 
 /// Rows whose key a side table lacks.
@@ -275,6 +278,23 @@ pub(crate) struct KeptSlice {
     respelt: Vec<u64>,
     not_finite: Vec<u64>,
     unmatched: Vec<UnmatchedRows>,
+    /// Rows that a missing feature drops, by attribute and declared group.
+    dropped: Vec<Vec<u64>>,
+}
+
+/// The rows of a slice that passed the filters and are dropped for a missing feature, by attribute
+/// and declared group.
+fn dropped_rows(plan: &PreparePlan<'_>, slice: &SourceSlice, rows: &[usize]) -> Vec<Vec<u64>> {
+    let of = |attribute: &AttributePlan| {
+        let values = &slice.columns[plan.features[attribute.feature].column];
+        let mut by_group = vec![0; attribute.groups.len()];
+        for word in rows.iter().filter_map(|&i| values.word(i)) {
+            let group = attribute.groups.iter().position(|(_, group)| *group == word);
+            group.into_iter().for_each(|group| by_group[group] += 1);
+        }
+        by_group
+    };
+    plan.attributes.iter().map(of).collect()
 }
 
 impl KeptSlice {
@@ -297,14 +317,21 @@ impl KeptSlice {
             n = count(&alive);
             left.push(n);
         }
+        let mut lost: Vec<usize> = Vec::new();
         for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
             let values = &slice.columns[feature.column];
             if values.has_nulls() {
-                alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+                for (i, alive) in alive.iter_mut().enumerate() {
+                    if *alive && values.is_null(i) {
+                        *alive = false;
+                        lost.push(i);
+                    }
+                }
                 n = count(&alive);
             }
             left.push(n);
         }
+        let dropped = dropped_rows(plan, &slice, &lost);
         let unmatched = unmatched_rows(plan, &slice, &alive)?;
         let is_kept = |row: &&u32| alive[**row as usize];
         let not_finite =
@@ -328,6 +355,7 @@ impl KeptSlice {
             respelt: slice.respelt,
             not_finite,
             unmatched,
+            dropped,
         })
     }
 
@@ -361,7 +389,24 @@ impl SourceSurvey {
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
+            dropped: plan.attributes.iter().map(|of| vec![0; of.groups.len()]).collect(),
         }
+    }
+
+    /// For each attribute the rows of each declared group that a missing feature drops, and those
+    /// that would be there without it. Empty where no row is dropped for one.
+    pub(crate) fn dropped(&self, plan: &PreparePlan<'_>) -> Vec<DroppedRows> {
+        let of = |(attribute, lost): (&AttributePlan, &Vec<u64>)| {
+            let column = plan.features[attribute.feature].column;
+            let kept = &self.tallies[plan.coded_position(column)].occurrences;
+            let groups = attribute.groups.iter().zip(lost).map(|((name, word), &lost)| {
+                let kept = kept.get(word).map_or(0, |seen| seen.n);
+                (name.clone(), lost, lost + kept)
+            });
+            DroppedRows { attribute: attribute.name.clone(), groups: groups.collect() }
+        };
+        let any = |(_, lost): &(&AttributePlan, &Vec<u64>)| lost.iter().any(|&n| n > 0);
+        plan.attributes.iter().zip(&self.dropped).filter(any).map(of).collect()
     }
 
     /// How many of the kept rows are audited and train, where each row has its own role; all count
@@ -458,6 +503,7 @@ impl SourceSurvey {
         self.not_finite.iter_mut().zip(&slice.not_finite).for_each(|(sum, n)| *sum += n);
         self.unmatched.iter_mut().zip(&slice.unmatched).for_each(|(a, b)| a.merge(b));
         self.respelt.iter_mut().zip(&slice.respelt).for_each(|(sum, n)| *sum += n);
+        self.add_dropped(&slice.dropped);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             if matches!(derived.rule, DerivationRule::Sql { .. }) {
                 continue;
@@ -510,7 +556,14 @@ impl SourceSurvey {
             mine.several += theirs.several;
         }
         self.weights.merge(other.weights);
+        self.add_dropped(&other.dropped);
         self.tallies.iter_mut().zip(&other.tallies).map(|(a, b)| a.merge(b)).collect()
+    }
+
+    fn add_dropped(&mut self, more: &[Vec<u64>]) {
+        for (mine, more) in self.dropped.iter_mut().zip(more) {
+            mine.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+        }
     }
 
     /// Whether no row is lost.
