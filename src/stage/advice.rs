@@ -104,8 +104,8 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
     found
 }
 
-/// The end of a gap that a gate limits: the two groups in the order of the metric, and whether it is
-/// the upper end of the first minus the second.
+/// The end of a gap that a gate limits: the attribute, the two groups in the order of the metric,
+/// and whether it is the upper end of the first minus the second.
 type LimitedEnd<'a> = (&'a ColumnName, [&'a str; 2], bool);
 
 /// Whether a metric has a value of each direction.

@@ -8,8 +8,8 @@ use crate::table::row_macro::{SharedText, table};
 table! {
     /// `counts`: one row per key and cell.
     ///
-    /// Version 4 added `n_rounded` and `weight_rounded`. In a file of an older version nothing tells
-    /// which switches may be those of rounding.
+    /// Version 4 added `n_rounded` and `weight_rounded`. In a file of an older version nothing
+    /// tells which switches may be those of rounding.
     ///
     /// Version 3 names the classes of a label of several; of these only cells that hold somebody
     /// have a row. In a file of version 2 every label has two sides.

@@ -5,9 +5,9 @@
 //! groups among the rows of a label, of training rows and audited rows apart, by the stream
 //! `placebo/r`. The permutation follows from the keys of the rows, not from their order. The rows
 //! of a person (`data.person`) get the groups of those of another person, whose first row has the
-//! same label. What the rows say about the attribute stays as it is, because its names were shuffled, not its values:
-//! only what the strategy moves differs between a row and its counterfactual, and it moves by
-//! sampling noise.
+//! same label. What the rows say about the attribute stays as it is, because its names were
+//! shuffled, not its values: only what the strategy moves differs between a row and its
+//! counterfactual, and it moves by sampling noise.
 //!
 //! *Doubt about the fit*: what the set gives with other rows to learn from. A repeat draws the rows
 //! of the reference again with replacement ([`RowDraw`], stream
