@@ -304,9 +304,8 @@ fn placebo_and_clarify_take_persons() {
     let of = |out: &str| read_frame(&work.path(&format!("{out}/tables")), "metrics");
     let [persons, plain, own] = ["out", "plain", "own"].map(of);
     // Persons are blocks, and count as such.
-    let clarify = |frame: &TableFrame,
-                   metric: &str|
-     -> Vec<(i64, Option<i64>, Option<f64>, String)> {
+    type FacetRow = (i64, Option<i64>, Option<f64>, String);
+    let clarify = |frame: &TableFrame, metric: &str| -> Vec<FacetRow> {
         let is_own =
             |row: &TableRecord<'_>| row.text("metric") == metric && row.text("slice").is_empty();
         let width = |row: &TableRecord<'_>| Some(row.real("hi")? - row.real("lo")?);

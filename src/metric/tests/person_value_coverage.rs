@@ -100,6 +100,9 @@ fn normal_share(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
+/// Coverage by design and family: by person, and where rows are taken for people.
+type LowestHeld = BTreeMap<((u64, u64), &'static str), [f64; 2]>;
+
 /// What an interval is of: its name, its family in the guide, and its true value.
 type KnownValue = (&'static str, &'static str, f64);
 
@@ -211,9 +214,9 @@ fn intervals(
 }
 
 /// The lowest coverage by design and family: by person, and where rows are taken for people.
-fn lowest(samples: u64) -> BTreeMap<((u64, u64), &'static str), [f64; 2]> {
+fn lowest(samples: u64) -> LowestHeld {
     let truths = truths();
-    let mut lowest = BTreeMap::new();
+    let mut lowest = LowestHeld::new();
     for design in DESIGNS {
         for correlation in CORRELATIONS {
             let name = format!("{} x {}, correlation {correlation}", design.0, design.1);
@@ -241,7 +244,7 @@ fn lowest(samples: u64) -> BTreeMap<((u64, u64), &'static str), [f64; 2]> {
 }
 
 /// Intervals by person hold nearly as often as they claim, those by row far less.
-fn check(lowest: &BTreeMap<((u64, u64), &'static str), [f64; 2]>, slack: f64) {
+fn check(lowest: &LowestHeld, slack: f64) {
     for ((design, family), [by_person, by_row]) in lowest {
         println!("lowest of {design:?}, {family}: {by_person:.4} ({by_row:.4})");
         let least = LEAST.iter().find(|least| least.0 == *family).unwrap();

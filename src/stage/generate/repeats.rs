@@ -153,14 +153,27 @@ struct GroupPermutation {
 }
 
 impl GroupPermutation {
+    /// From the rows, and the number of rows of each row group.
+    fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
+        entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
+        let (mut persons, mut from) = (Vec::new(), 0);
+        for own in entries.chunk_by(|a, b| a.key == b.key) {
+            let rows = from..from + own.len();
+            from = rows.end;
+            let PermutedRow { stratum, key, .. } = own[0];
+            persons.push(PermutedPerson { stratum, key, rows });
+        }
+        persons.sort_unstable_by_key(|person| (person.stratum, person.key));
+        GroupPermutation { entries, persons, sizes }
+    }
+
     fn read(
         row_context: RowContext<'_>,
         n_groups: usize,
         position: usize,
         batch: impl Fn(usize) -> Result<(PreparedBatch, Option<RowRoles>)> + Sync,
     ) -> Result<Self> {
-        let mut names =
-            GroupPermutation { entries: Vec::new(), persons: Vec::new(), sizes: Vec::new() };
+        let (mut all, mut sizes) = (Vec::new(), Vec::new());
         let look = |g: usize| {
             let (batch, roles) = batch(g)?;
             let entry = |i: usize| {
@@ -181,20 +194,11 @@ impl GroupPermutation {
             Ok((0, (entries, batch.row.len())))
         };
         row_context.pieces(n_groups).in_order(look, |_, (entries, size)| {
-            names.entries.extend(entries);
-            names.sizes.push(size);
+            all.extend(entries);
+            sizes.push(size);
             Ok(())
         })?;
-        names.entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
-        let mut from = 0;
-        for own in names.entries.chunk_by(|a, b| a.key == b.key) {
-            let rows = from..from + own.len();
-            from = rows.end;
-            let PermutedRow { stratum, key, .. } = own[0];
-            names.persons.push(PermutedPerson { stratum, key, rows });
-        }
-        names.persons.sort_unstable_by_key(|person| (person.stratum, person.key));
-        Ok(names)
+        Ok(GroupPermutation::new(all, sizes))
     }
 
     /// The groups with names permuted.
@@ -486,10 +490,35 @@ mod tests {
             at: (u32::from(at >= 100), u32::try_from(at % 100).unwrap()),
             group: (key % 5 / 2) as u16,
         };
-        let mut entries: Vec<PermutedRow> =
+        let entries =
             order.iter().enumerate().filter(|(_, key)| **key % 7 > 0).map(entry).collect();
-        entries.sort_unstable_by_key(|entry| (entry.stratum, entry.key));
-        GroupPermutation { entries, sizes: vec![100, 100] }
+        GroupPermutation::new(entries, vec![100, 100])
+    }
+
+    /// Persons of one to three rows keep together, whatever the order of the rows.
+    #[test]
+    fn rows_of_a_person_get_the_groups_of_one_other_person() {
+        let person = |row: u32| row * 7 % 30;
+        let group = |person: u32| (person % 3) as u16;
+        let entry = |row: u32| PermutedRow {
+            stratum: (true, Some(person(row).is_multiple_of(2))),
+            key: u64::from(person(row)),
+            at: (0, row),
+            group: group(person(row)),
+        };
+        let names = GroupPermutation::new((0..75).map(entry).collect(), vec![75]);
+        let groups = names.permuted(4).remove(0);
+        let given: BTreeMap<u32, u16> =
+            (0..75).map(|row| (person(row), groups[row as usize])).collect();
+        assert!((0..75).all(|row| groups[row as usize] == given[&person(row)]));
+        let count = |of: &dyn Fn(u32) -> u16| {
+            let mut counts: BTreeMap<(bool, u16), u32> = BTreeMap::new();
+            (0..30)
+                .for_each(|person| *counts.entry((person % 2 == 0, of(person))).or_default() += 1);
+            counts
+        };
+        assert_eq!(count(&|person| given[&person]), count(&group));
+        assert!((0..30).any(|person| given[&person] != group(person)));
     }
 
     #[test]
