@@ -154,7 +154,11 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     });
     let without = match moved {
         Some((_, verdict)) if verdict == ruling.verdict => return,
-        Some((Some(value), _)) => format!("the value would be {value:.4}"),
+        Some((Some(value), _)) => {
+            // What rounds to 0 has no sign.
+            let shown = (value * 1e4).round() / 1e4 + 0.0;
+            format!("the value would be {shown:.4}")
+        }
         _ => "there would be no value".to_owned(),
     };
     ruling.verdict = GateStatus::Inconclusive;

@@ -10,7 +10,7 @@
 //! higher.
 //!
 //! A few samples by default; `make test-slow` draws [`MANY_SAMPLES`] of each of 9 settings and
-//! prints the table of `docs/metrics.md` with `--nocapture`.
+//! prints the figures with `--nocapture`.
 
 use std::collections::BTreeMap;
 
@@ -254,8 +254,9 @@ fn check(lowest: &LowestHeld, slack: f64) {
     }
 }
 
-/// By family, for each of [`DESIGNS`]: what intervals by person hold at least, and by row at most,
-/// in the setting where they hold least.
+/// By family, for each of [`DESIGNS`]: what intervals by person must hold at least, and by row at
+/// most, in the setting where they hold least. Expectations, to be replaced by what the slow test
+/// prints.
 const LEAST: [(&str, [f64; 3], [f64; 3]); 5] = [
     ("means", [0.93, 0.93, 0.93], [0.86, 0.56, 0.45]),
     ("medians", [0.93, 0.93, 0.93], [0.90, 0.70, 0.60]),
@@ -269,7 +270,7 @@ fn coverage_of_values_of_persons() {
     check(&lowest(trials(20)), 0.2);
 }
 
-/// More samples: the figures of the guide.
+/// More samples.
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 1,000 samples of each of 9 settings, with bootstraps"]
 fn coverage_of_values_of_persons_in_1_000_samples() {
