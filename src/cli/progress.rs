@@ -194,7 +194,7 @@ fn words(event: &Event) -> String {
         }
         Event::StageEnd { stage, rows: 0, ms, .. } => format!("{stage}: done in {}", seconds(*ms)),
         Event::StageEnd { stage, rows, ms, .. } => {
-            format!("{stage}: done, {} rows read in {}", grouped(*rows), seconds(*ms))
+            format!("{stage}: done in {}, {} rows in all passes", seconds(*ms), grouped(*rows))
         }
         Event::CommandStart { stage, text } => format!("{stage}: starts `{text}`"),
         Event::CommandEnd { stage, code, ms, text } => {

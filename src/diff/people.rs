@@ -236,6 +236,7 @@ fn each_person(
                 to,
                 predicted: outcome.predicted_cf,
                 score: share(outcome.score_cf, outcome.predicted_cf),
+                rounded: false,
             });
             open.indices.push(outcome.cf_index);
         }

@@ -8,7 +8,7 @@ use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
 use super::unseen::{UNTESTED, unseen, untested};
-use super::{audited, bounds, certain_rate, holm, power, recourse};
+use super::{audited, bounds, certain_rate, holm, power, recourse, rounding};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
@@ -66,11 +66,12 @@ pub(crate) fn judge(
         }
         for ruling in &mut rulings {
             certain_rate::reconsider(question, ruling, tables);
+            rounding::reconsider(question, ruling, tables);
         }
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
             let seen = &ruling.observation;
             let unseen = unseen(question, seen, (metrics, groups))
-                .or_else(|| bounds::could_break(question, seen, (metrics, groups)));
+                .or_else(|| bounds::could_break(question, seen, tables));
             if let Some(unseen) = unseen {
                 ruling.verdict = GateStatus::Inconclusive;
                 ruling.reason = format!("{}, but {unseen}", ruling.reason);

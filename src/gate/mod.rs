@@ -15,7 +15,8 @@
 //! them decides. No gate passes on people that it did not see: groups without a value,
 //! counterfactuals of which none is valid, changes that no scorer was shown, and people without a
 //! score or a valid counterfactual who could break the limit, see [`bounds`]. No gate depends on a
-//! rate of 1 being certain, as Katz's interval takes it, see [`certain_rate`].
+//! rate of 1 being certain, as Katz's interval takes it, see [`certain_rate`], or on switches
+//! between scores that differ by rounding alone, see [`rounding`].
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
 //! table of changes. Without a baseline it is skipped, which is neither a pass nor a failure; where
@@ -33,6 +34,7 @@ mod judge;
 pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;
+mod rounding;
 mod unseen;
 pub(crate) mod why;
 

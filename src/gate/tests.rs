@@ -1602,3 +1602,139 @@ fn people_without_a_score_or_counterfactual_may_break_the_limit() {
     assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
     assert!(reason.ends_with("all of them switched, the share would be 0.6644"), "{reason}");
 }
+
+/// The same people in gaps of two directions, switches in any direction, changes and arms.
+#[test]
+fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
+    let share = |scope: &str, metric: &str, [from, to]: [&str; 2], n: i64| MetricRow {
+        scope: scope.into(),
+        metric: metric.into(),
+        from_group: from.into(),
+        to_group: to.into(),
+        value: Some(0.0),
+        lo: Some(0.0),
+        hi: Some(0.0),
+        numerator: (scope != "difference").then_some(0),
+        denominator: (scope != "difference").then_some(n),
+        n_rows: n,
+        ..metrics(&[NSR]).remove(0)
+    };
+    let (forth, back) = (["Female", "Male"], ["Male", "Female"]);
+    let table = [
+        share("direction", "sr", forth, 97),
+        share("direction", "psr", forth, 44),
+        share("direction", "sr", back, 200),
+        share("direction", "psr", back, 90),
+        share("difference", "sr", forth, 297),
+        share("total", "sr_any", ["", ""], 297),
+    ];
+    let groups = |no_score| people(&[("Female", 146, 0, no_score), ("Male", 200, 0, 0)]);
+    let gate = |metric: &str, scope, limit| GateQuestion {
+        metric: metric.into(),
+        counterfactual: "flip".into(),
+        ..question(scope, limit)
+    };
+    let pair = |[a, b]: [&str; 2]| GateSubject::Pair(a.to_owned(), b.to_owned());
+    let check = |q: &GateQuestion, words: &str| {
+        let (verdict, reason) = decided_of(q, &table, &groups(49));
+        assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
+        assert!(reason.ends_with(words), "{reason}");
+    };
+    // 49 of 146 more women, and nobody else: seen from both sides.
+    let worst = "as unevenly as they could, the difference would be ";
+    check(&gate("sr", pair(forth), GateLimit::AtMost(0.05)), &format!("{worst}0.3356"));
+    check(&gate("sr", pair(back), GateLimit::AtLeast(-0.05)), &format!("{worst}-0.3356"));
+    let kept = gate("sr", pair(forth), GateLimit::AtLeast(-0.05));
+    assert_eq!(decided_of(&kept, &table, &groups(49)).0, GateStatus::Pass);
+    let any = gate("sr_any", GateSubject::Total, GateLimit::AtMost(0.05));
+    check(&any, "all of them switched, the share would be 0.1416");
+    // A change moves by those without a score only: a set discards the same people in both runs.
+    let moved = changes("direction", forth, "sr", ("", 0.0, Some(0.0), Some((0.0, 0.0)), [97, 97]));
+    let baseline = GateBaseline { changes: &moved, differing_definitions: String::new() };
+    let q = GateQuestion { metric: "sr".into(), ..against(direction(), GateLimit::AtMost(0.05)) };
+    let of_change = |no_score| {
+        let groups = groups(no_score);
+        let tables = GateTables { metrics: &table, groups: &groups, counts: &[] };
+        let judged = super::judge(std::slice::from_ref(&q), tables, Some(&baseline), &[]);
+        (judged.verdict, judged.table[0].reason.to_string())
+    };
+    let (verdict, reason) = of_change(49);
+    assert_eq!(verdict, Some(GateStatus::Inconclusive));
+    assert!(reason.ends_with("all of them switched, the change would be 0.3356"), "{reason}");
+    assert_eq!(of_change(0).0, Some(GateStatus::Pass));
+    // The decisions of an arm stand in the table of counts: of 146 women it refuses 44, who all
+    // have a counterfactual, or 93, of whom 49 have none.
+    let of_arm = table.clone().map(|row| MetricRow { arm: "more/a".into(), ..row });
+    let arm = |refused: i64| {
+        let count = |predicted: &str, n| CountRow {
+            arm: "more/a".into(),
+            model: "m".into(),
+            sensitive: "sex".into(),
+            scope: "group".into(),
+            from_group: "Female".into(),
+            predicted: predicted.into(),
+            n,
+            ..CountRow::default()
+        };
+        let counts = [count("0", refused), count("1", 146 - refused)];
+        let q = GateQuestion {
+            arm: "more/a".into(),
+            ..gate("psr", direction(), GateLimit::AtMost(0.05))
+        };
+        let groups = groups(0);
+        let tables = GateTables { metrics: &of_arm, groups: &groups, counts: &counts };
+        let judged = super::judge(std::slice::from_ref(&q), tables, None, &[]);
+        (judged.verdict, judged.table[0].reason.to_string())
+    };
+    assert_eq!(arm(44).0, Some(GateStatus::Pass));
+    let (verdict, reason) = arm(93);
+    assert_eq!(verdict, Some(GateStatus::Inconclusive));
+    assert!(reason.contains("the share would be 0.5269"), "{reason}");
+}
+
+/// 16 of 122 women lose it as men. Where all 16 have two scores that agree to single precision, no
+/// limit is broken by them; where one has, the others break it.
+#[test]
+fn switches_of_rounding_alone_decide_nothing() {
+    let cell = |[predicted, predicted_cf]: [&str; 2], n, rounded| CountRow {
+        model: "m".into(),
+        counterfactual: "flip".into(),
+        sensitive: "sex".into(),
+        scope: "direction".into(),
+        from_group: "Female".into(),
+        to_group: "Male".into(),
+        predicted: predicted.into(),
+        predicted_cf: predicted_cf.into(),
+        n,
+        n_rounded: Some(rounded),
+        ..CountRow::default()
+    };
+    let judged = |metric: &str, limit, rounded, weight: Option<f64>| {
+        let mut counts = [cell(["1", "0"], 16, rounded), cell(["1", "1"], 106, 0)];
+        for row in &mut counts {
+            row.weight = weight.map(|weight| weight * row.n as f64);
+            row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
+        }
+        let value = Some(16.0 / 122.0);
+        let table = metrics(&[GateValueRow { metric, value, ..NSR }]);
+        let q = GateQuestion { metric: metric.into(), ..question(direction(), limit) };
+        let tables = GateTables { metrics: &table, groups: &[], counts: &counts };
+        let row = super::judge(&[q], tables, None, &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    for metric in ["nsr", HARM[1]] {
+        for weight in [None, Some(0.25)] {
+            let (verdict, reason) = judged(metric, GateLimit::AtMost(0.05), 16, weight);
+            assert_eq!(verdict, "inconclusive", "{reason}");
+            let words = "rounding_at_threshold: 16 of the 16 switches behind the value are between \
+                         two scores that agree to single precision and stand on the two sides of \
+                         the threshold; without them the value would be 0.0000";
+            assert!(reason.starts_with(words), "{reason}");
+            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 1, weight).0, "fail");
+            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 0, weight).0, "fail");
+            // A limit that is kept with them is kept without them.
+            assert_eq!(judged(metric, GateLimit::AtMost(0.3), 16, weight).0, "pass");
+        }
+    }
+    assert_eq!(judged("pcr", GateLimit::AtLeast(0.0), 16, None).0, "pass");
+}

@@ -9,6 +9,7 @@ mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
 mod person_coverage;
+mod person_value_coverage;
 mod persons;
 mod scores;
 mod weights;
@@ -97,6 +98,7 @@ fn people(groups: usize, per_target: usize, n: usize) -> TestPeople {
                         to,
                         predicted: score_cf.map(|s| s >= 0.5),
                         score: score_cf,
+                        rounded: false,
                     });
                 }
             }
@@ -570,14 +572,22 @@ fn a_person_switches_once() {
         score: score(yes),
         weight: 1,
     };
-    let moved = |to, yes| ScoredCounterfactual { to, predicted: Some(yes), score: score(yes) };
+    let moved = |to, yes| ScoredCounterfactual {
+        to,
+        predicted: Some(yes),
+        score: score(yes),
+        rounded: false,
+    };
     counts.add(&person(0, true), &[moved(1, false), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, true)]);
     counts.add(&person(0, false), &[moved(1, false)]);
     counts.add(&person(1, false), &[moved(0, true), moved(2, true)]);
     // Nobody knows how the first of these two would be predicted, nor what became of the second.
-    counts.add(&person(1, false), &[ScoredCounterfactual { to: 0, predicted: None, score: None }]);
+    counts.add(
+        &person(1, false),
+        &[ScoredCounterfactual { to: 0, predicted: None, score: None, rounded: false }],
+    );
     counts.add(&ScoredPerson { label: None, ..person(2, true) }, &[moved(0, false)]);
     let measured = measure_counterfactual(&counts, None, None, &settings());
     let rate = |id: &str, scope| {
@@ -733,8 +743,12 @@ fn impaired_groups_follow_the_published_table() {
                 score: None,
                 weight: 1,
             };
-            let counterfactual =
-                ScoredCounterfactual { to: 1 - group, predicted: Some(code & 1 != 0), score: None };
+            let counterfactual = ScoredCounterfactual {
+                to: 1 - group,
+                predicted: Some(code & 1 != 0),
+                score: None,
+                rounded: false,
+            };
             (0..n).for_each(|_| counts.add(&person, &[counterfactual]));
         }
     }
@@ -854,6 +868,7 @@ fn a_group_is_named_only_by_clear_numbers() {
                         to: 1 - group,
                         predicted: Some(i >= moved),
                         score: None,
+                        rounded: false,
                     }],
                 );
             }

@@ -4,10 +4,12 @@
 use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
-use crate::job::Job;
 use crate::job::check::{CheckedJob, path};
 use crate::job::resolve::roles::FeatureObstacle;
-use crate::param::ColumnName;
+use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
+use crate::metric::catalog::find;
+use crate::metric::{Metric, MetricFamily};
+use crate::param::{ColumnName, Finite};
 use serde::{Deserialize, Serialize};
 
 /// Everything that `check` tells of a job without looking at its data.
@@ -18,6 +20,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unweighted(job))
         .chain(unexplained(job))
         .chain(unchecked(job, IssueSeverity::Warning))
+        .chain(one_sided(job))
         .collect()
 }
 
@@ -97,6 +100,84 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
             path(&["gates", name.as_str()]),
             text,
         ));
+    }
+    found
+}
+
+/// The end of a gap that a gate limits: the attribute, the two groups in the order of the metric,
+/// and whether it is the upper end of the first minus the second.
+type LimitedEnd<'a> = (&'a ColumnName, [&'a str; 2], bool);
+
+/// Whether a metric has a value of each direction.
+fn is_of_directions(metric: &Metric) -> bool {
+    matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
+}
+
+/// What a gate with one limit asks of a gap that may be above or below 0; none of other gates.
+fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
+    let metric = find(gate.metric.as_deref()?)?;
+    let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
+    // Of a value of two directions a pair is the difference of both.
+    let is_signed = is_signed || is_of_directions(metric);
+    let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
+    let (attribute, [first, second]) = groups.iter().next()?;
+    let is_upper = match (gate.at_most, gate.at_least) {
+        (Some(_), None) => true,
+        (None, Some(_)) => false,
+        _ => return None,
+    };
+    let end = (attribute, [first.as_str(), second.as_str()], is_upper);
+    is_signed.then_some((end, metric))
+}
+
+/// Gates that limit a gap on one side only, and so do not see it the other way round.
+fn one_sided(job: &Job) -> Vec<IssueNote> {
+    let mut found = Vec::new();
+    for (name, gate) in &job.gates {
+        let Some(((attribute, [first, second], is_upper), metric)) = limited_end(gate) else {
+            continue;
+        };
+        let sees_the_other = |other: &&GateBlock| {
+            let alike = (&other.metric, &other.model, &other.counterfactual, &other.arm)
+                == (&gate.metric, &gate.model, &gate.counterfactual, &gate.arm)
+                && other.class == gate.class;
+            let ends = limited_end(other).map(|(end, _)| end);
+            let turned = ends == Some((attribute, [second, first], is_upper));
+            let other_end = ends == Some((attribute, [first, second], !is_upper));
+            let of_all = other.between == Some(GateBetween::WorstCase)
+                && other.sensitive.as_ref().is_none_or(|asked| asked == attribute);
+            alike && (turned || other_end || of_all)
+        };
+        if job.gates.values().any(|other| sees_the_other(&other)) {
+            continue;
+        }
+        let (limit, from) = match is_upper {
+            true => (gate.at_most, "above"),
+            false => (gate.at_least, "below"),
+        };
+        let limit = limit.map_or(0.0, Finite::get);
+        let other = if is_upper { "at_least" } else { "at_most" };
+        // A higher share of positive decisions harms where these are unfavourable.
+        let harmed = job.data.favourable_side().filter(|_| {
+            metric.gap_of.is_some_and(|(base, _)| base == "pprev") && gate.class.is_none()
+        });
+        let sees = harmed.map_or_else(String::new, |side| {
+            let first_is_harmed = (side == FavourableClass::Negative) == is_upper;
+            format!("harm to `{}` only, and ", if first_is_harmed { first } else { second })
+        });
+        let all = if is_of_directions(metric) {
+            ""
+        } else {
+            ", or `between: worst_case`, which judges the distance of the groups furthest apart"
+        };
+        let text = format!(
+            "the gate `{name}` limits `{}`, `{first}` minus `{second}`, only from {from}: it sees \
+             {sees}no gap the other way round, however large; add a gate with `{other}: {}`{all}",
+            metric.id,
+            0.0 - limit
+        );
+        let place = path(&["gates", name.as_str()]);
+        found.push(issue("one-sided-gate", IssueSeverity::Warning, place, text));
     }
     found
 }

@@ -11,11 +11,14 @@ table! {
     /// `counts`: one row per key and cell. The scope of rows as they are is group or total, that of
     /// counterfactuals direction or total.
     ///
+    /// Version 4 added `n_rounded` and `weight_rounded`. In a file of an older version nothing
+    /// tells which switches may be those of rounding.
+    ///
     /// Version 3 names the classes of a label of several; of these only cells that hold somebody
     /// have a row. In a file of version 2 every label has two sides.
     ///
     /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
-    pub struct CountRow in "counts", version 3, key 11,
+    pub struct CountRow in "counts", version 4, key 11,
     one row per "key and cell", written by "measure", read by "report, diff" {
         ..key: AuditKey,
         /// 1 = positive, 0 = negative, empty = no label, where anybody has none; of several classes
@@ -35,6 +38,15 @@ table! {
         /// sum of squared score changes in units of 2^-52, each pair once regardless of its weight;
         /// null where no counterfactual is involved, and of several classes
         shift_sq: Option<i128>,
+        /// of n those whose two scores agree to single precision (their distance is at most 2^-20
+        /// of the larger) and stand on two sides of the threshold, so that rounding may be the
+        /// whole switch; null where no counterfactual is involved, and of several classes
+        [since 4]
+        n_rounded: Option<i64>,
+        /// what the people of n_rounded weigh, once per counterfactual; null = no weights in the
+        /// job, or n_rounded is null
+        [since 4]
+        weight_rounded: Option<f64>,
     }
 }
 

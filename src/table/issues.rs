@@ -129,6 +129,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "one-label-value",
         "all labels are the same, so no model can be trained and half of the metrics are undefined",
     ),
+    (
+        "one-sided-gate",
+        "told by `check`: a gate that limits a signed gap between two groups on one side only, and \
+         does not see the gap the other way round",
+    ),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     (
         "outside-group",
@@ -153,10 +158,21 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     ("respelt-value", "values that the job brings to one spelling by `trim` or `case`"),
     (
+        "rounding-at-threshold",
+        "switches between two scores that agree to single precision and stand on the two sides of \
+         the threshold: rounding may be the whole switch, and gates that they alone decide are \
+         inconclusive",
+    ),
+    (
         "selective-labels",
         "labels are missing for some groups or decisions more often than for others, for example \
          if repayment is known only for granted loans: values that need a label have the flag \
          `selective_labels`, and gates on them are inconclusive",
+    ),
+    (
+        "selective-rows",
+        "`missing: drop-row` drops rows of some groups more often than of others: results describe \
+         the other rows",
     ),
     (
         "similar-groups",

@@ -161,3 +161,60 @@ gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, a
         assert!(!alike.contains("warning[blind-gate]"), "{alike}");
     }
 }
+
+/// A limit on a signed gap sees one side of it: `check` says which, and what closes it.
+#[test]
+fn a_limit_on_one_side_of_a_gap_is_told() {
+    let work = Work::new();
+    let job = |favourable: &str, gates: &str| {
+        format!(
+            "cfaudit: 1
+name: gaps
+data:
+  rows: {{parquet: people.parquet}}
+  label: {{column: paid, positive: [1], favourable: {favourable}}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
+gates:
+{gates}
+"
+        )
+    };
+    let told = |favourable: &str, gates: &str| {
+        work.write("job.yaml", &job(favourable, gates));
+        work.cfaudit(0, "check job.yaml --no-data").stdout
+    };
+    let gate = |name: &str, metric: &str, rest: &str| {
+        format!("  {name}: {{metric: {metric}, model: live, {rest}}}\n")
+    };
+    let pair = "between: {sex: [f, m]}, at_most: 0.05";
+    let one = gate("gap", "demp_difference", pair);
+    // More women than men get the positive decision: harm to men, or to women if nobody wants it.
+    for (favourable, harmed) in [("positive", "m"), ("negative", "f")] {
+        let found = told(favourable, &one);
+        let words = format!(
+            "warning[one-sided-gate]: the gate `gap` limits `demp_difference`, `f` minus `m`, only \
+             from above: it sees harm to `{harmed}` only, and no gap the other way round, however \
+             large; add a gate with `at_least: -0.05`, or `between: worst_case`"
+        );
+        assert!(found.contains(&words), "{found}");
+    }
+    let closed = [
+        gate("back", "demp_difference", "between: {sex: [f, m]}, at_least: -0.05"),
+        gate("back", "demp_difference", "between: {sex: [m, f]}, at_most: 0.1"),
+        gate("back", "demp_difference", "between: worst_case, at_most: 0.05"),
+    ];
+    for other in closed {
+        let found = told("positive", &format!("{one}{other}"));
+        assert!(!found.contains("one-sided-gate"), "{found}");
+    }
+    // Another metric, and ratios and gaps without a sign, which are on one side by themselves.
+    let other = gate("back", "fnr_difference", "between: {sex: [f, m]}, at_least: -0.05");
+    let found = told("positive", &format!("{one}{other}"));
+    assert_eq!(found.matches("warning[one-sided-gate]").count(), 2, "{found}");
+    let sound = [
+        gate("a", "di", "between: {sex: [f, m]}, at_least: 0.8"),
+        gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1"),
+    ];
+    assert!(!told("positive", &sound.concat()).contains("one-sided-gate"));
+}

@@ -6,7 +6,7 @@ use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 
-use crate::frame::{TableCell, TableFrame, read_frame};
+use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use crate::work::{Work, assert_same, column, results, root};
 
 /// Patients, of whom each has one to nine admissions.
@@ -50,6 +50,7 @@ fn work() -> Work {
                 ),
             ),
             ("half", of(|i, _| i % 2)),
+            ("own", of(|i, _| 5000 - i)),
             ("cost", column(all.iter().map(|&p| 0.5 + p as f64).collect::<Float64Array>())),
             ("sex", column(all.iter().map(|&p| Some(sex(p))).collect::<StringArray>())),
             (
@@ -269,4 +270,76 @@ fn a_first_job_shows_who_may_have_several_rows() {
     );
     let text = of("once.parquet");
     assert!(text.contains("row_id: patient_id") && !text.contains("person:"), "{text}");
+}
+
+/// The example with a placebo and the family `clarify`, its strata and its flip test.
+fn with_placebo_and_clarify(job: &str) -> String {
+    let job = job
+        .replace(
+            "{greedy: {condition_on: label}}",
+            "{greedy: {condition_on: label}, placebo: {repeats: 8}}",
+        )
+        .replace("enough: 100", "enough: 10");
+    format!(
+        "{job}
+metrics:
+  families: [performance, group, ccm, clarify]
+  clarify: {{strata: half, flip_test: {{neighbours: 3, scale: standard, max_rows: 5000}}}}
+"
+    )
+}
+
+#[test]
+fn placebo_and_clarify_take_persons() {
+    let work = work();
+    let job = with_placebo_and_clarify(&example());
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "--threads 1");
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 4 --batch-rows 1024");
+    assert_same(&work.results(), &results(&work.path("other")), "threads");
+    work.write("plain.yaml", &job.replace("  person: patient", "  # person: patient"));
+    work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+    work.write("own.yaml", &job.replace("person: patient", "person: own"));
+    work.cfaudit(0, "run own.yaml --out own --cache cache");
+    let of = |out: &str| read_frame(&work.path(&format!("{out}/tables")), "metrics");
+    let [persons, plain, own] = ["out", "plain", "own"].map(of);
+    // Persons are blocks, and count as such.
+    type FacetRow = (i64, Option<i64>, Option<f64>, String);
+    let clarify = |frame: &TableFrame, metric: &str| -> Vec<FacetRow> {
+        let is_own =
+            |row: &TableRecord<'_>| row.text("metric") == metric && row.text("slice").is_empty();
+        let width = |row: &TableRecord<'_>| Some(row.real("hi")? - row.real("lo")?);
+        let rows = frame.records().filter(is_own);
+        rows.map(|row| {
+            let n = row.int("n_rows").unwrap();
+            (n, row.int("n_persons"), width(&row), row.text("interval").to_owned())
+        })
+        .collect()
+    };
+    for metric in ["cddpl", "ft"] {
+        for (n, of, width, method) in clarify(&persons, metric) {
+            let of = of.unwrap();
+            assert!(of < n && 2 * of > n / 9, "{metric}: {n} rows of {of} persons");
+            assert_eq!((method.as_str(), width.is_some()), ("block-bootstrap", true), "{metric}");
+        }
+        assert!(!clarify(&persons, metric).is_empty(), "{metric}");
+        assert!(clarify(&plain, metric).iter().all(|(_, of, ..)| of.is_none()), "{metric}");
+    }
+    // Where each row is a person of its own, everything but the intervals is that of rows.
+    let (mut compared, mut bands) = (0, 0);
+    for (row, own) in plain.records().zip(own.records()) {
+        let key = ["metric", "scope", "from_group", "to_group"];
+        assert_eq!(key.map(|name| row.text(name)), key.map(|name| own.text(name)));
+        assert_eq!(row.real("value"), own.real("value"), "{}", row.text("metric"));
+        let band = |row: &TableRecord<'_>| ["placebo_lo", "placebo_hi"].map(|name| row.real(name));
+        assert_eq!(band(&row), band(&own), "{}", row.text("metric"));
+        compared += 1;
+        bands += usize::from(row.real("placebo_lo").is_some());
+    }
+    assert!(compared > 100 && bands > 10, "{compared} values, {bands} bands");
+    // The rows of a person get the groups of one other person, so the band is another one.
+    let band = |frame: &TableFrame| -> Vec<Option<f64>> {
+        frame.records().map(|row| row.real("placebo_hi")).collect()
+    };
+    assert_ne!(band(&persons), band(&plain));
 }

@@ -1,11 +1,11 @@
 //! Who counts where labels are missing, and gates on rates at an end: from the user's file to
 //! tables, gates and page.
 
-use crate::frame::{TableFrame, read_frame};
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::fmt::Write as _;
 use std::fs;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use arrow::array::{Float32Array, Float64Array, Int64Array, StringArray};
 
 use crate::work::{Work, column};
 
@@ -491,4 +491,124 @@ on_inconclusive: warn
         assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
         assert!(gate.text("reason").ends_with(reason), "{}", gate.text("reason"));
     }
+}
+
+/// 98 people have the score 0.7 and the threshold is 0.7: their own scores are stored in double
+/// precision, those of their counterfactuals in single precision, which is a little less. Nobody
+/// switches because of sex, so the gate does not fail, and issues and page say why.
+#[test]
+fn rounding_of_scores_is_no_switch() {
+    let work = Work::new();
+    let n = 300_i64;
+    let sex = |woman: bool| Some(if woman { "f" } else { "m" });
+    let is_woman = |i: i64| i < 150;
+    let own = |i: i64| if i < 98 { 0.7 } else { 0.3 + i as f64 / 1000.0 };
+    work.parquet(
+        "loans.parquet",
+        vec![
+            ("id", column((0..n).collect::<Int64Array>())),
+            ("sex", column((0..n).map(|i| sex(is_woman(i))).collect::<StringArray>())),
+            ("score", column((0..n).map(|i| Some(own(i))).collect::<Float64Array>())),
+        ],
+    );
+    work.parquet(
+        "flip.parquet",
+        vec![
+            ("row_id", column((0..n).collect::<Int64Array>())),
+            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
+            ("to_group", column((0..n).map(|i| sex(!is_woman(i))).collect::<StringArray>())),
+            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+            ("score", column((0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>())),
+        ],
+    );
+    work.write(
+        "job.yaml",
+        "cfaudit: 1
+name: loans
+data:
+  rows: {parquet: loans.parquet}
+  row_id: id
+  label: none
+  favourable: positive
+  sensitive: {sex: {groups: [m, f], reference: m}}
+counterfactuals: {flip: naive}
+models:
+  live:
+    threshold: 0.7
+    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
+gates:
+  harm: {harm_to: {sex: m}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
+on_inconclusive: warn
+",
+    );
+    work.run(0, "job.yaml", "").says(&[
+        "warning: rounding-at-threshold: ",
+        "98 switches of `live` are between two scores that agree to single precision",
+        "98 of 98 of `sex` from `f` to `m` in set `flip`",
+    ]);
+    let gates = frame(&work, "gates");
+    let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
+    assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
+    let reason = "rounding_at_threshold: 98 of the 98 switches behind the value";
+    assert!(gate.text("reason").starts_with(reason), "{}", gate.text("reason"));
+    let counts = frame(&work, "counts");
+    let rounded =
+        |row: &TableRecord<'_>| row.text("scope") == "direction" && row.int("n_rounded") > Some(0);
+    assert_eq!(
+        counts.records().filter(rounded).filter_map(|row| row.int("n_rounded")).sum::<i64>(),
+        98
+    );
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Some switches may be rounding."));
+}
+
+/// A fifth of the women and nobody else has no income: what a job says of those who are left is
+/// said to be about them.
+#[test]
+fn rows_lost_in_one_group_are_told() {
+    let work = Work::new();
+    let n = 400_i64;
+    let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
+    let income = |i: i64| (i % 10 != 0).then_some(i as f64 / 7.0);
+    work.parquet(
+        "loans.parquet",
+        vec![
+            ("id", column((0..n).collect::<Int64Array>())),
+            ("sex", column((0..n).map(sex).collect::<StringArray>())),
+            ("income", column((0..n).map(income).collect::<Float64Array>())),
+            (
+                "score",
+                column((0..n).map(|i| Some((i % 97) as f64 / 97.0)).collect::<Float64Array>()),
+            ),
+        ],
+    );
+    let job = |rule: &str| {
+        format!(
+            "cfaudit: 1
+name: loans
+data:
+  rows: {{parquet: loans.parquet}}
+  row_id: id
+  label: none
+  favourable: positive
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+  features: {{continuous: [income]}}
+  missing: {{continuous: {rule}}}
+models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
+"
+        )
+    };
+    work.write("job.yaml", &job("drop-row"));
+    let told = [
+        "selective-rows",
+        "20.0 % of the rows of `f` (40 of 200), 0.0 % of the rows of `m` (0 of 200)",
+    ];
+    let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(told.iter().all(|words| checked.contains(words)), "{checked}");
+    work.run(0, "job.yaml", "").says(&told);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Some groups lost more rows than others."));
+    work.write("job.yaml", &job("keep"));
+    let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(!checked.contains("selective-rows"), "{checked}");
 }

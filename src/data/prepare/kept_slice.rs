@@ -4,7 +4,7 @@
 use arrow::array::Array;
 
 use crate::data::prepare::params::MissingRule;
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::UnmatchedRows;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
@@ -77,6 +77,23 @@ pub(crate) struct KeptSlice {
     pub(super) respelt: Vec<u64>,
     pub(super) not_finite: Vec<u64>,
     pub(super) unmatched: Vec<UnmatchedRows>,
+    /// Rows that a missing feature drops, by attribute and declared group.
+    pub(super) dropped: Vec<Vec<u64>>,
+}
+
+/// The rows of a slice that passed the filters and are dropped for a missing feature, by attribute
+/// and declared group.
+fn dropped_rows(plan: &PreparePlan<'_>, slice: &SourceSlice, rows: &[usize]) -> Vec<Vec<u64>> {
+    let of = |attribute: &AttributePlan| {
+        let values = &slice.columns[plan.features[attribute.feature].column];
+        let mut by_group = vec![0; attribute.groups.len()];
+        for word in rows.iter().filter_map(|&i| values.word(i)) {
+            let group = attribute.groups.iter().position(|(_, group)| *group == word);
+            group.into_iter().for_each(|group| by_group[group] += 1);
+        }
+        by_group
+    };
+    plan.attributes.iter().map(of).collect()
 }
 
 impl KeptSlice {
@@ -99,14 +116,21 @@ impl KeptSlice {
             n = count(&alive);
             left.push(n);
         }
+        let mut lost: Vec<usize> = Vec::new();
         for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
             let values = &slice.columns[feature.column];
             if values.has_nulls() {
-                alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+                for (i, alive) in alive.iter_mut().enumerate() {
+                    if *alive && values.is_null(i) {
+                        *alive = false;
+                        lost.push(i);
+                    }
+                }
                 n = count(&alive);
             }
             left.push(n);
         }
+        let dropped = dropped_rows(plan, &slice, &lost);
         let unmatched = unmatched_rows(plan, &slice, &alive)?;
         let is_kept = |row: &&u32| alive[**row as usize];
         let not_finite =
@@ -130,6 +154,7 @@ impl KeptSlice {
             respelt: slice.respelt,
             not_finite,
             unmatched,
+            dropped,
         })
     }
 

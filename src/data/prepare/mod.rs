@@ -36,7 +36,7 @@ use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::layout::RowDescription;
-use crate::data::prepare::params::{FilterStep, PrepareParams};
+use crate::data::prepare::params::{DroppedRows, FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::SourceSurvey;
@@ -60,6 +60,8 @@ pub struct PrepareFindings {
     pub filters: Vec<FilterStep>,
     /// Problems that did not stop the run.
     pub issues: Vec<DataIssue>,
+    /// Rows that a missing feature drops, by attribute, where it drops any.
+    pub dropped: Vec<DroppedRows>,
 }
 
 /// Which of the surveyed rows stand in the folder.
@@ -209,7 +211,7 @@ impl<'p> Preparation<'p> {
                 }
             }
         }
-        Ok(PrepareFindings { layout, filters, issues })
+        Ok(PrepareFindings { layout, filters, issues, dropped: all.survey.dropped(plan) })
     }
 }
 

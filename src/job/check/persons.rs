@@ -1,10 +1,6 @@
 //! Checks `data.person`: one role, and nothing next to it whose intervals would take rows for
 //! people.
 
-use crate::job::MetricFamily;
-use crate::job::read::tree::join;
-
-use super::defaults::families;
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
@@ -31,17 +27,11 @@ impl JobChecker<'_> {
         let refuse = |what: &str| {
             format!("{what} are not offered together with `data.person`: they take rows for people")
         };
-        let out = "remove it, or remove `data.person`";
         if data.label.classes().is_some() && self.is_sound(&["data.label"]) {
             let what = refuse("metrics of several classes");
-            self.push_problem("not-offered", "data.label.classes", what, out);
-        }
-        if families(self.job, self.catalog).contains(&MetricFamily::Clarify)
-            && self.is_sound(&["metrics.families"])
-        {
-            let what = refuse("metrics of the family `clarify`");
-            let hint = "take `clarify` out of `metrics.families`, or remove `data.person`";
-            self.push_problem("not-offered", "metrics.families", what, hint);
+            let hint = "make a job for each class, with its value under `positive` and no \
+                        `classes`, or remove `data.person`";
+            self.push_problem("not-offered", "data.label.classes", what, hint);
         }
         for (name, set) in &self.job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
@@ -50,16 +40,16 @@ impl JobChecker<'_> {
             }
             if set.graphs().is_some() {
                 let what = refuse("sets that depend on causal graphs");
-                self.push_problem("not-offered", at.clone(), what, out);
-            }
-            if set.placebo.is_some() {
-                let what = refuse("permuted groups of a placebo");
-                self.push_problem("not-offered", join(&at, "placebo"), what, out);
+                let hint = "use `naive`, `plausible`, `transport` or `external`, or remove \
+                            `data.person`";
+                self.push_problem("not-offered", at.clone(), what, hint);
             }
         }
         for name in self.job.recourse.keys() {
             let at = path(&["recourse", name.as_str()]);
-            self.push_problem("not-offered", at, refuse("subgroups of recourse"), out);
+            let hint = "give recourse a job of its own over one row of each person, or remove \
+                        `data.person`";
+            self.push_problem("not-offered", at, refuse("subgroups of recourse"), hint);
         }
     }
 }

@@ -75,6 +75,7 @@ impl ClassCounterfactual<'_> {
             to: self.to,
             predicted: self.predicted.map(|predicted| predicted == class),
             score: self.scores.get(class).copied().flatten(),
+            rounded: false,
         }
     }
 }

@@ -21,6 +21,7 @@
 //! Cost: equal rows are looked up once. A million distinct rows of five features take about 25
 //! seconds of one processor.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -48,7 +49,7 @@ pub(crate) struct FlipTestSettings {
 pub(crate) struct FlipTestPerson {
     /// The position in the source: ties go to the lower one.
     pub row: u64,
-    /// The person's own key.
+    /// The person's own key; all rows of a person have one.
     pub key: u64,
     /// The group, in reference order.
     pub group: usize,
@@ -180,7 +181,7 @@ const RUNS_PER_PIECE: usize = 512;
 
 impl PreparedFlipTest {
     /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
-    /// others; `weighed` cuts people into blocks where they have weights.
+    /// others; `weighed` cuts people into blocks where they have weights, or persons several rows.
     pub(crate) fn new(
         mut crowd: FlipTestSample,
         groups: usize,
@@ -229,6 +230,7 @@ impl PreparedFlipTest {
                 neighbours,
                 to_positive: 0,
                 to_negative: 0,
+                persons: None,
             });
             if sum(a) > 0 {
                 let n = d.groups(groups).map(|group| runs[group].1.len()).sum();
@@ -248,6 +250,25 @@ impl PreparedFlipTest {
             pieces,
             empty: nobody,
         }
+    }
+
+    /// The same where a person may have several rows, with the persons of each comparison.
+    #[must_use]
+    pub(crate) fn by_person(mut self) -> Self {
+        let groups = self.trees.len();
+        let mut keys: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); groups];
+        for person in &self.people {
+            keys[person.group].insert(person.key);
+        }
+        let persons = |of: &[GroupSelection]| {
+            let own = of.iter().flat_map(|of| of.groups(groups));
+            own.flat_map(|group| &keys[group]).collect::<BTreeSet<_>>().len() as u64
+        };
+        for facet in &mut self.empty.facets {
+            let (a, d) = facets_of(facet.scope);
+            facet.persons = Some([persons(&[a]), persons(&[d]), persons(&[a, d])]);
+        }
+        self
     }
 
     /// Number of pieces.
@@ -335,8 +356,8 @@ pub(crate) struct FlipTestResult {
     pub missing: u64,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
-    /// What people of facet d weigh: who would turn positive, negative, and who would stay; by
-    /// comparison.
+    /// What people of facet d weigh, each row 1 where nobody has a weight: who would turn positive,
+    /// negative, and who would stay; by comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<BlockSums<3>>,
 }
@@ -350,6 +371,10 @@ pub(crate) struct FacetFlips {
     pub(crate) neighbours: u64,
     pub(crate) to_positive: u64,
     pub(crate) to_negative: u64,
+    /// Persons whose rows these are: of facet a, of facet d, and of both together; none where each
+    /// row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) persons: Option<[u64; 3]>,
 }
 
 impl FlipTestResult {

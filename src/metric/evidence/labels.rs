@@ -47,6 +47,11 @@ impl MissingLabels {
         }
     }
 
+    /// What shares of groups say, without decisions.
+    pub(crate) fn of_groups(groups: Vec<Rate>) -> Self {
+        MissingLabels { groups, decisions: [share(0, 0); 2] }
+    }
+
     /// Whether some kinds of people lack labels more often than others.
     pub(crate) fn are_selective(&self) -> bool {
         self.widest_groups().is_some() || self.decisions_differ()

@@ -466,6 +466,7 @@ mod tests {
                             to,
                             predicted: answers[below(3) as usize],
                             score: None,
+                            rounded: false,
                         });
                     }
                 }
@@ -517,7 +518,12 @@ mod tests {
     #[test]
     fn a_person_counts_once_per_counterfactual() {
         let mut patterns = PatternTally::new(3);
-        let cf = |to, yes| ScoredCounterfactual { to, predicted: Some(yes), score: None };
+        let cf = |to, yes| ScoredCounterfactual {
+            to,
+            predicted: Some(yes),
+            score: None,
+            rounded: false,
+        };
         patterns.add((0, Some(true), Some(true)), &[cf(1, true), cf(2, false)], 1_u64);
         patterns.add(
             (1, Some(false), Some(false)),
@@ -527,7 +533,7 @@ mod tests {
         patterns.add((2, None, Some(true)), &[cf(0, true)], 1_u64);
         patterns.add(
             (2, Some(true), Some(true)),
-            &[ScoredCounterfactual { to: 0, predicted: None, score: None }],
+            &[ScoredCounterfactual { to: 0, predicted: None, score: None, rounded: false }],
             1_u64,
         );
         let places = ScopeIndex { groups: 3 };

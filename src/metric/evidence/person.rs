@@ -279,6 +279,25 @@ pub struct ScoredCounterfactual {
     pub predicted: Option<bool>,
     /// The score of [0, 1]; none where missing.
     pub score: Option<f64>,
+    /// Whether it is decided otherwise than the person although both scores agree to single
+    /// precision, see [`is_rounded_switch`].
+    pub rounded: bool,
+}
+
+/// Two numbers whose distance is at most this share of the larger one may be one number, written in
+/// single precision (a relative error of 2^-24 or less) or with seven digits.
+const SAME_TO_SINGLE_PRECISION: f64 = 1.0 / (1 << 20) as f64;
+
+/// Whether two numbers of a model, decided differently, are the same but for rounding: then a
+/// change of file format or program switches the decision, not the change of group.
+#[inline]
+pub(crate) fn is_rounded_switch(
+    (score, predicted): (f64, Option<bool>),
+    (score_cf, predicted_cf): (f64, Option<bool>),
+) -> bool {
+    let switches = predicted.zip(predicted_cf).is_some_and(|(own, moved)| own != moved);
+    let largest = score.abs().max(score_cf.abs());
+    switches && (score - score_cf).abs() <= SAME_TO_SINGLE_PRECISION * largest
 }
 
 /// The cell and the two scores of a counterfactual, if it counts.

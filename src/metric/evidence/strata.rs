@@ -21,7 +21,7 @@
 //! Replicates are made for one comparison at a time. Memory: 16 bytes a stratum and group; with
 //! weights at most 28 bytes a stratum, group and block.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -49,6 +49,12 @@ pub(crate) struct Strata {
     /// Whether the strata are the groups themselves: then nobody is added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) are_groups: bool,
+    /// The keys of the persons whose rows these are, by group; empty where each row is a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    persons: Vec<BTreeSet<u64>>,
+    /// Whether people have no weights: what is in the blocks are the rows of persons.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rows_weigh_one: bool,
 }
 
 /// What they weigh by block, stratum and group; cells that weigh nothing are not there.
@@ -70,6 +76,21 @@ impl Strata {
             weighed,
             weighing: vec![0; groups],
             are_groups: false,
+            persons: Vec::new(),
+            rows_weigh_one: false,
+        }
+    }
+
+    /// The same where a person may have several rows; the seed cuts persons into blocks.
+    #[must_use]
+    pub(crate) fn by_person(self, seed: Seed) -> Self {
+        let rows_weigh_one = self.weighed.is_none();
+        let blocks = || StratumWeights { block_seed: block_seed(seed), cells: HashMap::new() };
+        Strata {
+            persons: vec![BTreeSet::new(); self.groups],
+            weighed: Some(self.weighed.unwrap_or_else(blocks)),
+            rows_weigh_one,
+            ..self
         }
     }
 
@@ -99,6 +120,9 @@ impl Strata {
         self.cells[stratum as usize * self.groups + group][usize::from(predicted)] += 1;
         if let Some(weighed) = self.weighed.as_mut().filter(|_| weight > 0) {
             self.weighing[group] += 1;
+            if let Some(persons) = self.persons.get_mut(group) {
+                persons.insert(key);
+            }
             let block = block_of(weighed.block_seed, key) as u32;
             weighed.cells.entry([block, stratum, group as u32]).or_default()
                 [usize::from(predicted)] += weight;
@@ -114,6 +138,9 @@ impl Strata {
         }
         self.missing.iter_mut().zip(&other.missing).for_each(|(mine, theirs)| *mine += theirs);
         self.weighing.iter_mut().zip(&other.weighing).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in self.persons.iter_mut().zip(&other.persons) {
+            mine.extend(theirs);
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             for (at, sums) in &theirs.cells {
                 let cell = mine.cells.entry(*at).or_default();
@@ -127,10 +154,27 @@ impl Strata {
         self.missing[group]
     }
 
-    /// Those of a facet with a stratum who weigh more than 0; none where nobody has a weight.
-    pub(crate) fn n_weighing(&self, of: GroupSelection) -> Option<u64> {
+    /// Those of two facets with a stratum who carry information: persons, where one may have
+    /// several rows, else people who weigh more than 0; of the first, of the second, and of both
+    /// together. None where each row is a person who counts as one.
+    pub(crate) fn carriers(&self, a: GroupSelection, d: GroupSelection) -> Option<[u64; 3]> {
         self.weighed.as_ref()?;
-        Some(of.groups(self.groups).map(|group| self.weighing[group]).sum())
+        if self.persons.is_empty() {
+            let sum = |of: GroupSelection| {
+                of.groups(self.groups).map(|group| self.weighing[group]).sum::<u64>()
+            };
+            return Some([sum(a), sum(d), sum(a) + sum(d)]);
+        }
+        let persons = |of: &[GroupSelection]| {
+            let groups = of.iter().flat_map(|of| of.groups(self.groups));
+            groups.flat_map(|group| &self.persons[group]).collect::<BTreeSet<_>>().len() as u64
+        };
+        Some([persons(&[a]), persons(&[d]), persons(&[a, d])])
+    }
+
+    /// Whether replicates are drawn in blocks.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.weighed.is_some()
     }
 
     /// The people of a comparison, the first facet favoured.
@@ -162,7 +206,8 @@ impl Strata {
         d: GroupSelection,
     ) -> Option<Vec<FacetStratum>> {
         let mut cells = vec![[0; 2]; self.cells.len()];
-        for ([_, stratum, group], sums) in &self.weighed.as_ref()?.cells {
+        let weighed = self.weighed.as_ref().filter(|_| !self.rows_weigh_one);
+        for ([_, stratum, group], sums) in &weighed?.cells {
             let cell: &mut [u64; 2] = &mut cells[*stratum as usize * self.groups + *group as usize];
             cell.iter_mut().zip(sums).for_each(|(cell, sum)| *cell += sum);
         }

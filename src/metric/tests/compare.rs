@@ -260,6 +260,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     to: 1 - group,
                     predicted: Some(predicted != switches[m]),
                     score: None,
+                    rounded: false,
                 };
                 counts[m].add(&person, &[cf]);
                 counts[m].add_paired(key, &person, &[cf]);
@@ -359,6 +360,7 @@ fn score_metrics_of_two_runs() {
             to: 1 - i % 2,
             predicted: Some(true),
             score: Some(score),
+            rounded: false,
         };
         pairs
             .iter()

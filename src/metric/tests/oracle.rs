@@ -229,6 +229,7 @@ fn published_matrices() {
                     to: 1 - group,
                     predicted: Some(cell.predicted_cf),
                     score: None,
+                    rounded: false,
                 };
                 for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
                     people.push((person, vec![moved]));
@@ -380,6 +381,7 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Tes
                 to: group(&moved.texts["target"][i]),
                 predicted: score.map(|s| s >= 0.5),
                 score,
+                rounded: false,
             });
         }
     }

@@ -53,7 +53,8 @@ fn gathered_by_weight(
         factual.add_paired(group, key, None, Some(case));
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
-        let moved = |to| ScoredCounterfactual { to, predicted: Some(case), score: None };
+        let moved =
+            |to| ScoredCounterfactual { to, predicted: Some(case), score: None, rounded: false };
         let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
         counts.add_person(key, &person, &cfs);
     }
@@ -303,7 +304,10 @@ fn a_person_with_one_row_is_a_person() {
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
         let to = 1 - group;
-        counts.add(&person, &[ScoredCounterfactual { to, predicted: Some(case), score: None }]);
+        counts.add(
+            &person,
+            &[ScoredCounterfactual { to, predicted: Some(case), score: None, rounded: false }],
+        );
     }
     let mut plain = measure_factual(&factual, None, &asked());
     plain.extend(measure_counterfactual(&counts, None, None, &asked()));

@@ -375,7 +375,12 @@ fn those_who_weigh_nothing_leave_no_value() {
         score: Some(0.25),
         weight,
     };
-    let cf = [ScoredCounterfactual { to: 1, predicted: Some(false), score: Some(0.125) }];
+    let cf = [ScoredCounterfactual {
+        to: 1,
+        predicted: Some(false),
+        score: Some(0.125),
+        rounded: false,
+    }];
     let people: WeightedPeople = vec![
         (1, person(true, true, 0), cf.to_vec()),
         (2, person(false, true, 2), cf.to_vec()),
@@ -437,6 +442,7 @@ fn a_gap_to_a_rate_of_zero_is_not_known_for_certain() {
             to: 1 - group,
             predicted: Some(predicted || switches),
             score: Some(0.25),
+            rounded: false,
         };
         (person, vec![cf])
     };

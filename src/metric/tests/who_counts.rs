@@ -85,7 +85,7 @@ fn case(
         let counterfactual = |&(step, column): &(usize, &str)| {
             let score = number(column, i);
             let to = (group + step) % groups.len();
-            ScoredCounterfactual { to, predicted: score.map(predict), score }
+            ScoredCounterfactual { to, predicted: score.map(predict), score, rounded: false }
         };
         let moved = steps.iter().map(counterfactual);
         let score = number("score", i);
@@ -764,6 +764,7 @@ fn nobody_moves() {
                         to: 1 - group,
                         predicted: person.predicted,
                         score,
+                        rounded: false,
                     }],
                 )
             })

@@ -127,7 +127,7 @@ impl FactualMeasurement<'_> {
                             both,
                         )
                     };
-                    let method = if weights.is_some() {
+                    let method = if strata.has_blocks() {
                         IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
                     } else {
                         IntervalProcedure::Bootstrap
@@ -141,8 +141,7 @@ impl FactualMeasurement<'_> {
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        let carriers = strata.n_weighing(a).zip(strata.n_weighing(d));
-        let people = ValuePeople::two([n_a, n_d], None).with_weighing(carriers);
+        let people = ValuePeople::two([n_a, n_d], None).with_carriers(strata.carriers(a, d));
         self.measured_facets(metric, scope, value, people, (interval, ci_method))
             .with_rate(counted, weights.as_deref().and_then(rate))
     }
@@ -213,7 +212,7 @@ impl FactualMeasurement<'_> {
             metric,
             scope,
             value,
-            ValuePeople::two([facet.n_a, facet.n_d], None),
+            ValuePeople::two([facet.n_a, facet.n_d], None).with_carriers(facet.persons),
             (interval, ci_method),
         );
         measured.flags.extend(sampled.then_some(SAMPLED));

@@ -160,11 +160,11 @@ impl ValuePeople {
         }
     }
 
-    /// The same of two facets with the numbers of people who weigh more than 0 in each; none where nobody
-    /// has a weight.
-    pub(crate) fn with_weighing(self, of: Option<(u64, u64)>) -> Self {
+    /// The same of two facets with the numbers of those who carry information: in the first, in the
+    /// second, and in both together; none where each row is a person who counts as one.
+    pub(crate) fn with_carriers(self, of: Option<[u64; 3]>) -> Self {
         let basis = |n| Some(PersonBasis { n, denominator: None, effective: None });
-        of.map_or(self, |(a, d)| self.with_persons(Some(a + d), &[basis(a), basis(d)]))
+        of.map_or(self, |[a, d, all]| self.with_persons(Some(all), &[basis(a), basis(d)]))
     }
 
     /// The same of several subjects, so many persons in all.

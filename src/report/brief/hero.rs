@@ -18,7 +18,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
 use crate::report::read::quality::QualityKey;
-use crate::report::read::words::people;
+use crate::report::read::words::{LARGEST_BY_CHANCE, people};
 use crate::report::section::{graphs, recourse};
 
 /// Below so many people of a group the page says how few they are.
@@ -308,7 +308,10 @@ impl<'a> BriefInputs<'a> {
                     .text(limit_words(Some(*limit)))
             }
             HeroFinding::Limit(limit) => {
-                limit_sentence(limit, self.voice, glossary).and(self.furthest(limit))
+                let ahead = limit
+                    .who_is_ahead(self.voice)
+                    .map_or_else(RichText::new, |ahead| RichText::from(" ").quote(ahead));
+                limit_sentence(limit, self.voice, glossary).and(ahead).and(self.furthest(limit))
             }
             HeroFinding::Nobody => self.nobody(),
             HeroFinding::NothingClear => {
@@ -413,11 +416,14 @@ impl<'a> BriefInputs<'a> {
                 if !measure.highest.is_empty() && !measure.lowest.is_empty() =>
             {
                 let group = |name: &str| self.voice.people(&part.key.attribute, name);
-                RichText::from(" ").quote(format!(
-                    "Highest: {}; lowest: {}.",
-                    group(&measure.highest),
-                    group(&measure.lowest)
-                ))
+                RichText::from(" ")
+                    .quote(format!(
+                        "Highest: {}; lowest: {}.",
+                        group(&measure.highest),
+                        group(&measure.lowest)
+                    ))
+                    .text(" ")
+                    .text(LARGEST_BY_CHANCE)
             }
             _ => RichText::new(),
         }

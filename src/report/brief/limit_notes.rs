@@ -94,7 +94,8 @@ pub(crate) fn in_plain_words(reason: &str) -> String {
         });
         return format!("too few for a conclusion: {}", words.collect::<Vec<_>>().join(", "));
     }
-    reason.strip_prefix("selective_labels: ").unwrap_or(reason).to_owned()
+    let plain = ["selective_labels: ", "rounding_at_threshold: "];
+    plain.into_iter().find_map(|code| reason.strip_prefix(code)).unwrap_or(reason).to_owned()
 }
 
 /// The first letter in lower case.

@@ -18,6 +18,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::deciding_range::DecidingRange;
+use crate::report::read::words::LARGEST_BY_CHANCE;
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -259,7 +260,10 @@ impl AuditLimit {
                 )
             };
         }
-        if let Some(question) = self.of_rates_by_label(part, voice, &model) {
+        if let Some(question) = self
+            .of_rates_by_label(part, voice, &model)
+            .or_else(|| self.of_decisions(part, voice, &model))
+        {
             return question;
         }
         match part.metric.as_str() {
@@ -354,6 +358,55 @@ impl AuditLimit {
         })
     }
 
+    /// The question about the gap in the share of positive decisions, by whom a higher share harms:
+    /// `By the scorecard model, is the share of women who are refused at most 5 points above that
+    /// of men?`
+    fn of_decisions(
+        &self,
+        part: &LimitPart,
+        voice: &AuditVoice<'_>,
+        model: &str,
+    ) -> Option<String> {
+        let verb = self.rate_of_gap(part, voice).filter(|_| {
+            find(&part.metric).is_some_and(|m| m.gap_of.is_some_and(|(base, _)| base == "pprev"))
+        })?;
+        let (key, attribute) = (&part.key, part.key.attribute.as_str());
+        let [from, to] = [&key.from, &key.to].map(|group| voice.people(attribute, group));
+        let bound = if self.bound == LimitBound::AtLeast { "at least" } else { "at most" };
+        Some(format!(
+            "By {model}, is the share of {from} who {verb} {bound} {} above that of {to}?",
+            self.limit_text()
+        ))
+    }
+
+    /// What a higher rate means for its people, of a difference of rates between two groups; none
+    /// of other values.
+    fn rate_of_gap(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> Option<String> {
+        let both = !part.key.from.is_empty() && !part.key.to.is_empty();
+        let plain = part.key.scope == "pair" && both && self.class.is_empty();
+        let (base, _) =
+            find(&part.metric)?.gap_of.filter(|gap| gap.1 == GapTransform::Difference)?;
+        voice.has_rate(base).filter(|_| plain && !self.is_of_change())
+    }
+
+    /// Which of two groups has the higher rate, in words: the sign of a gap does not say whom it
+    /// harms. None of other values.
+    pub(crate) fn who_is_ahead(&self, voice: &AuditVoice<'_>) -> Option<String> {
+        let part = self.parts.first()?;
+        let verb = self.rate_of_gap(part, voice)?;
+        let value = part.value?;
+        let (lo, hi) = part.interval.unwrap_or((value, value));
+        let attribute = part.key.attribute.as_str();
+        let [from, to] = [&part.key.from, &part.key.to].map(|group| voice.people(attribute, group));
+        Some(if lo > 0.0 {
+            format!("{} {verb} more often than {to}.", capital(&from))
+        } else if hi < 0.0 {
+            format!("{} {verb} more often than {from}.", capital(&to))
+        } else {
+            format!("The data cannot tell whether {from} or {to} {verb} more often.")
+        })
+    }
+
     /// What a rate of a confusion matrix, or its difference between two groups, counts, and
     /// among which people; none of other values.
     fn by_label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> Option<(String, String)> {
@@ -372,6 +425,12 @@ impl AuditLimit {
         let mut words = RichText::new();
         if let Some(note) = &self.note {
             words = words.quote(capital(note.trim().trim_end_matches('.'))).text(". ");
+        }
+        if let Some(ahead) = self.who_is_ahead(voice) {
+            words = words.quote(ahead).text(" ");
+        }
+        if self.parts.first().is_some_and(|part| part.key.scope == "worst_case") {
+            words = words.text(LARGEST_BY_CHANCE).text(" ");
         }
         match self.verdict.as_str() {
             "inconclusive" | "skipped" => {
@@ -441,6 +500,20 @@ impl AuditLimit {
             UNFAIR_SUBGROUPS => "subgroups".to_owned(),
             CONFIRMED_PATTERNS => "confirmed patterns".to_owned(),
             _ if self.is_of_change() => "change from the earlier run".to_owned(),
+            metric if both && key.scope == "pair" && is_difference(metric) => {
+                match self.rate_of_gap(part, voice) {
+                    Some(verb) => format!(
+                        "share of {} who {verb} minus that of {}",
+                        voice.people(attribute, &key.from),
+                        voice.people(attribute, &key.to)
+                    ),
+                    None => format!(
+                        "{} minus {}",
+                        voice.group(attribute, &key.from),
+                        voice.group(attribute, &key.to)
+                    ),
+                }
+            }
             _ if both && key.scope == "pair" => format!(
                 "{} compared with {}",
                 voice.group(attribute, &key.from),
@@ -526,6 +599,13 @@ impl AuditLimit {
         }
         lines
     }
+}
+
+/// Whether a metric is the value of one group minus that of another.
+fn is_difference(metric: &str) -> bool {
+    find(metric).is_some_and(|metric| {
+        metric.gap_of.is_some_and(|(_, transform)| transform == GapTransform::Difference)
+    })
 }
 
 /// The scale that limits of one unit and limit share: to the round number above twice the limit and

@@ -113,13 +113,18 @@ fn section(
     BriefSection { id, title, short, blocks }
 }
 
-/// What must be read before the sentence of the page: labels that only some people have, models
-/// whose version is not known.
+/// What must be read before the sentence of the page: labels that only some people have, rows
+/// that one group lost more often, switches that rounding may explain.
 fn first_of_all(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
-    let told = audit.issues.iter().filter(|issue| issue.code.as_str() == "selective-labels");
-    told.map(|issue| {
+    let told = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
+        "selective-labels" => Some((issue, "Outcomes are known for some people only.")),
+        "selective-rows" => Some((issue, "Some groups lost more rows than others.")),
+        "rounding-at-threshold" => Some((issue, "Some switches may be rounding.")),
+        _ => None,
+    });
+    told.map(|(issue, what)| {
         let words = RichText::new()
-            .strong("Outcomes are known for some people only.")
+            .strong(what)
             .text(" ")
             .quote(voice::capital(&issue.text.as_str().trim_end_matches('.').replace('`', "")))
             .text(".");

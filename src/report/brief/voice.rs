@@ -163,6 +163,21 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// What a higher rate means for its people, as a verb: `are refused`, where the positive
+    /// decision is the unfavourable one; `are wrongly granted`. None of metrics other than the
+    /// share of positive decisions and the four rates of a confusion matrix.
+    pub(crate) fn has_rate(&self, metric: &str) -> Option<String> {
+        if metric != "pprev" {
+            return self.by_label(metric).map(|(done, _)| format!("are {done}"));
+        }
+        match (&self.decision, self.manifest.favourable_is_positive()) {
+            (DecisionVoice::Amounts { .. }, _) => None,
+            (DecisionVoice::Predicted, _) | (_, None) => Some("are predicted positive".to_owned()),
+            (_, Some(true)) => Some(self.get_it()),
+            (_, Some(false)) => Some(self.lack_it()),
+        }
+    }
+
     /// Those who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let people = self.people(attribute, group);

@@ -10,6 +10,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::words::LARGEST_BY_CHANCE;
 use crate::report::section::switches::measures_of;
 
 /// Comparisons beyond which the page shows the widest only.
@@ -185,7 +186,7 @@ pub(crate) fn worst(
     groups: &[String],
     at: &FacetKeyFn<'_>,
     glossary: &mut PageGlossary<'_>,
-) -> Option<PageBlock> {
+) -> Vec<PageBlock> {
     let key = at("worst_case", "", "");
     let metrics: Vec<&str> = PageList::WidestGaps
         .ids()
@@ -194,7 +195,7 @@ pub(crate) fn worst(
         .filter(|m| groups.len() > 2 && audit.measure(&key, m).is_some())
         .collect();
     if metrics.is_empty() {
-        return None;
+        return Vec::new();
     }
     let rows = metrics
         .iter()
@@ -241,7 +242,14 @@ pub(crate) fn worst(
     .into();
     let head =
         ["Metric", "Value", "Highest", "Lowest", "Furthest from all"].map(RichText::from).to_vec();
-    Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }))
+    let by_chance = format!(
+        "{LARGEST_BY_CHANCE} Its interval says how large it is, not that two groups differ; a gate \
+         with `between: worst_case` judges all pairs together (Holm)."
+    );
+    vec![
+        PageBlock::Table(PageTable { caption, head, rows, prose: false }),
+        PageBlock::Note(by_chance.into()),
+    ]
 }
 
 /// Each group against all others together.

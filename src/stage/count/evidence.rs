@@ -17,7 +17,7 @@ use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvid
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, is_rounded_switch};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
@@ -153,11 +153,14 @@ impl<'a> RowCounting<'a> {
         match self.strata {
             None => none,
             Some((_, true)) => none.with_strata(Strata::of_groups(n_groups)),
-            Some((strata, false)) => none.with_strata(Strata::new(
-                strata,
-                n_groups,
-                self.layout.weight.as_ref().map(|_| seed),
-            )),
+            Some((strata, false)) => {
+                let weighed = self.layout.weight.as_ref().map(|_| seed);
+                let strata = Strata::new(strata, n_groups, weighed);
+                none.with_strata(match self.layout.person {
+                    Some(_) => strata.by_person(seed),
+                    None => strata,
+                })
+            }
         }
     }
 
@@ -353,21 +356,24 @@ impl ScoredGroup {
             while self.keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
                 next += 1;
             }
+            let score = self.scores[i];
+            let predicted = decide(score);
             while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
-                let score = self.scores_cf[next];
-                let to = ranks[usize::from(self.keys.to_group[next])];
+                let score_cf = self.scores_cf[next];
+                let predicted_cf = decide(score_cf);
                 cfs.push(ScoredCounterfactual {
-                    to,
-                    predicted: decide(score),
-                    score: cut.share(score),
+                    to: ranks[usize::from(self.keys.to_group[next])],
+                    predicted: predicted_cf,
+                    score: cut.share(score_cf),
+                    rounded: cut.gives_scores
+                        && is_rounded_switch((score, predicted), (score_cf, predicted_cf)),
                 });
                 next += 1;
             }
-            let score = self.scores[i];
             let person = ScoredPerson {
                 group: ranks[usize::from(own)],
                 label: label(layout, &self.batch, i),
-                predicted: decide(score),
+                predicted,
                 score: cut.share(score),
                 weight: weight_units(layout, &self.batch, i),
             };

@@ -58,7 +58,7 @@ pub(crate) fn gather_people(
                 };
                 own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);
                 let (row, key, weight) =
-                    (batch.row[i], batch.row_key[i], weight_units(layout, &batch, i));
+                    (batch.row[i], batch.person_keys()[i], weight_units(layout, &batch, i));
                 part.add(
                     FlipTestPerson {
                         row,
@@ -87,9 +87,10 @@ pub(crate) fn flip_test(
     (knobs, seed): (&FlipTestSettings, Seed),
 ) -> Result<FlipTestResult> {
     let layout = row_context.rows.layout();
-    let weighed = layout.weight.as_ref().map(|_| seed);
+    let weighed = (layout.weight.is_some() || layout.person.is_some()).then_some(seed);
     let groups = layout.attributes[attribute].groups.len();
     let test = PreparedFlipTest::new(people, groups, facets, knobs, weighed);
+    let test = if layout.person.is_some() { test.by_person() } else { test };
     let mut flips = test.empty();
     row_context.pieces(test.n_pieces()).in_order(
         |number| {

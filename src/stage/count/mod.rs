@@ -333,7 +333,9 @@ impl Stage for CountStage {
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |row_context| {
-                plan.check_person_memory(row_context, 1)?;
+                // Of strata the persons of each group too.
+                let strata = u64::from(row_context.rows.layout().strata.is_some());
+                plan.check_person_memory(row_context, 1 + strata)?;
                 plan.check_score_memory(row_context, *position)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {

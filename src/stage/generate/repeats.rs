@@ -3,17 +3,18 @@
 //!
 //! *Placebo*: what a set gives where group names mean nothing. A repeat permutes the names of the
 //! groups among the rows of a label, of training rows and audited rows apart, by the stream
-//! `placebo/r`. The permutation follows from the keys of the rows, not from their order. What the
-//! rows say about the attribute stays as it is, because its names were shuffled, not its values:
-//! only what the strategy moves differs between a row and its counterfactual, and it moves by
-//! sampling noise.
+//! `placebo/r`. The permutation follows from the keys of the rows, not from their order. The rows
+//! of a person (`data.person`) get the groups of those of another person, whose first row has the
+//! same label. What the rows say about the attribute stays as it is, because its names were
+//! shuffled, not its values: only what the strategy moves differs between a row and its
+//! counterfactual, and it moves by sampling noise.
 //!
 //! *Doubt about the fit*: what the set gives with other rows to learn from. A repeat draws the rows
 //! of the reference again with replacement ([`RowDraw`], stream
 //! `doubt/fit`); people, models and everything else
 //! stay as they are.
 //!
-//! Memory: 24 bytes per row for a placebo, and 14 per counterfactual.
+//! Memory: 64 bytes per row for a placebo, and 14 per counterfactual.
 
 use std::path::Path;
 
@@ -120,30 +121,59 @@ pub(crate) fn evidence_file(model: &str) -> String {
     format!("repeats-{model}.json")
 }
 
+/// Those who swap groups with each other: training or audited, and the label.
+type PermutationStratum = (bool, Option<bool>);
+
 /// A row with a declared group.
 struct PermutedRow {
-    /// Rows of one stratum swap groups: training or audited, and the label.
-    stratum: (bool, Option<bool>),
+    stratum: PermutationStratum,
+    /// Of the person, where one may have several rows.
     key: u64,
     at: (u32, u32),
     group: u16,
 }
 
+/// The rows of a person, who swap groups together.
+struct PermutedPerson {
+    /// That of the first row.
+    stratum: PermutationStratum,
+    key: u64,
+    /// Positions of the rows.
+    rows: std::ops::Range<usize>,
+}
+
 /// The rows of a reference or of the samples whose groups are permuted.
 struct GroupPermutation {
+    /// By person, and then in the order of the source.
     entries: Vec<PermutedRow>,
+    /// Ascending by stratum and key.
+    persons: Vec<PermutedPerson>,
     /// Number of rows of each row group.
     sizes: Vec<usize>,
 }
 
 impl GroupPermutation {
+    /// From the rows, and the number of rows of each row group.
+    fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
+        entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
+        let (mut persons, mut from) = (Vec::new(), 0);
+        for own in entries.chunk_by(|a, b| a.key == b.key) {
+            let rows = from..from + own.len();
+            from = rows.end;
+            let PermutedRow { stratum, key, .. } = own[0];
+            persons.push(PermutedPerson { stratum, key, rows });
+        }
+        persons.sort_unstable_by_key(|person| (person.stratum, person.key));
+        GroupPermutation { entries, persons, sizes }
+    }
+
     fn read(
         row_context: RowContext<'_>,
         n_groups: usize,
         position: usize,
         batch: impl Fn(usize) -> Result<(PreparedBatch, Option<RowRoles>)> + Sync,
     ) -> Result<Self> {
-        let mut names = GroupPermutation { entries: Vec::new(), sizes: Vec::new() };
+        let (mut all, mut sizes) = (Vec::new(), Vec::new());
         let look = |g: usize| {
             let (batch, roles) = batch(g)?;
             let entry = |i: usize| {
@@ -155,7 +185,7 @@ impl GroupPermutation {
                 let group = batch.groups[position][i];
                 (takes_part && group != MISSING_GROUP).then_some(PermutedRow {
                     stratum: (audited, label),
-                    key: batch.row_key[i],
+                    key: batch.person_keys()[i],
                     at,
                     group,
                 })
@@ -164,25 +194,28 @@ impl GroupPermutation {
             Ok((0, (entries, batch.row.len())))
         };
         row_context.pieces(n_groups).in_order(look, |_, (entries, size)| {
-            names.entries.extend(entries);
-            names.sizes.push(size);
+            all.extend(entries);
+            sizes.push(size);
             Ok(())
         })?;
-        names.entries.sort_unstable_by_key(|entry| (entry.stratum, entry.key));
-        Ok(names)
+        Ok(GroupPermutation::new(all, sizes))
     }
 
     /// The groups with names permuted.
     fn permuted(&self, seed: u64) -> RowGroupLabels {
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        let mut order: Vec<usize> = (0..self.persons.len()).collect();
         order.sort_unstable_by_key(|&k| {
-            let entry = &self.entries[k];
-            (entry.stratum, h(seed, entry.key, 0), entry.key)
+            let person = &self.persons[k];
+            (person.stratum, h(seed, person.key, 0), person.key)
         });
         let mut groups: RowGroupLabels =
             self.sizes.iter().map(|&n| vec![MISSING_GROUP; n]).collect();
-        for (entry, &giver) in self.entries.iter().zip(&order) {
-            groups[entry.at.0 as usize][entry.at.1 as usize] = self.entries[giver].group;
+        for (person, &giver) in self.persons.iter().zip(&order) {
+            // A person with more rows than the other takes its groups again from the first.
+            let given = self.entries[self.persons[giver].rows.clone()].iter().cycle();
+            for (entry, given) in self.entries[person.rows.clone()].iter().zip(given) {
+                groups[entry.at.0 as usize][entry.at.1 as usize] = given.group;
+            }
         }
         groups
     }
@@ -457,10 +490,35 @@ mod tests {
             at: (u32::from(at >= 100), u32::try_from(at % 100).unwrap()),
             group: (key % 5 / 2) as u16,
         };
-        let mut entries: Vec<PermutedRow> =
+        let entries =
             order.iter().enumerate().filter(|(_, key)| **key % 7 > 0).map(entry).collect();
-        entries.sort_unstable_by_key(|entry| (entry.stratum, entry.key));
-        GroupPermutation { entries, sizes: vec![100, 100] }
+        GroupPermutation::new(entries, vec![100, 100])
+    }
+
+    /// Persons of one to three rows keep together, whatever the order of the rows.
+    #[test]
+    fn rows_of_a_person_get_the_groups_of_one_other_person() {
+        let person = |row: u32| row * 7 % 30;
+        let group = |person: u32| (person % 3) as u16;
+        let entry = |row: u32| PermutedRow {
+            stratum: (true, Some(person(row).is_multiple_of(2))),
+            key: u64::from(person(row)),
+            at: (0, row),
+            group: group(person(row)),
+        };
+        let names = GroupPermutation::new((0..75).map(entry).collect(), vec![75]);
+        let groups = names.permuted(4).remove(0);
+        let given: BTreeMap<u32, u16> =
+            (0..75).map(|row| (person(row), groups[row as usize])).collect();
+        assert!((0..75).all(|row| groups[row as usize] == given[&person(row)]));
+        let count = |of: &dyn Fn(u32) -> u16| {
+            let mut counts: BTreeMap<(bool, u16), u32> = BTreeMap::new();
+            (0..30)
+                .for_each(|person| *counts.entry((person % 2 == 0, of(person))).or_default() += 1);
+            counts
+        };
+        assert_eq!(count(&|person| given[&person]), count(&group));
+        assert!((0..30).any(|person| given[&person] != group(person)));
     }
 
     #[test]

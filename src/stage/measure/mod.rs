@@ -21,6 +21,8 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use crate::data::prepare::PrepareFindings;
+use crate::data::prepare::issues::IssueSeverity;
+use crate::data::prepare::params::DroppedRows;
 use crate::data::{Attribute, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, files};
@@ -31,7 +33,7 @@ use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
-use crate::metric::evidence::labels::MissingLabels;
+use crate::metric::evidence::labels::{MissingLabels, share};
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
@@ -96,7 +98,34 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
             text: issue.text.as_str().into(),
         });
     }
+    issues.extend(prepared.dropped.iter().filter_map(selective_rows));
     write_rows(out, &issues)
+}
+
+/// That a missing feature drops rows of some groups more often than of others, by the rule for
+/// missing labels; none where it does not.
+fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
+    let groups = of.groups.iter().map(|(_, lost, all)| share(*lost, *all)).collect();
+    let [more, fewer] = MissingLabels::of_groups(groups).widest_groups()?;
+    let words = |group: usize| {
+        let (name, lost, all) = &of.groups[group];
+        let percent = 100.0 * *lost as f64 / (*all).max(1) as f64;
+        format!("{percent:.1} % of the rows of `{name}` ({lost} of {all})")
+    };
+    Some(IssueRow {
+        code: "selective-rows".into(),
+        severity: IssueSeverity::Warning.as_str().into(),
+        r#where: of.attribute.as_str().into(),
+        n: whole(of.groups.iter().map(|(_, lost, _)| lost).sum()),
+        text: format!(
+            "rows without a feature are dropped (`missing: drop-row`), of some groups more often \
+             than of others: {}, {}; all results describe the other rows, and gaps between these \
+             groups may differ among everybody; write `keep`, or `level` for nominal columns",
+            words(more),
+            words(fewer)
+        )
+        .into(),
+    })
 }
 
 /// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` are set

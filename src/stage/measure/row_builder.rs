@@ -452,7 +452,8 @@ impl RowBuilder<'_> {
         for (from, to) in directions {
             let sums = counts.shift(from, to);
             let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
-            self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
+            let rounded = counts.rounded(Some((from, to)));
+            self.eccm_rows((cells, rounded), sums, "direction", (Some(from), Some(to)), tables);
             if !self.audit.scoreless {
                 self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
                 if let Some(bins) = counts.bins() {
@@ -461,7 +462,7 @@ impl RowBuilder<'_> {
             }
         }
         self.eccm_rows(
-            (spreads.total().eccm(), counts.weight_cells(None)),
+            ((spreads.total().eccm(), counts.weight_cells(None)), counts.rounded(None)),
             &counts.shift_total(),
             "total",
             (None, None),
@@ -485,10 +486,10 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Cells of people and, where they have weights, of these.
+    /// Cells of people and, where they have weights, of these; with those of rounding among them.
     fn eccm_rows(
         &self,
-        (people, weights): (Eccm, Option<Eccm>),
+        ((people, weights), rounded): ((Eccm, Option<Eccm>), [Eccm; 2]),
         sums: &ShiftSums,
         scope: &str,
         groups: (Option<usize>, Option<usize>),
@@ -512,6 +513,8 @@ impl RowBuilder<'_> {
                 n: whole(people.0[i]),
                 weight: self.weight(weights.map(|weights| weights.0[i])),
                 shift_sq: Some(sums.squared()[i].units()),
+                n_rounded: Some(whole(rounded[0].0[i])),
+                weight_rounded: self.weight(weights.map(|_| rounded[1].0[i])),
             });
         }
     }

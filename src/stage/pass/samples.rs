@@ -66,7 +66,12 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
     let own = person(row, groups).group;
     let moved = |to: usize| {
         let score = known(row, 20 + to as u64, share(row, 30 + to as u64));
-        ScoredCounterfactual { to, predicted: score.map(|score| score >= 0.5), score }
+        ScoredCounterfactual {
+            to,
+            predicted: score.map(|score| score >= 0.5),
+            score,
+            rounded: false,
+        }
     };
     (0..groups).filter(|&to| to != own).map(moved).collect()
 }
@@ -277,7 +282,12 @@ impl SampleState for WorldCounts {
         let moved = |world: u64| {
             let score = known(row, 70, share(row, 71 + world));
             let to = 1 - person.group;
-            ScoredCounterfactual { to, predicted: score.map(|score| score >= 0.5), score }
+            ScoredCounterfactual {
+                to,
+                predicted: score.map(|score| score >= 0.5),
+                score,
+                rounded: false,
+            }
         };
         let cfs: Vec<ScoredCounterfactual> = (0..4).map(moved).collect();
         self.add(row, &person, &cfs);

@@ -59,9 +59,9 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
-    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CurveRow, GateRow,
-    GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow, SelectedRow, TableRow,
-    ThresholdRow, TransitionRow, whole,
+    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
+    CurveRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow,
+    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
@@ -279,7 +279,7 @@ fn write_measured(
         (&small, &labels, &unlabelled),
         graphs,
         of_models,
-        (blind_gates(plain, origins)?, &groups),
+        (blind_gates(plain, origins)?, &groups, &read_rows::<CountRow>(plain)?),
     )?;
     let wanted = job::check::defaults::families(job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
@@ -353,7 +353,7 @@ pub(crate) fn assemble_waiting(
         judged = Some(parts.gate.read::<GateOutcome>(ctx, GATE_OUTCOME)?);
     } else {
         let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-        write_row_tables(ctx, origins, &[], nothing, &[], of_models, (Vec::new(), &[]))?;
+        write_row_tables(ctx, origins, &[], nothing, &[], of_models, (Vec::new(), &[], &[]))?;
     }
     let (gates, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
@@ -386,7 +386,7 @@ pub(crate) fn assemble_rows(
 ) -> Result<()> {
     let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
     let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-    write_row_tables(ctx, origins, followed, nothing, &[], of_models, (Vec::new(), &[]))?;
+    write_row_tables(ctx, origins, followed, nothing, &[], of_models, (Vec::new(), &[], &[]))?;
     let mut manifest = manifest(origins, ctx.out())?;
     manifest.stopped_after = Some(StageKind::Generate.word().to_owned());
     record_written(&mut manifest, followed.to_vec());
@@ -430,7 +430,7 @@ fn write_row_tables(
     (small, labels, unlabelled): (&SmallSlices, &SelectiveLabels, &[UnlabelledPeople]),
     graphs: &[GraphSetScenario],
     of_models: ModelNotes<'_>,
-    (blind, groups): (Vec<BlindGate>, &[GroupRow]),
+    (blind, groups, counts): (Vec<BlindGate>, &[GroupRow], &[CountRow]),
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(origins.prepared, &["filters"], ctx.out())?;
@@ -527,6 +527,7 @@ fn write_row_tables(
     }
     for name in job.models.keys() {
         issues.extend(missing_scores(name.as_str(), groups));
+        issues.extend(rounded_switches(name.as_str(), counts));
     }
     for (attribute, of) in labels {
         issues.push(IssueRow {
@@ -723,6 +724,50 @@ fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
         r#where: model.into(),
         n: people + made,
         text: format!("{}: its metrics are about the others", parts.join(", and ")).into(),
+    })
+}
+
+/// The switches of a model that rounding may explain; none where there is none.
+fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
+    let is_own = |row: &&CountRow| {
+        row.model.as_str() == model
+            && row.scope.as_str() == "direction"
+            && row.arm.is_empty()
+            && row.slice.is_empty()
+    };
+    // By set, attribute and direction; the switches among them, and those of rounding.
+    let mut found: BTreeMap<[&str; 4], [i64; 2]> = BTreeMap::new();
+    for row in counts.iter().filter(is_own).filter(|row| row.predicted != row.predicted_cf) {
+        let place = [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group];
+        let of = found.entry(place.map(SharedText::as_str)).or_default();
+        of[0] += row.n;
+        of[1] += row.n_rounded.unwrap_or(0);
+    }
+    found.retain(|_, of| of[1] > 0);
+    let n: i64 = found.values().map(|of| of[1]).sum();
+    let named: Vec<String> = found
+        .iter()
+        .take(GROUPS_NAMED)
+        .map(|([set, attribute, from, to], [all, rounded])| {
+            format!("{rounded} of {all} of `{attribute}` from `{from}` to `{to}` in set `{set}`")
+        })
+        .collect();
+    let more = if found.len() > GROUPS_NAMED { ", more in `counts`" } else { "" };
+    (n > 0).then(|| IssueRow {
+        code: "rounding-at-threshold".into(),
+        severity: "warning".into(),
+        r#where: model.into(),
+        n,
+        text: format!(
+            "{n} {} of `{model}` {} between two scores that agree to single precision and stand \
+             on the two sides of the threshold ({}{more}): rounding may be the whole switch, and \
+             gates that these alone decide are inconclusive; score rows and counterfactuals by one \
+             program in one precision",
+            if n == 1 { "switch" } else { "switches" },
+            if n == 1 { "is" } else { "are" },
+            named.join(", ")
+        )
+        .into(),
     })
 }
 

@@ -272,7 +272,12 @@ fn measured(of: &ExtensionCase, setting: &str) -> Vec<AcrossWorldsValue> {
         for w in (0..worlds.len()).chain([0]) {
             for (to, rows) in made.iter().enumerate().filter(|(to, _)| *to != own) {
                 let score = rows[w].as_ref().map(|row| of.score(row));
-                all.push(ScoredCounterfactual { to, predicted: score.map(|s| s > tau), score });
+                all.push(ScoredCounterfactual {
+                    to,
+                    predicted: score.map(|s| s > tau),
+                    score,
+                    rounded: false,
+                });
             }
         }
         counts.add(i as u64, &person, &all);

@@ -292,6 +292,7 @@ impl GraphScoring<'_> {
                         to,
                         predicted: self.rule.decide(&batch, ONLY_FOLD, i, *score),
                         score: self.rule.share(*score),
+                        rounded: false,
                     });
                 }
             }

@@ -44,6 +44,10 @@ pub(crate) struct CounterfactualCounts {
     /// The counterfactuals by their scores, for drawing. None where they are not drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bins: Option<SwitchScoreBins>,
+    /// Of the cells of the extended matrix those whose two scores agree to single precision, in
+    /// people and in units of weight; by direction, as far as any has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rounded: Vec<[SwitchCells; 2]>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -100,6 +104,7 @@ impl CounterfactualCounts {
             weighed_persons: None,
             grid: None,
             bins: None,
+            rounded: Vec::new(),
         }
     }
 
@@ -138,6 +143,39 @@ impl CounterfactualCounts {
         }
     }
 
+    /// Adds those counterfactuals of the person whose switch is one of rounding, in addition to the
+    /// person.
+    fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+        for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
+            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
+                continue;
+            };
+            let direction = person.group * self.groups + moved.to;
+            if self.rounded.len() <= direction {
+                self.rounded.resize(direction + 1, [[0; ECCM_CELLS]; 2]);
+            }
+            let cell = cell_index(person.label, predicted, predicted_cf);
+            for (cells, n) in self.rounded[direction].iter_mut().zip([1, person.weight]) {
+                cells[cell] += n;
+            }
+        }
+    }
+
+    /// The cells of a direction, or of all, whose two scores agree to single precision: in people,
+    /// and in units of weight.
+    pub(crate) fn rounded(&self, direction: Option<(usize, usize)>) -> [Eccm; 2] {
+        let wanted = direction.map(|(from, to)| from * self.groups + to);
+        let mut sum = [Eccm::default(); 2];
+        for (_, cells) in
+            self.rounded.iter().enumerate().filter(|(i, _)| wanted.is_none_or(|at| at == *i))
+        {
+            for (sum, cells) in sum.iter_mut().zip(cells) {
+                sum.0.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
+            }
+        }
+        sum
+    }
+
     /// Whether people have weights.
     pub(crate) fn is_weighted(&self) -> bool {
         self.weighed.is_some()
@@ -155,6 +193,7 @@ impl CounterfactualCounts {
     /// own group: a bug of the caller.
     pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        self.add_rounded(person, counterfactuals);
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
                 self.shifts[person.group * self.groups + counterfactual.to]
@@ -215,6 +254,7 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        self.add_rounded(person, counterfactuals);
         self.add_weight_cells(key, person, counterfactuals);
         self.add_paired(key, person, counterfactuals);
         self.add_to_grid(person, counterfactuals);
@@ -454,6 +494,13 @@ impl Accumulator for CounterfactualCounts {
         }
         if let (Some(mine), Some(theirs)) = (&mut self.bins, &other.bins) {
             mine.merge(theirs);
+        }
+        if self.rounded.len() < other.rounded.len() {
+            self.rounded.resize(other.rounded.len(), [[0; ECCM_CELLS]; 2]);
+        }
+        for (mine, theirs) in self.rounded.iter_mut().zip(&other.rounded) {
+            let (mine, theirs) = (mine.as_flattened_mut(), theirs.as_flattened());
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
     }
 }

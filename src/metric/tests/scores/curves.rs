@@ -79,6 +79,7 @@ impl GridAudit {
                 to: (group + 1) % groups.max(2),
                 predicted: row.score_cf.map(positive),
                 score: row.score_cf,
+                rounded: false,
             };
             switches.add_cells(row.key, &person, &[moved]);
         }
@@ -445,8 +446,12 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
             let person =
                 ScoredPerson { group: 0, label: None, predicted, score: Some(score), weight: 1 };
             let to = (score + 0.2).min(1.0);
-            let moved =
-                ScoredCounterfactual { to: 1, predicted: Some(to >= THRESHOLD), score: Some(to) };
+            let moved = ScoredCounterfactual {
+                to: 1,
+                predicted: Some(to >= THRESHOLD),
+                score: Some(to),
+                rounded: false,
+            };
             counts.add_cells(i, &person, &vec![moved; times]);
         }
         let curves = all_curves(&counts);

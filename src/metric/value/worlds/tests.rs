@@ -57,6 +57,7 @@ fn moved(person: &ScoredPerson, scores: &[f64]) -> Vec<ScoredCounterfactual> {
             to: 1 - person.group,
             predicted: Some(score > 0.5),
             score: Some(score),
+            rounded: false,
         })
         .collect()
 }
@@ -106,6 +107,7 @@ fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
                     to,
                     predicted: seen.then_some(score > 0.5),
                     score: seen.then_some(score),
+                    rounded: false,
                 }
             })
         };
@@ -240,6 +242,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
                 to: 1 - group,
                 predicted: Some(score > 0.5),
                 score: Some(score),
+                rounded: false,
             });
             counts.add(key as u64, &person, &cfs.collect::<Vec<_>>());
         }
