@@ -40,11 +40,11 @@ fn cells(
     counts: &[CountRow],
 ) -> Option<RoundedCells> {
     let is_of_scope = |row: &&CountRow| {
-        let of = (row.arm.as_str(), row.model.as_str(), row.counterfactual.as_str())
+        let key = &row.key;
+        let of = (key.arm.as_str(), key.model.as_str(), key.counterfactual.as_str())
             == (&question.arm, &question.model, &question.counterfactual);
-        let here = (row.scope.as_str(), row.from_group.as_str(), row.to_group.as_str())
-            == (scope, from, to);
-        of && here && row.sensitive == seen.sensitive && row.slice.is_empty()
+        let here = key.scope_and_groups() == [scope, from, to];
+        of && here && key.sensitive == seen.sensitive && key.slice.is_empty()
     };
     let own: Vec<&CountRow> = counts.iter().filter(is_of_scope).collect();
     let n: u64 = own.iter().filter_map(|row| row.n_rounded).map(i64::unsigned_abs).sum();

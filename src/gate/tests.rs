@@ -1606,18 +1606,22 @@ fn people_without_a_score_or_counterfactual_may_break_the_limit() {
 /// The same people in gaps of two directions, switches in any direction, changes and arms.
 #[test]
 fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
+    let nsr = metrics(&[NSR]).remove(0);
     let share = |scope: &str, metric: &str, [from, to]: [&str; 2], n: i64| MetricRow {
-        scope: scope.into(),
+        key: AuditKey {
+            scope: scope.into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            ..nsr.key.clone()
+        },
         metric: metric.into(),
-        from_group: from.into(),
-        to_group: to.into(),
         value: Some(0.0),
         lo: Some(0.0),
         hi: Some(0.0),
         numerator: (scope != "difference").then_some(0),
         denominator: (scope != "difference").then_some(n),
         n_rows: n,
-        ..metrics(&[NSR]).remove(0)
+        ..nsr.clone()
     };
     let (forth, back) = (["Female", "Male"], ["Male", "Female"]);
     let table = [
@@ -1664,14 +1668,19 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     assert_eq!(of_change(0).0, Some(GateStatus::Pass));
     // The decisions of an arm stand in the table of counts: of 146 women it refuses 44, who all
     // have a counterfactual, or 93, of whom 49 have none.
-    let of_arm = table.clone().map(|row| MetricRow { arm: "more/a".into(), ..row });
+    let of_arm = table
+        .clone()
+        .map(|row| MetricRow { key: AuditKey { arm: "more/a".into(), ..row.key.clone() }, ..row });
     let arm = |refused: i64| {
         let count = |predicted: &str, n| CountRow {
-            arm: "more/a".into(),
-            model: "m".into(),
-            sensitive: "sex".into(),
-            scope: "group".into(),
-            from_group: "Female".into(),
+            key: AuditKey {
+                arm: "more/a".into(),
+                model: "m".into(),
+                sensitive: "sex".into(),
+                scope: "group".into(),
+                from_group: "Female".into(),
+                ..AuditKey::default()
+            },
             predicted: predicted.into(),
             n,
             ..CountRow::default()
@@ -1697,12 +1706,15 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
 #[test]
 fn switches_of_rounding_alone_decide_nothing() {
     let cell = |[predicted, predicted_cf]: [&str; 2], n, rounded| CountRow {
-        model: "m".into(),
-        counterfactual: "flip".into(),
-        sensitive: "sex".into(),
-        scope: "direction".into(),
-        from_group: "Female".into(),
-        to_group: "Male".into(),
+        key: AuditKey {
+            model: "m".into(),
+            counterfactual: "flip".into(),
+            sensitive: "sex".into(),
+            scope: "direction".into(),
+            from_group: "Female".into(),
+            to_group: "Male".into(),
+            ..AuditKey::default()
+        },
         predicted: predicted.into(),
         predicted_cf: predicted_cf.into(),
         n,

@@ -320,7 +320,7 @@ fn rows_keep_their_promises_on_random_graphs() {
 }
 
 /// Without a clip the mean of drawn rows is the expected counterfactual, in every column: over
-/// people whose levels follow the shares of the equations, which is where the attribute alone is a
+/// people whose levels follow the shares of the equations, which is where only the attribute is a
 /// parent of the levels.
 #[test]
 fn the_mean_of_drawn_rows_is_the_expected_one() {

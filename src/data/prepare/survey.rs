@@ -9,7 +9,7 @@ use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::kept_slice::{KeptSlice, check_numbers, check_weights, one_hot_counts};
 use crate::data::prepare::params::{DroppedRows, FilterStep, MissingRule};
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::{
     ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
 };

@@ -499,10 +499,10 @@ pub(crate) fn roles_by_rank(
 /// Missing, 0 and 1.
 const LABEL_SIDES: usize = 3;
 
-/// Bits of the position of a row; the number of its stratum, below 2^18, stands above them.
+/// Bits of the position of a row; the number of its stratum, below 2^18, is in the bits above.
 const POSITION_BITS: u32 = 46;
 
-/// The position of a row that is told with its stratum.
+/// The bits of the position of a row.
 const POSITIONS: u64 = (1 << POSITION_BITS) - 1;
 
 /// Rows by stratum, in order, and bucket; none where a stratum has no row.

@@ -244,7 +244,10 @@ mod tests {
     fn add(bins: &mut SwitchScoreBins, score: f64, score_cf: f64, weight: u64) {
         let predicted = Some(false);
         let person = ScoredPerson { group: 0, label: None, predicted, score: Some(score), weight };
-        bins.add(&person, &[ScoredCounterfactual { to: 1, predicted, score: Some(score_cf) }]);
+        bins.add(
+            &person,
+            &[ScoredCounterfactual { to: 1, predicted, score: Some(score_cf), rounded: false }],
+        );
     }
 
     /// Scores in a narrow range have bins there, wide ones those of the metrics; nobody is lost.

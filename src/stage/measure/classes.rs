@@ -221,6 +221,8 @@ fn matrix_cells(
                 n: whole(n),
                 weight: row_builder.weight(weights.map(|weights| weights.at(row, column))),
                 shift_sq: None,
+                n_rounded: None,
+                weight_rounded: None,
             });
         }
     }

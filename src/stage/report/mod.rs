@@ -730,15 +730,17 @@ fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
 /// The switches of a model that rounding may explain; none where there is none.
 fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
     let is_own = |row: &&CountRow| {
-        row.model.as_str() == model
-            && row.scope.as_str() == "direction"
-            && row.arm.is_empty()
-            && row.slice.is_empty()
+        let key = &row.key;
+        key.model.as_str() == model
+            && key.scope.as_str() == "direction"
+            && key.arm.is_empty()
+            && key.slice.is_empty()
     };
     // By set, attribute and direction; the switches among them, and those of rounding.
     let mut found: BTreeMap<[&str; 4], [i64; 2]> = BTreeMap::new();
     for row in counts.iter().filter(is_own).filter(|row| row.predicted != row.predicted_cf) {
-        let place = [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group];
+        let key = &row.key;
+        let place = [&key.counterfactual, &key.sensitive, &key.from_group, &key.to_group];
         let of = found.entry(place.map(SharedText::as_str)).or_default();
         of[0] += row.n;
         of[1] += row.n_rounded.unwrap_or(0);

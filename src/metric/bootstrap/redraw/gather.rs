@@ -397,7 +397,7 @@ impl GatheredScores {
         blocks.second_pass(counts).map(|second| GatheredScores::Blocks(second, blocks))
     }
 
-    /// Blocks in the place of people who are kept one by one, if they are more than `most_single`;
+    /// Blocks instead of people who are kept one by one, if they are more than `most_single`;
     /// `counts` are those of the same people.
     #[must_use]
     pub(crate) fn in_blocks_above(

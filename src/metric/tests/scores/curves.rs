@@ -289,6 +289,7 @@ fn rates_at_all_scores_add_up_to_the_distances() {
                 to: (row.person.group + 1) % n_groups,
                 predicted: row.score_cf.map(|score| score >= THRESHOLD),
                 score: row.score_cf,
+                rounded: false,
             };
             let predicted = row.person.score.map(|score| score >= THRESHOLD);
             (ScoredPerson { predicted, ..row.person }, [moved])
