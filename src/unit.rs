@@ -299,7 +299,7 @@ impl StageUnit {
     }
 }
 
-/// A name as it stands in an id: what would divide the id, or break its line, is written as `%` and
+/// A name as it is in an id: what would divide the id, or break its line, is written as `%` and
 /// the code point in hexadecimal digits: two, and of line and paragraph separators four.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());

@@ -212,7 +212,7 @@ impl<'a> BoundTables<'a> {
         Some((ShareEnds::new(row, outside, whose.cases)?, whose))
     }
 
-    /// The ends of a value, whom it does not count, and of whom these are some.
+    /// The ends of a value, whom it does not count, and the words for those people.
     fn ends(
         self,
         metric: &Metric,

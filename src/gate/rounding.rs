@@ -29,7 +29,7 @@ struct RoundedCells {
     switches: u64,
 }
 
-/// Parts of the sum of weights that one unit of a cell stands for: weights are real numbers.
+/// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
 const UNITS_OF_WEIGHT: f64 = (1_u64 << 40) as f64;
 
 /// What the table of counts tells of the switches of a scope; none where none is one of rounding.

@@ -324,7 +324,9 @@ fn defaults_are_written_out() {
     // A model that no set asks needs no scores of counterfactuals.
     let seen = "models:\n  seen: {decision: {column: hired, positive: [1]}}\n";
     let sets = "counterfactuals: {flip: {naive: {}, models: [logit]}}\n";
-    let text = DEMO.replace("models:\n", &format!("{sets}{seen}")).replace("split: {folds: 5}", "");
+    let text = DEMO
+        .replace("models:\n", &format!("{sets}{seen}"))
+        .replace("split: {folds: 5}", "split: {share: {train: 0.5, audit: 0.5}}");
     assert_eq!(
         good(&text, &[]).job.metrics.families,
         Some(vec![Performance, Group, Ccm, Eccm, Shift])

@@ -6,8 +6,9 @@
 //! coarse bins stay edges.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory: 46 kB for each direction with people, twice that with weights. Files hold only cells
-//! with people.
+//! Memory: 46 kB for each direction with people, twice that with weights; of more than
+//! [`GROUPS_AT_MOST`] groups none are kept, and drawings take the coarse bins. Files hold only
+//! cells with people.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +31,15 @@ static SCORE_PART_EDGES: [f64; SCORE_PARTS + 1] = edges(0.0, SCORE_PARTS as f64)
 static CHANGE_PART_EDGES: [f64; CHANGE_PARTS + 1] =
     edges((CHANGE_PARTS / 2) as f64, (CHANGE_PARTS / 2) as f64);
 
-/// Bytes that the cells of a direction take at most.
-pub(crate) const BYTES_OF_DIRECTION: usize = (2 * SCORE_PARTS + CHANGE_PARTS) * size_of::<u64>();
+/// Groups of an attribute up to which they are kept: with twenty they would take as much memory as
+/// all the rest.
+const GROUPS_AT_MOST: usize = 6;
+
+/// Bytes that the cells of all directions take at most, without weights.
+pub(crate) fn bytes(groups: usize) -> usize {
+    let direction = (2 * SCORE_PARTS + CHANGE_PARTS) * size_of::<u64>();
+    if groups > GROUPS_AT_MOST { 0 } else { groups * groups * direction }
+}
 
 /// The parts of a histogram: cases, and what they weigh.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -135,10 +143,10 @@ pub(crate) struct SwitchScoreBins {
 pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 
 impl SwitchScoreBins {
-    /// Nobody yet, for this number of groups.
-    pub(crate) fn new(groups: usize, weighted: bool) -> Self {
+    /// Nobody yet, for this number of groups; none where they are too many.
+    pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
         let directions = vec![DirectionBins::default(); groups * groups];
-        SwitchScoreBins { groups, weighted, directions }
+        (groups <= GROUPS_AT_MOST).then_some(SwitchScoreBins { groups, weighted, directions })
     }
 
     /// Adds a person with all counterfactuals.
@@ -254,9 +262,9 @@ mod tests {
     #[test]
     fn bins_fit_the_scores() {
         for (from, width, moved, expected) in
-            [(0.01, 0.05, 0.03, 1.0 / 1600.0), (0.0, 1.0, 0.6, 1.0 / 50.0)]
+            [(0.01, 0.05, 0.03, 1.0 / 400.0), (0.0, 1.0, 0.6, 1.0 / 50.0)]
         {
-            let mut bins = SwitchScoreBins::new(2, true);
+            let mut bins = SwitchScoreBins::new(2, true).unwrap();
             let n = 10_000;
             for i in 0..n {
                 let score: f64 = from + width * u01(h(1, i, 0));
@@ -283,8 +291,10 @@ mod tests {
     /// Parts merge as the people do, also through a file; of nobody there is no bin.
     #[test]
     fn parts_merge_and_survive_a_file() {
-        let (mut all, mut parts) =
-            (SwitchScoreBins::new(2, false), [0, 1].map(|_| SwitchScoreBins::new(2, false)));
+        let (mut all, mut parts) = {
+            let none = SwitchScoreBins::new(2, false).unwrap();
+            (none.clone(), [none.clone(), none])
+        };
         for i in 0..500 {
             let (score, score_cf) = (u01(h(2, i, 0)), u01(h(2, i, 1)));
             add(&mut all, score, score_cf, 1);

@@ -102,4 +102,4 @@ pub(crate) fn weights(audit: &AuditFolder) -> Option<RichText> {
 /// What a value of the groups furthest apart shows: it is the largest of many, so its interval
 /// leaves out 0 even where all groups are alike.
 pub(crate) const LARGEST_BY_CHANCE: &str = "The largest difference among several groups is above 0 \
-                                            by chance alone, even where all groups are alike.";
+                                            also by chance, where all groups are alike.";

@@ -12,7 +12,7 @@ use super::{BLOCK_REPLICATES, MAX_SINGLE_PEOPLE};
 use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
 use crate::metric::catalog::shift::METRICS;
 use crate::metric::evidence::block_bootstrap;
-use crate::metric::evidence::score_bins::BYTES_OF_DIRECTION;
+use crate::metric::evidence::score_bins;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::scope::ScopeIndex;
 use crate::num::poisson::LANES;
@@ -64,14 +64,16 @@ impl DirectionMemory {
     fn counts(self) -> u64 {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
         // Score sums of everybody are in a block.
-        let direction =
-            size_of::<ShiftSums>() + histograms + BYTES_OF_DIRECTION + size_of::<ShiftBlock>();
+        let direction = size_of::<ShiftSums>() + histograms + size_of::<ShiftBlock>();
         let blocks = if self.by_block {
             block_bootstrap::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>()
         } else {
             0
         };
-        self.directions() * (direction + blocks) as u64 * self.parts() * self.classes as u64
+        let drawn = score_bins::bytes(self.groups) as u64 * (1 + u64::from(self.by_block));
+        (self.directions() * (direction + blocks) as u64 + drawn)
+            * self.parts()
+            * self.classes as u64
     }
 
     /// Values of all replicates of a tile size, kept until the last is there.

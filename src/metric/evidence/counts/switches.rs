@@ -111,7 +111,7 @@ impl CounterfactualCounts {
     /// The same where scores are drawn.
     #[must_use]
     pub(crate) fn with_bins(self) -> Self {
-        let bins = Some(SwitchScoreBins::new(self.groups, self.is_weighted()));
+        let bins = SwitchScoreBins::new(self.groups, self.is_weighted());
         CounterfactualCounts { bins, ..self }
     }
 
