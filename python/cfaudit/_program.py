@@ -90,7 +90,7 @@ def set_flags(settings: Mapping[str, Any] | None) -> list[str]:
     return flags
 
 
-def _errors(log: str) -> str:
+def errors_of(log: str) -> str:
     """What went wrong, of a log in JSON; any other text as it is."""
     import json
 
@@ -129,6 +129,6 @@ def call(
         check=False,
     )
     if done.returncode not in results:
-        text = _errors(done.stderr) or done.stdout.strip() or f"exit status {done.returncode}"
+        text = errors_of(done.stderr) or done.stdout.strip() or f"exit status {done.returncode}"
         raise error_of(done.returncode, text)
     return done.returncode, done.stdout, done.stderr

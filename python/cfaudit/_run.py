@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from cfaudit._audit import Audit
-from cfaudit._program import DataError, WaitingError, call, set_flags
+from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
@@ -41,7 +41,26 @@ class _Files:
         if not os.path.isdir(path):
             os.makedirs(path, mode=0o700)
             self._folders.append(path)
+        for name in os.listdir(path):
+            # Of a call that was killed, or of one that goes on under another number.
+            kind, _, process = name.rpartition("-")
+            left = kind.endswith((".new", ".kept")) and process.isdigit()
+            if left and not self._goes_on(int(process)):
+                os.remove(os.path.join(path, name))
         return path
+
+    @staticmethod
+    def _goes_on(process: int) -> bool:
+        """Whether a process is still there."""
+        if process == os.getpid():
+            return True
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+        return True
 
     def write(self, path: str, data: bytes) -> None:
         """Writes a file; the same bytes leave it untouched."""
@@ -51,9 +70,14 @@ class _Files:
                     return
         self.remove(path)
         new = f"{path}.new-{os.getpid()}"
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(data)
-        os.replace(new, path)
+        try:
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(data)
+            os.replace(new, path)
+        except BaseException:
+            if os.path.isfile(new):
+                os.remove(new)
+            raise
 
     def remove(self, path: str) -> None:
         """Removes a file, if there is one; the first version is kept until `settle`."""
@@ -76,7 +100,8 @@ class _Files:
             elif kept:
                 os.remove(kept)
         for path in reversed(self._folders if undo else []):
-            os.rmdir(path)
+            if not os.listdir(path):
+                os.rmdir(path)
         self._kept, self._folders = {}, []
 
 
@@ -285,11 +310,13 @@ def run(
         kind = _kind(rows) if scorers else ""
         # A set that follows the decisions of a model is asked for after these.
         for _ in range(20):
-            status, text, _said = call(command, results=(0, 1, 4) if scorers else (0, 1))
+            status, text, said = call(command, results=(0, 1, 4))
             audit = Audit(json.loads(text.splitlines()[-1])["out"])
             published = True
             if status != 4:
                 return audit
+            if not scorers:
+                raise WaitingError(4, errors_of(said) or "the run waits for scores")
             for awaited in audit.manifest["awaited"]:
                 if awaited["model"] not in scorers:
                     raise WaitingError(4, f"the run waits for scores: {awaited['path']}")

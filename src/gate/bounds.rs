@@ -5,8 +5,9 @@
 //! and m who were not measured the share lies between k / (n + m) and (k + m) / (n + m) (C. F.
 //! Manski, Nonparametric Bounds on Treatment Effects, 1990). A difference of two directions lies
 //! between the differences of the ends of both. Of a switch in any direction a person may be
-//! measured in some directions only: k / (n + a) to (k + b) / (n + a), with a the people who are
-//! measured in no direction and b the counterfactuals that are missing. The change from an earlier
+//! measured in some directions only: k / (n + a) to (k + b) / (n + c), with a the most people who
+//! may be measured in no direction, c those whom the groups have beyond n, and b the
+//! counterfactuals that are missing. The change from an earlier
 //! run moves by the people of the later run without a score: of the earlier run the tables do not
 //! tell, and what a set discards it discards in both.
 
@@ -64,14 +65,19 @@ struct ShareEnds {
 }
 
 impl ShareEnds {
-    /// `outside` are not below the share; `open` of these and of those below may be on top.
-    fn new(row: &MetricRow, outside: f64, open: f64) -> Option<Self> {
+    /// `outside` are not below the share, at most and at least; `open` of these and of those below
+    /// may be on top.
+    fn new(row: &MetricRow, [most, least]: [f64; 2], open: f64) -> Option<Self> {
         let n = row.weight_denominator.unwrap_or_else(|| {
             row.denominator.map_or_else(|| row.n_rows as f64, |cases| cases as f64)
         });
-        let (value, all) = (row.value?, n + outside);
-        let share = |on_top: f64| (on_top / all).min(1.0);
-        (all > 0.0).then(|| ShareEnds { value, lo: share(value * n), hi: share(value * n + open) })
+        let value = row.value?;
+        let share = |on_top: f64, outside: f64| (on_top / (n + outside)).min(1.0);
+        (n + most > 0.0).then(|| ShareEnds {
+            value,
+            lo: share(value * n, most),
+            hi: if n + least > 0.0 { share(value * n + open, least) } else { 1.0 },
+        })
     }
 
     /// The end that a limit forbids.
@@ -190,26 +196,29 @@ impl<'a> BoundTables<'a> {
     ) -> Option<(ShareEnds, Unmeasured)> {
         let whose = self.unmeasured(metric, from, to)?;
         let row = self.row(metric.id, ("direction", from, to))?;
-        Some((ShareEnds::new(row, whose.cases, whose.cases)?, whose))
+        Some((ShareEnds::new(row, [whose.cases; 2], whose.cases)?, whose))
     }
 
     /// The same of people who switch in any direction, by the rate of one direction that counts the
     /// same switches.
     fn of_any(self, metric: &Metric) -> Option<(ShareEnds, Unmeasured)> {
         let base = find(metric.id.strip_suffix("_any")?)?;
-        let (mut outside, mut whose) = (0.0, Unmeasured::default());
+        let (mut most, mut whose, mut all) = (0.0, Unmeasured::default(), 0.0);
         let directions = self.directions(base.id);
         let from: BTreeSet<&str> = directions.iter().map(|(from, _)| *from).collect();
         for from in from {
             let own = directions.iter().filter(|direction| direction.0 == from);
             let each: Vec<Unmeasured> =
                 own.filter_map(|(_, to)| self.unmeasured(base, from, to)).collect();
-            outside += each.iter().map(|of| of.cases).fold(f64::INFINITY, f64::min);
+            most += each.iter().map(|of| of.cases).reduce(f64::min).unwrap_or(0.0);
+            let group = self.group(from)?;
+            all += group.weight.unwrap_or(group.n as f64);
             whose = each.into_iter().fold(whose, Unmeasured::and);
         }
         let row = self.row(metric.id, ("total", "", ""))?;
-        let outside = if outside.is_finite() { outside } else { 0.0 };
-        Some((ShareEnds::new(row, outside, whose.cases)?, whose))
+        let counted = row.weight_denominator.or(row.denominator.map(|cases| cases as f64));
+        let least = (all - counted.unwrap_or(all)).clamp(0.0, most);
+        Some((ShareEnds::new(row, [most, least], whose.cases)?, whose))
     }
 
     /// The ends of a value, whom it does not count, and the words for those people.
@@ -231,7 +240,7 @@ impl<'a> BoundTables<'a> {
             ("total", _) => {
                 let whose = self.of_total(metric);
                 let row = self.row(metric.id, ("total", &seen.from, &seen.to))?;
-                Some((ShareEnds::new(row, whose.cases, whose.cases)?, whose, all()))
+                Some((ShareEnds::new(row, [whose.cases; 2], whose.cases)?, whose, all()))
             }
             ("direction", _) => {
                 let (ends, whose) = self.of_direction(metric, &seen.from, &seen.to)?;

@@ -12,6 +12,7 @@ use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatu
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, Eccm};
+use crate::metric::value::settings::FavourableClass;
 use crate::table::CountRow;
 
 /// The code that begins the words about such switches.
@@ -27,6 +28,8 @@ struct RoundedCells {
     n: u64,
     /// Switches in all.
     switches: u64,
+    /// Whether people have weights.
+    weighted: bool,
 }
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
@@ -59,8 +62,9 @@ fn cells(
         "" => Some(None),
         _ => None,
     };
-    let mut found =
-        RoundedCells { all: Eccm::default(), unrounded: Eccm::default(), n, switches: 0 };
+    let weighted = own.iter().any(|row| row.weight.is_some());
+    let (all, unrounded) = (Eccm::default(), Eccm::default());
+    let mut found = RoundedCells { all, unrounded, n, switches: 0, weighted };
     for row in own {
         let (label, predicted) = (side(&row.label)?, side(&row.predicted)??);
         let predicted_cf = side(&row.predicted_cf)??;
@@ -83,35 +87,32 @@ fn cells(
 
 /// How much a value of these cells changes without the switches of rounding; outer none where the
 /// value is of another kind, inner none where it becomes undefined.
-fn shift_of(seen: &GateObservation, of: &RoundedCells) -> Option<Option<f64>> {
+fn shift_of(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    of: &RoundedCells,
+) -> Option<Option<f64>> {
     let metric = find(&seen.metric)?;
     let change =
         |value: &dyn Fn(&Eccm) -> Option<f64>| Some(value(&of.unrounded)? - value(&of.all)?);
     Some(match metric.reads {
         Reads::SwitchRate(rate) => change(&|cells| rate(cells).value().ok()),
         Reads::SwitchScore(score) => change(&|cells| score(cells).ok()),
-        // The tables do not name the side that people want; the value does.
         Reads::SwitchByFavour { if_positive, if_negative } => {
-            let is_own = |rate: &fn(&Eccm) -> crate::metric::rate::Rate| {
-                let own = rate(&of.all).value().ok();
-                own.zip(seen.value).is_some_and(|(own, value)| (own - value).abs() <= 1e-9)
+            let rate = match question.favourable? {
+                FavourableClass::Positive => if_positive,
+                FavourableClass::Negative => if_negative,
             };
-            let rates = [if_positive, if_negative];
-            let rate = if seen.scope == "direction" {
-                rates.iter().find(|rate| is_own(rate))
-            } else {
-                None
-            };
-            match rate {
-                Some(rate) => change(&|cells| rate(cells).value().ok()),
-                None => return None,
+            change(&|cells| rate(cells).value().ok())
+        }
+        // Which people switch by rounding in all of their directions no table tells: at most all.
+        Reads::AnySwitch(_) => Some(match seen.denominator.filter(|_| !of.weighted) {
+            Some(below) if below > 0 => {
+                let most = of.n.min(below.unsigned_abs()) as f64 / below as f64;
+                -most.min(seen.value?)
             }
-        }
-        // A person of these may switch in other directions too, so it is at most so much.
-        Reads::AnySwitch(_) => {
-            let below = seen.denominator.filter(|n| *n > 0)?;
-            Some(-(of.n.min(below.unsigned_abs()) as f64) / below as f64)
-        }
+            _ => -seen.value?,
+        }),
         _ => return None,
     })
 }
@@ -134,7 +135,7 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     let mut shift = Some(0.0);
     for (part, sign) in parts.iter().zip([1.0, -1.0]) {
         let Some(part) = part else { continue };
-        let Some(found) = shift_of(seen, part) else { continue };
+        let Some(found) = shift_of(question, seen, part) else { continue };
         shift = shift.zip(found).map(|(sum, found)| sum + sign * found);
     }
     if shift == Some(0.0) {
@@ -157,7 +158,8 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
         Some((Some(value), _)) => {
             // What rounds to 0 has no sign.
             let shown = (value * 1e4).round() / 1e4 + 0.0;
-            format!("the value would be {shown:.4}")
+            let any = find(&seen.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
+            format!("the value would be {}{shown:.4}", if any { "at least " } else { "" })
         }
         _ => "there would be no value".to_owned(),
     };

@@ -1652,6 +1652,16 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     assert_eq!(decided_of(&kept, &table, &groups(49)).0, GateStatus::Pass);
     let any = gate("sr_any", GateSubject::Total, GateLimit::AtMost(0.05));
     check(&any, "all of them switched, the share would be 0.1416");
+    // Of three groups each direction lacks 10 other people, so that nobody is left out of all.
+    let three = [
+        share("direction", "sr", ["A", "B"], 90),
+        share("direction", "sr", ["A", "C"], 90),
+        share("total", "sr_any", ["", ""], 100),
+    ];
+    let q = gate("sr_any", GateSubject::Total, GateLimit::AtMost(0.19));
+    let (verdict, reason) = decided_of(&q, &three, &people(&[("A", 100, 0, 0)]));
+    assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
+    assert!(reason.ends_with("the share would be 0.2000"), "{reason}");
     // A change moves by those without a score only: a set discards the same people in both runs.
     let moved = changes("direction", forth, "sr", ("", 0.0, Some(0.0), Some((0.0, 0.0)), [97, 97]));
     let baseline = GateBaseline { changes: &moved, differing_definitions: String::new() };

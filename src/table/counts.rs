@@ -64,8 +64,8 @@ table! {
         class: SharedText,
         /// original, counterfactual, or change (counterfactual minus original); drawn_original,
         /// drawn_counterfactual and drawn_change hold the same cases of everybody, of at most 6
-        /// groups, in at least 20 bins over the range in which 99 % lie, the first and last bin with
-        /// all beyond
+        /// groups, in at least 20 bins over the range in which 99 % lie, unless a bin would be
+        /// narrower than 1/1,600 (1/1,280 of changes), the first and last bin with all beyond
         side: SharedText,
         /// left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]
         bin_lo: f64,

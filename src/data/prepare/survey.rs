@@ -260,6 +260,10 @@ impl SourceSurvey {
     }
 
     fn add_dropped(&mut self, more: &[Vec<u64>]) {
+        if self.dropped.is_empty() {
+            self.dropped = more.to_vec();
+            return;
+        }
         for (mine, more) in self.dropped.iter_mut().zip(more) {
             mine.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
         }

@@ -56,8 +56,9 @@ pub(crate) struct HistogramParts {
 struct FilledParts {
     parts: usize,
     n: Vec<(usize, u64)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weight: Vec<(usize, u64)>,
+    /// None where nobody has a weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weight: Option<Vec<(usize, u64)>>,
 }
 
 impl From<HistogramParts> for FilledParts {
@@ -65,7 +66,8 @@ impl From<HistogramParts> for FilledParts {
         let filled = |of: &[u64]| -> Vec<(usize, u64)> {
             of.iter().copied().enumerate().filter(|(_, n)| *n > 0).collect()
         };
-        FilledParts { parts: all.n.len(), n: filled(&all.n), weight: filled(&all.weight) }
+        let weight = (!all.weight.is_empty()).then(|| filled(&all.weight));
+        FilledParts { parts: all.n.len(), n: filled(&all.n), weight }
     }
 }
 
@@ -77,13 +79,14 @@ impl TryFrom<FilledParts> for HistogramParts {
             return Err(format!("a histogram of {} parts", filled.parts));
         }
         let dense = |of: &[(usize, u64)]| -> Result<Vec<u64>, String> {
-            let mut all = vec![0; if of.is_empty() { 0 } else { filled.parts }];
+            let mut all = vec![0; filled.parts];
             for &(part, n) in of {
                 *all.get_mut(part).ok_or_else(|| format!("there is no part {part}"))? = n;
             }
             Ok(all)
         };
-        Ok(HistogramParts { n: dense(&filled.n)?, weight: dense(&filled.weight)? })
+        let weight = filled.weight.as_deref().map_or_else(|| Ok(Vec::new()), dense)?;
+        Ok(HistogramParts { n: dense(&filled.n)?, weight })
     }
 }
 

@@ -359,10 +359,15 @@ pub(crate) fn cases(bins: &[HistogramBin]) -> WeightedCount {
     bins.iter().fold(WeightedCount::default(), |sum, bin| sum.plus(bin.2))
 }
 
-/// The highest share of a bin.
+/// The share of all cases in a bin by its width, so that bins of several widths compare.
+fn density((lo, hi, tally): &HistogramBin, all: WeightedCount) -> f64 {
+    tally.part_of(all).filter(|_| hi > lo).map_or(0.0, |share| share / (hi - lo))
+}
+
+/// The highest share of a bin by its width.
 pub(crate) fn highest(bins: &[HistogramBin]) -> f64 {
     let all = cases(bins);
-    bins.iter().filter_map(|bin| bin.2.part_of(all)).fold(0.0, f64::max)
+    bins.iter().map(|bin| density(bin, all)).fold(0.0, f64::max)
 }
 
 /// The bins that hold 99 % of the cases, at least `fewest` of them where there are as many; what
@@ -454,8 +459,9 @@ pub(crate) fn change_bars(
 ) -> String {
     let all = cases(bins);
     let mut svg = String::new();
-    for (lo, hi, tally) in bins.iter().filter(|bin| bin.2.n > 0) {
-        let height = tally.part_of(all).unwrap_or(0.0) / top.max(1e-300) * PLOT;
+    for bin in bins.iter().filter(|bin| bin.2.n > 0) {
+        let (lo, hi, _) = bin;
+        let height = density(bin, all) / top.max(1e-300) * PLOT;
         let height = height.clamp(0.0, PLOT);
         let (x1, x2) = (scale.at(*lo), scale.at(*hi));
         svg += &rect(
@@ -504,9 +510,9 @@ fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
     let all = cases(bins);
     let mut path = String::from("M0 100");
     let mut last = f64::NAN;
-    for (lo, hi, tally) in bins {
-        let share = tally.part_of(all).unwrap_or(0.0);
-        let y = round(100.0 - (share / top.max(1e-300) * 100.0).clamp(0.0, 100.0));
+    for bin in bins {
+        let (lo, hi, _) = bin;
+        let y = round(100.0 - (density(bin, all) / top.max(1e-300) * 100.0).clamp(0.0, 100.0));
         if y != last {
             let _ = write!(path, "H{}V{y}", round(scale.at(*lo)));
         }

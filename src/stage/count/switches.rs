@@ -326,7 +326,11 @@ pub(crate) fn count_switches(
     // A person with several rows is one of few: blocks would tell too few persons apart.
     let most_in_slice = match row_context.rows.layout().person {
         Some(_) => MAX_SINGLE_PEOPLE,
-        None => most_single_in_slice(pass.nobody(0).groups()),
+        None => {
+            let intervals = wanted.and_then(|wanted| wanted.intervals);
+            let level = intervals.map_or(Level::DEFAULT, |intervals| intervals.level);
+            most_single_in_slice(pass.nobody(0).groups(), level)
+        }
     };
     let measured = |number: usize, people: u64| match number {
         0 => Some(MAX_SINGLE_PEOPLE),

@@ -70,7 +70,7 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
             to,
             predicted: score.map(|score| score >= 0.5),
             score,
-            rounded: false,
+            rounded: below(row, 40 + to as u64, 4) == 0,
         }
     };
     (0..groups).filter(|&to| to != own).map(moved).collect()
@@ -122,10 +122,10 @@ impl SampleState for FactualCounts {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 7;
+    const VARIANTS: u64 = 9;
 
-    /// Unweighted, paired, with persons, weighted, both, with grids of people without weights and
-    /// with.
+    /// Unweighted, paired, with persons, weighted, both, with grids and with bins of people without
+    /// weights and with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
@@ -135,7 +135,9 @@ impl SampleState for CounterfactualCounts {
             3 => empty.with_weights(SEED),
             4 => empty.with_weighed_persons(SEED),
             5 => empty.with_grid(grid(false)),
-            _ => empty.with_grid(grid(true)),
+            6 => empty.with_grid(grid(true)),
+            7 => empty.with_bins(),
+            _ => empty.with_weights(SEED).with_bins(),
         }
     }
 
@@ -145,6 +147,7 @@ impl SampleState for CounterfactualCounts {
         self.add(&person, &cfs);
         self.add_weight(row, &person, &cfs);
         self.add_paired(row % PERSONS, &person, &cfs);
+        self.add_to_bins(&person, &cfs);
     }
 }
 

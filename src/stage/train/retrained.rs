@@ -167,7 +167,8 @@ impl RetrainedInputs<'_> {
                 "a model that is trained elsewhere is not trained again".to_owned(),
             ));
         };
-        let call = CommandCall { seed, ..call };
+        // Libraries take seeds of 31 bits.
+        let call = CommandCall { seed: Seed(seed.0 >> 33), ..call };
         for fold in 0..self.models.n {
             let rows = match draw {
                 Some(draw) => rows(fold).drawn_as_copies(draw),

@@ -49,6 +49,7 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
+use crate::param::Level;
 pub(crate) use gather::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, ScoreBalances, ScoreKeeping,
     SwitchAccumulator,
@@ -65,7 +66,11 @@ const SINGLE_PEOPLE_A_GROUP: u64 = 2_000;
 
 /// The most people of a slice whose replicates are computed one by one. A job may have thousands
 /// of slices, and blocks cost a small part of so many people; with more groups they cost more.
-pub(crate) fn most_single_in_slice(groups: usize) -> u64 {
+/// Their 200 replicates have ends up to the level that leaves five of them outside on each side.
+pub(crate) fn most_single_in_slice(groups: usize, level: Level) -> u64 {
+    if BLOCK_REPLICATES as f64 * (1.0 - level.get()) / 2.0 < 5.0 - 1e-9 {
+        return MAX_SINGLE_PEOPLE;
+    }
     (groups as u64).saturating_mul(SINGLE_PEOPLE_A_GROUP).min(MAX_SINGLE_PEOPLE)
 }
 

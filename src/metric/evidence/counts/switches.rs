@@ -258,6 +258,15 @@ impl CounterfactualCounts {
         self.add_weight_cells(key, person, counterfactuals);
         self.add_paired(key, person, counterfactuals);
         self.add_to_grid(person, counterfactuals);
+        self.add_to_bins(person, counterfactuals);
+    }
+
+    /// Adds the scores of a person to the bins of drawings, where they are kept.
+    pub(crate) fn add_to_bins(
+        &mut self,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
         if let Some(bins) = &mut self.bins {
             bins.add(person, counterfactuals);
         }
@@ -492,8 +501,10 @@ impl Accumulator for CounterfactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.grid, &other.grid) {
             mine.merge(theirs);
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.bins, &other.bins) {
-            mine.merge(theirs);
+        match (&mut self.bins, &other.bins) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
         }
         if self.rounded.len() < other.rounded.len() {
             self.rounded.resize(other.rounded.len(), [[0; ECCM_CELLS]; 2]);
