@@ -255,14 +255,14 @@ fn check(lowest: &LowestHeld, slack: f64) {
 }
 
 /// By family, for each of [`DESIGNS`]: what intervals by person must hold at least, and by row at
-/// most, in the setting where they hold least. Expectations, to be replaced by what the slow test
-/// prints.
+/// most, in the setting where they hold least. With room: 80 samples of each setting gave 0.86 to
+/// 0.94 by person, and 0.40 to 0.50, 0.58 to 0.65 and 0.81 to 0.91 by row.
 const LEAST: [(&str, [f64; 3], [f64; 3]); 5] = [
-    ("means", [0.93, 0.93, 0.93], [0.86, 0.56, 0.45]),
-    ("medians", [0.93, 0.93, 0.93], [0.90, 0.70, 0.60]),
-    ("scores", [0.91, 0.86, 0.75], [0.90, 0.70, 0.60]),
-    ("bootstrap", [0.92, 0.88, 0.80], [0.92, 0.80, 0.70]),
-    ("distances", [0.92, 0.88, 0.80], [0.86, 0.60, 0.45]),
+    ("means", [0.92, 0.91, 0.90], [0.92, 0.68, 0.55]),
+    ("medians", [0.92, 0.91, 0.90], [0.93, 0.72, 0.60]),
+    ("scores", [0.91, 0.86, 0.75], [0.93, 0.72, 0.60]),
+    ("bootstrap", [0.91, 0.86, 0.80], [0.95, 0.80, 0.70]),
+    ("distances", [0.91, 0.86, 0.80], [0.93, 0.70, 0.55]),
 ];
 
 #[test]
