@@ -1677,7 +1677,7 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     assert!(reason.ends_with("all of them switched, the change would be 0.3356"), "{reason}");
     assert_eq!(of_change(0).0, Some(GateStatus::Pass));
     // The decisions of an arm stand in the table of counts: of 146 women it refuses 44, who all
-    // have a counterfactual, or 93, of whom 49 have none.
+    // have a counterfactual, or 93: then 49 have none.
     let of_arm = table
         .clone()
         .map(|row| MetricRow { key: AuditKey { arm: "more/a".into(), ..row.key.clone() }, ..row });

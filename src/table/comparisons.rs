@@ -65,15 +65,14 @@ table! {
 impl ComparisonRow {
     /// Whose value is the first of the two.
     pub(crate) fn audit_key(&self) -> AuditKey {
-        AuditKey {
-            arm: self.arm.clone(),
-            model: self.model.clone(),
-            counterfactual: self.counterfactual.clone(),
-            sensitive: self.sensitive.clone(),
-            scope: self.scope.clone(),
-            from_group: self.from_group.clone(),
-            to_group: self.to_group.clone(),
-            slice: SharedText::default(),
-        }
+        AuditKey::of_all_rows([
+            &self.arm,
+            &self.model,
+            &self.counterfactual,
+            &self.sensitive,
+            &self.scope,
+            &self.from_group,
+            &self.to_group,
+        ])
     }
 }

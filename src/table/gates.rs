@@ -104,16 +104,15 @@ table! {
 impl GateRow {
     /// Whose value it judges.
     pub(crate) fn audit_key(&self) -> AuditKey {
-        AuditKey {
-            arm: self.arm.clone(),
-            model: self.model.clone(),
-            counterfactual: self.counterfactual.clone(),
-            sensitive: self.sensitive.clone(),
-            scope: self.scope.clone(),
-            from_group: self.from_group.clone(),
-            to_group: self.to_group.clone(),
-            slice: SharedText::default(),
-        }
+        AuditKey::of_all_rows([
+            &self.arm,
+            &self.model,
+            &self.counterfactual,
+            &self.sensitive,
+            &self.scope,
+            &self.from_group,
+            &self.to_group,
+        ])
     }
 
     /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval,

@@ -43,6 +43,14 @@ columns! {
 }
 
 impl AuditKey {
+    /// That of a value about all rows, of the texts of the first columns but for the slice.
+    pub(crate) fn of_all_rows(texts: [&SharedText; 7]) -> Self {
+        let [arm, model, counterfactual, sensitive, scope, from_group, to_group] =
+            texts.map(SharedText::clone);
+        let slice = SharedText::default();
+        AuditKey { arm, model, counterfactual, sensitive, scope, from_group, to_group, slice }
+    }
+
     /// What the groups mean, the first and the second: `["direction", "Female", "Male"]`.
     pub(crate) fn scope_and_groups(&self) -> [&str; 3] {
         [&self.scope, &self.from_group, &self.to_group]

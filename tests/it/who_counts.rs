@@ -5,7 +5,7 @@ use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::fmt::Write as _;
 use std::fs;
 
-use arrow::array::{Float32Array, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, StringArray};
 
 use crate::work::{Work, column};
 
@@ -47,12 +47,7 @@ fn frame(work: &Work, def: &str) -> TableFrame {
 }
 
 /// Writes one counterfactual of each of `n` people: the other group and the score there.
-fn write_flips(
-    work: &Work,
-    n: i64,
-    to: impl Fn(i64) -> &'static str,
-    score: impl Fn(i64) -> Option<f64>,
-) {
+fn write_flips(work: &Work, n: i64, to: impl Fn(i64) -> &'static str, scores: ArrayRef) {
     work.parquet(
         "flip.parquet",
         vec![
@@ -60,10 +55,29 @@ fn write_flips(
             ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
             ("to_group", column((0..n).map(|i| Some(to(i))).collect::<StringArray>())),
             ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
-            ("score", column((0..n).map(score).collect::<Float64Array>())),
+            ("score", scores),
         ],
     );
 }
+
+/// People with a sex and a score, without a label, and one gate on harm.
+const SCORED: &str = "cfaudit: 1
+name: loans
+data:
+  rows: {parquet: loans.parquet}
+  row_id: id
+  label: none
+  favourable: positive
+  sensitive: {sex: {groups: [m, f], reference: m}}
+counterfactuals: {flip: naive}
+models:
+  live:
+    threshold: 0.5
+    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
+gates:
+  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
+on_inconclusive: warn
+";
 
 fn credit() -> (Work, Vec<Applicant>) {
     let (work, people) = (Work::new(), applicants());
@@ -80,7 +94,8 @@ fn credit() -> (Work, Vec<Applicant>) {
         ],
     );
     let other = |i: i64| if people[i as usize].woman { "m" } else { "f" };
-    write_flips(&work, n, other, |i| Some(people[i as usize].score_cf));
+    let scores = people.iter().map(|of| Some(of.score_cf)).collect::<Float64Array>();
+    write_flips(&work, n, other, column(scores));
     work.write(
         "job.yaml",
         "cfaudit: 1
@@ -464,27 +479,9 @@ fn missing_scores_hide_no_harm() {
                 ("score", column((0..n).map(own).collect::<Float64Array>())),
             ],
         );
-        write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, other);
-        work.write(
-            "job.yaml",
-            "cfaudit: 1
-name: loans
-data:
-  rows: {parquet: loans.parquet}
-  row_id: id
-  label: none
-  favourable: positive
-  sensitive: {sex: {groups: [m, f], reference: m}}
-counterfactuals: {flip: naive}
-models:
-  live:
-    threshold: 0.5
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-gates:
-  harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
-on_inconclusive: warn
-",
-        );
+        let scores = (0..n).map(other).collect::<Float64Array>();
+        write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, column(scores));
+        work.write("job.yaml", SCORED);
         work.run(0, "job.yaml", "").says(&["warning: missing-score: ", told]);
         let gates = frame(&work, "gates");
         let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
@@ -511,35 +508,11 @@ fn rounding_of_scores_is_no_switch() {
             ("score", column((0..n).map(|i| Some(own(i))).collect::<Float64Array>())),
         ],
     );
-    work.parquet(
-        "flip.parquet",
-        vec![
-            ("row_id", column((0..n).collect::<Int64Array>())),
-            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
-            ("to_group", column((0..n).map(|i| sex(!is_woman(i))).collect::<StringArray>())),
-            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
-            ("score", column((0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>())),
-        ],
-    );
+    let single = (0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>();
+    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, column(single));
     work.write(
         "job.yaml",
-        "cfaudit: 1
-name: loans
-data:
-  rows: {parquet: loans.parquet}
-  row_id: id
-  label: none
-  favourable: positive
-  sensitive: {sex: {groups: [m, f], reference: m}}
-counterfactuals: {flip: naive}
-models:
-  live:
-    threshold: 0.7
-    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
-gates:
-  harm: {harm_to: {sex: m}, model: live, counterfactual: flip, at_most: 0.15, enough: 10}
-on_inconclusive: warn
-",
+        &SCORED.replace("threshold: 0.5", "threshold: 0.7").replace("{sex: f}", "{sex: m}"),
     );
     work.run(0, "job.yaml", "").says(&[
         "warning: rounding-at-threshold: ",

@@ -1,6 +1,8 @@
 //! The rows of a slice of the source that filters, duplicates and missing values leave, and the
 //! checks of their numbers.
 
+use std::collections::HashMap;
+
 use arrow::array::Array;
 
 use crate::data::prepare::params::MissingRule;
@@ -86,10 +88,11 @@ pub(crate) struct KeptSlice {
 fn dropped_rows(plan: &PreparePlan<'_>, slice: &SourceSlice, rows: &[usize]) -> Vec<Vec<u64>> {
     let of = |attribute: &AttributePlan| {
         let values = &slice.columns[plan.features[attribute.feature].column];
+        let words = attribute.groups.iter().map(|(_, word)| word.as_str());
+        let number: HashMap<&str, usize> = words.zip(0..).collect();
         let mut by_group = vec![0; attribute.groups.len()];
         for word in rows.iter().filter_map(|&i| values.word(i)) {
-            let group = attribute.groups.iter().position(|(_, group)| *group == word);
-            group.into_iter().for_each(|group| by_group[group] += 1);
+            number.get(&*word).into_iter().for_each(|&group| by_group[group] += 1);
         }
         by_group
     };

@@ -32,9 +32,8 @@ impl JobChecker<'_> {
         ];
         let mut fits = true;
         if matches!(gate.between, Some(GateBetween::WorstCase))
-            && metric.also == Some(MetricFamily::Clarify)
             && self.is_sound(&["metrics.families"])
-            && !families(self.job, self.catalog).contains(&metric.family)
+            && self.is_by_facets(metric)
         {
             let what = format!(
                 "`{}` with `between: worst_case` is of the family `group`, which is not measured",
@@ -139,24 +138,33 @@ impl JobChecker<'_> {
         }
     }
 
+    /// The groups of an attribute, of which a gate names two in one place; none where there is a
+    /// problem with them.
+    fn compared_groups(&self, here: &str, attribute: &ColumnName) -> Option<Vec<Word>> {
+        let groups = self.job.data.groups_of(attribute);
+        let is_sound = !self.has_problem(&[here])
+            && !groups.is_empty()
+            && self.is_sound(&["metrics.clarify", "data.sensitive"]);
+        is_sound.then_some(groups)
+    }
+
+    /// Whether a metric of two families is measured by the facets of Clarify only.
+    fn is_by_facets(&self, metric: &KnownMetric) -> bool {
+        metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family)
+    }
+
     /// Complains about two groups whose comparison is not measured.
     fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
         let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
         else {
             return;
         };
-        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
-        let groups = data.groups_of(attribute);
-        if self.has_problem(&[&here])
-            || groups.is_empty()
-            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
-        {
-            return;
-        }
+        let here = join(at, attribute.as_str());
+        let Some(groups) = self.compared_groups(&here, attribute) else { return };
         let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
         // A metric of two families, only one of which is measured.
-        let by_facets = metric.also == Some(MetricFamily::Clarify)
-            && !families(self.job, self.catalog).contains(&metric.family);
+        let by_facets = self.is_by_facets(metric);
         if metric.family != MetricFamily::Clarify && !by_facets {
             let measured = groups.len() > 2
                 || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
@@ -215,18 +223,11 @@ impl JobChecker<'_> {
         else {
             return;
         };
-        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
-        let groups = data.groups_of(attribute);
-        if self.has_problem(&[&here])
-            || groups.is_empty()
-            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
-        {
-            return;
-        }
-        let by_facets = metric.also == Some(MetricFamily::Clarify)
-            && !families(self.job, self.catalog).contains(&metric.family);
+        let here = join(at, attribute.as_str());
+        let Some(groups) = self.compared_groups(&here, attribute) else { return };
+        let by_facets = self.is_by_facets(metric);
         let favoured = self.favoured_of(attribute).filter(|_| by_facets);
-        let reference = data.reference_of(attribute);
+        let reference = self.job.data.reference_of(attribute);
         // All others stand last, but where Clarify takes them for favoured.
         let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
             (Some(FavouredGroups::Rest), place) => usize::from(place.is_some()),
