@@ -148,8 +148,9 @@ pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 impl SwitchScoreBins {
     /// Nobody yet, for this number of groups; none where they are too many.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
-        let directions = vec![DirectionBins::default(); groups * groups];
-        (groups <= GROUPS_AT_MOST).then_some(SwitchScoreBins { groups, weighted, directions })
+        let directions = || vec![DirectionBins::default(); groups * groups];
+        let none = || SwitchScoreBins { groups, weighted, directions: directions() };
+        (groups <= GROUPS_AT_MOST).then(none)
     }
 
     /// Adds a person with all counterfactuals.

@@ -18,13 +18,14 @@ use crate::report::read::tally::HistogramBin;
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
 
-/// Fewest bins of a drawing of a folder of an older version, whose tables have no finer ones.
-const BINS_OF_OLDER: usize = 8;
+/// Fewest bins of a drawing where the tables have no finer ones: of many groups, and in folders of
+/// an older version.
+const COARSE_BINS: usize = 8;
 
 /// The scores before and after, and their changes, in bins that fit the data.
 fn drawn(of: &ScoreHistograms) -> [Vec<HistogramBin>; 3] {
     if of.drawn.iter().any(Vec::is_empty) {
-        let change = central(&of.change, BINS_OF_OLDER);
+        let change = central(&of.change, COARSE_BINS);
         return [of.original.clone(), of.counterfactual.clone(), change];
     }
     of.drawn.clone()
