@@ -39,15 +39,15 @@ fn as_json(folder: &str, proof: &FolderProof, exit: Exit) -> Value {
 fn as_text(folder: &str, proof: &FolderProof) -> String {
     let manifest = &proof.manifest;
     let found = match proof.problems.len() {
-        0 => "sound".to_owned(),
-        1 => "not sound, 1 problem".to_owned(),
-        n => format!("not sound, {n} problems"),
+        0 => "verified".to_owned(),
+        1 => "not verified, 1 problem".to_owned(),
+        n => format!("not verified, {n} problems"),
     };
     let mut lines = vec![
         format!("{folder}: {found}"),
         format!("  fingerprint {}", proof.fingerprint),
         format!("  job {}, run {}, cfaudit {}", manifest.job, manifest.run, manifest.program),
-        format!("  {} files are what manifest.json lists", proof.n_sound),
+        format!("  {} files are as manifest.json lists them", proof.n_sound),
     ];
     if !proof.verdicts.is_empty() {
         let verdicts: Vec<String> =
@@ -57,7 +57,7 @@ fn as_text(folder: &str, proof: &FolderProof) -> String {
     lines.extend(proof.notes.iter().map(|note| format!("  note: {note}")));
     lines.extend(proof.problems.iter().map(|p| format!("  problem: {}: {}", p.file, p.what)));
     if !proof.is_sound() {
-        let hint = "it was changed after its run wrote it; take a sound copy, or run the job again";
+        let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
         lines.push(format!("  hint: {hint}"));
     }
     // Names of files stand in it: a terminal is to show them, not to obey them.

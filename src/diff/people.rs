@@ -244,7 +244,7 @@ fn each_person(
     let score = |score| format!("the score {score}, which is not on the scale of its model");
     if let Some(what) = outside.map(score).or(misfit.map(str::to_owned)) {
         let cause = format!("it holds {what}");
-        let hint = "it was changed after its run wrote it; take a sound copy, or run the job again";
+        let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
         return Err(Error::operator("use", file, cause, hint));
     }
     open.iter().for_each(each);

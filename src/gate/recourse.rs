@@ -156,9 +156,10 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
         "of any size".to_owned()
     };
     let parameter = if parameter.is_empty() { String::new() } else { format!(" {parameter}") };
+    let definition = definition.replace('-', " ");
     let about = format!(
-        "subgroups {size} that are unfair to either group by {definition}{parameter}, {view}, \
-         {score}"
+        "subgroups {size} that are unfair to either group by {definition}{parameter}, {view} \
+         view, {score}"
     );
     Ok(CountedGate { question: asked, observations: seen.collect(), about })
 }

@@ -59,7 +59,7 @@ pub(crate) fn sound(folder: &Path) -> Result<FolderProof> {
     let proof = verify::verify(folder, None)?;
     if let Some(problem) = proof.problems.first() {
         let path = folder.join(&problem.file);
-        let hint = "`cfaudit verify` lists all problems; run the job again, or pack a sound copy";
+        let hint = "`cfaudit verify` lists all problems; run it again or pack an unchanged copy";
         return Err(Error::operator("pack", path, &problem.what, hint));
     }
     check_measured(folder, &proof.manifest).map_err(|error| {

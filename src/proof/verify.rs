@@ -104,7 +104,7 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
     check_tables(folder, &mut proof);
     note_policies(&mut proof);
     if !proof.is_sound() {
-        proof.notes.push("gates and pages were not checked: the files are not sound".to_owned());
+        proof.notes.push("gates and pages were not checked: files have problems".to_owned());
     } else if !proof.manifest.awaited.is_empty() {
         proof.notes.push("the run waits for scores: its gates are not judged again".to_owned());
         check_pages(folder, &mut proof);

@@ -51,6 +51,36 @@ fn sheets(page: &Path, into: &Path) -> Option<usize> {
     Some(count(b"/Type /Page") - count(b"/Type /Pages"))
 }
 
+/// In the annex the highest bar of the changes of scores fills its drawing, and the heights of the
+/// others are to it as the table of bins says.
+fn check_histograms(work: &Work) {
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let title = "<title>Change of the score, Female \u{2192} Male</title>";
+    let (_, drawing) = annex.split_once(title).unwrap();
+    let (drawing, _) = drawing.split_once("</svg>").unwrap();
+    let height = |bar: &str| -> f64 {
+        let (_, height) = bar.split_once(" height=\"").unwrap();
+        height.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let drawn: Vec<f64> = drawing.split("class=\"stay sl\"").skip(1).map(height).collect();
+    let bins = read_frame(&work.path("out/tables"), "score_shift");
+    let n: Vec<f64> = bins
+        .records()
+        .filter(|row| {
+            let key = [("model", "scorecard"), ("side", "change"), ("from_group", "Female")];
+            row.text("scope") == "direction" && key.iter().all(|(at, is)| row.text(at) == *is)
+        })
+        .filter_map(|row| row.int("n").map(|n| n as f64))
+        .filter(|n| *n > 0.0)
+        .collect();
+    assert!(n.len() > 2 && drawn.len() == n.len(), "{n:?} {drawn:?}");
+    let most = n.iter().copied().fold(0.0, f64::max);
+    let top = drawn.iter().copied().fold(0.0, f64::max);
+    for (n, height) in n.iter().zip(&drawn) {
+        assert!((height / top - n / most).abs() < 0.01, "{n} {height}: {drawn:?}");
+    }
+}
+
 #[test]
 fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
     let work = Work::with_jobs();
@@ -58,6 +88,7 @@ fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
     let path = work.path("out/report.html");
     let page = fs::read_to_string(&path).unwrap();
     let numbers = check_page(&work, "jobs/demo.yaml", 8);
+    check_histograms(&work);
     assert!(numbers >= 40, "{numbers} numbers were compared");
     for said in ["treats women worse", "would be refused as women", "would be granted as men"] {
         assert!(page.contains(said), "{said}");

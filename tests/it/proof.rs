@@ -87,7 +87,7 @@ fn alter(bytes: &[u8], others: &[Vec<u8>], draws: &mut Draws) -> Option<Vec<u8>>
 fn every_alteration_of_a_listed_file_is_found() {
     let work = audited();
     let sound = work.cfaudit(0, "verify out").stdout;
-    assert!(sound.starts_with("out: sound\n"), "{sound}");
+    assert!(sound.starts_with("out: verified\n"), "{sound}");
     assert!(sound.contains("gates judged again: no-harm "), "{sound}");
     let fingerprint = sha256(&fs::read(work.path("out/manifest.json")).unwrap());
     assert!(sound.contains(&format!("fingerprint {fingerprint}\n")), "{sound}");

@@ -574,7 +574,7 @@ models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
     work.write("job.yaml", &job("drop-row"));
     let told = [
         "selective-rows",
-        "20.0 % of the rows of `f` (40 of 200), 0.0 % of the rows of `m` (0 of 200)",
+        "20.0 % of the rows of group `f` (40 of 200), 0.0 % of the rows of group `m` (0 of 200)",
     ];
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(told.iter().all(|words| checked.contains(words)), "{checked}");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, ranked, second_words};
 use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::voice::AuditVoice;
+use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, forest_row};
 use crate::report::page::PageBlock;
 use crate::report::page::number::{self, NumberFormat, count};
@@ -154,8 +154,11 @@ fn notes(
             words = words.text(" ").and(knowledge);
         }
     }
-    words = words
-        .text(format!(" Sorted by the number of {} whose decision would change.", voice.counted()));
+    words = words.text(format!(
+        " Sorted by the number of {} whose {} would change.",
+        voice.counted(),
+        voice.outcome()
+    ));
     let level = audit.manifest.level.map_or_else(String::new, |level| {
         format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
     });
@@ -245,13 +248,15 @@ pub(crate) fn blocks(
         };
         let names: Vec<String> = nobody.iter().map(name).collect();
         last.push(if names.len() <= NOBODY_AT_MOST {
-            RichText::new().quote(format!("Nobody switches: {}.", names.join("; ")))
+            RichText::new().quote(format!("{}: {}.", capital(voice.nobody()), names.join("; ")))
         } else {
             let n = names.len();
             if some.is_empty() {
-                format!("Nobody switches in any of {n} rows; they are in the tables.").into()
+                let nobody = capital(voice.nobody());
+                format!("{nobody} in any of {n} rows; they are in the tables.").into()
             } else {
-                format!("In {n} further rows nobody switches; they are in the tables.").into()
+                let nobody = voice.nobody();
+                format!("In {n} further rows {nobody}; they are in the tables.").into()
             }
         });
     }

@@ -49,6 +49,12 @@ impl HarmResult {
         format!("all-{}", self.number)
     }
 
+    /// How many people would switch; of graphs the mean, rounded as the page prints it.
+    pub(crate) fn people(&self) -> i64 {
+        let mean = || (self.point.value * self.whole as f64).round() as i64;
+        self.counts.map_or_else(mean, |(part, _)| part)
+    }
+
     /// Whether nobody switches.
     pub(crate) fn is_nobody(&self) -> bool {
         // People without weight may switch although the share is 0.

@@ -20,6 +20,7 @@ use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAIN
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::{LARGEST_BY_CHANCE, people};
 use crate::report::section::{graphs, recourse};
+use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// Below so many people of a group the page says how few they are.
 const FEW_PEOPLE: i64 = 50;
@@ -513,7 +514,7 @@ impl<'a> BriefInputs<'a> {
             other.harmed > mine
                 && other.harmed > 0.0
                 && !self.is_judged(other)
-                && own.is_none_or(|own| own.number != other.number)
+                && own.is_none_or(|own| own.number != other.number && own.people() < other.people())
         });
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
             parts.push(
@@ -613,6 +614,18 @@ fn limit_sentence(
         _ => "",
     };
     let part = limit.parts.first();
+    if let Some((part, (unfair, all))) = part.and_then(|part| Some((part, part.counts?)))
+        && part.metric == UNFAIR_SUBGROUPS
+    {
+        let [a, b] =
+            [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
+        return RichText::from("In ").strong(count(unfair)).quote(format!(
+            " of the {} subgroups that the limit counts, the favourable decision is harder \
+                 to reach for {a} than for {b}, or for {b} than for {a}. Limit: {}.",
+            count(all),
+            limit.limit_text()
+        ));
+    }
     let value = part.and_then(|part| part.value).map(|value| {
         let interval = part.and_then(|part| part.interval);
         let ends = interval.map_or_else(String::new, |ends| format!("; {}", ends_text(kind, ends)));

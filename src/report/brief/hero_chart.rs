@@ -100,7 +100,7 @@ impl<'a> BriefInputs<'a> {
                 .fold(0.0, f64::max)
                 / 0.8;
             let group = |(from, to, counts): &(&String, &String, SwitchCounts)| {
-                let name = capital(&voice.group(&key.attribute, from));
+                let name = voice.group_heading(&key.attribute, from);
                 let percent = |n| value_text(NumberFormat::Share, share(n, counts.all()), None);
                 ShareGroup {
                     people: people(self.audit, counts.all()),

@@ -98,6 +98,11 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// A group at the start of a heading: `Women`, or `a0`, as the rows write it.
+    pub(crate) fn group_heading(&self, attribute: &str, group: &str) -> String {
+        self.group_words(attribute, group).map_or_else(|| short(group).into_owned(), capital)
+    }
+
     /// `women are worse off`, or `group Female is worse off`.
     pub(crate) fn worse_off(&self, attribute: &str, group: &str) -> String {
         match self.group_words(attribute, group) {
@@ -114,6 +119,22 @@ impl<'a> AuditVoice<'a> {
     /// What counts are of: people, or their rows where a person may have several.
     pub(crate) fn counted(&self) -> &'static str {
         if self.manifest.person.is_some() { "rows" } else { "people" }
+    }
+
+    /// What a test changes: decisions or amounts.
+    pub(crate) fn outcome(&self) -> &'static str {
+        match self.decision {
+            DecisionVoice::Amounts { .. } => "amount",
+            _ => "decision",
+        }
+    }
+
+    /// That a share of switches is 0.
+    pub(crate) fn nobody(&self) -> &'static str {
+        match self.decision {
+            DecisionVoice::Amounts { .. } => "nobody's amount changes in this way",
+            _ => "nobody switches",
+        }
     }
 
     /// What an attribute is called.

@@ -225,9 +225,28 @@ pub(crate) struct LadderBlock {
     pub(crate) rungs: Vec<(String, PlotPoint, String)>,
 }
 
-/// The width of the names of a ladder, in per cent of the drawing, and the height of a row.
-const NAMES: f64 = 38.0;
+/// The height of a row of a ladder.
 const RUNG: f64 = 25.0;
+
+/// Letters of a name of a ladder; of longer ones the title tells the rest.
+const NAME_AT_MOST: usize = 29;
+
+/// The width of the names of a ladder, in per cent of the narrowest drawing, 320 pixels: 5.6 pixels
+/// a letter behind 8 pixels.
+fn names_width(blocks: &[LadderBlock]) -> f64 {
+    let letters = |(name, ..): &(String, PlotPoint, String)| name.chars().count();
+    let longest = blocks.iter().flat_map(|block| block.rungs.iter().map(letters)).max();
+    let letters = longest.unwrap_or(0).min(NAME_AT_MOST);
+    ((8.0 + 5.6 * letters as f64) / 3.2).max(38.0)
+}
+
+/// A name of a ladder, cut where it is too long.
+fn name_of_rung(name: &str) -> String {
+    match name.char_indices().nth(NAME_AT_MOST - 1) {
+        Some((at, _)) if name.chars().count() > NAME_AT_MOST => format!("{}\u{2026}", &name[..at]),
+        _ => name.to_owned(),
+    }
+}
 
 /// How the answer depends on the assumption: a block for each model, a row for each assumption,
 /// with its name left of the axis, so that names cross neither marks nor lines.
@@ -243,7 +262,8 @@ pub(crate) fn ladder(
     // Room for the value behind the farthest whisker.
     let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.2);
     let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
-    let place = |v: f64| NAMES + (100.0 - NAMES) / 100.0 * scale.at(v);
+    let names = names_width(blocks);
+    let place = |v: f64| names + (100.0 - names) / 100.0 * scale.at(v);
     let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
     let bottom = 24.0 + 20.0 * blocks.len() as f64 + RUNG * rows as f64;
     let mut svg = String::new();
@@ -306,7 +326,7 @@ pub(crate) fn ladder(
                 svg,
                 r#"<text x="0" dx="8" y="{}" class="mut halo">{}</text>"#,
                 lane + 4.0,
-                escape(assumption)
+                escape(&name_of_rung(assumption))
             );
             let mut right = x;
             if let Some((lo, hi)) = point.interval {
@@ -563,6 +583,7 @@ pub(crate) struct TradeOffArm {
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
 /// arrow leads from it to each other arm.
 pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &str)>) -> String {
+    const LEFT: f64 = 9.0;
     const TOP: f64 = 16.0;
     const BOTTOM: f64 = 216.0;
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
@@ -574,10 +595,12 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         .fold((1.0, 0.0), |(lo, hi), v| (f64::min(lo, v), f64::max(hi, v)));
     let point = 0.01;
     let up = PlotScale::new((lo / point).floor() * point, (hi / point).ceil() * point);
+    // Left of the axis stand the values of its lines.
+    let place = |value: f64| LEFT + (100.0 - LEFT) / 100.0 * across.at(value);
     let y = |value: f64| round(BOTTOM - up.at(value) / 100.0 * (BOTTOM - TOP));
     let mut svg = String::new();
     if let Some((limit, label)) = limit {
-        let x = across.at(limit);
+        let x = place(limit);
         let _ = write!(
             svg,
             r#"<rect class="no" x="{0}" width="{1}" y="{TOP}" height="{2}"/><line class="lim" x1="{0}" x2="{0}" y1="{TOP}" y2="{BOTTOM}"/><text class="lt mid" x="{0}" y="11">{3}</text>"#,
@@ -589,7 +612,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
     }
     let ticks = across.ticks();
     for (i, tick) in ticks.iter().enumerate() {
-        let x = across.x(*tick);
+        let x = percent(place(*tick));
         let last = i + 1 == ticks.len();
         let anchor = if i == 0 {
             " st"
@@ -613,7 +636,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let label = if i + 1 == lines.len() { format!("{label}\u{a0}% correct") } else { label };
         let _ = write!(
             svg,
-            r#"<line class="g" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="t st halo" x="0" dx="4" y="{}">{label}</text>"#,
+            r#"<line class="g" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="t st halo" x="0" y="{}">{label}</text>"#,
             at - 4.0
         );
     }
@@ -621,12 +644,12 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
     let mut desc = String::new();
     let mut placed: Vec<(f64, f64)> = Vec::new();
     for (i, arm) in arms.iter().enumerate() {
-        let (x, at) = (across.at(arm.rate.value), y(arm.right.value));
+        let (x, at) = (place(arm.rate.value), y(arm.right.value));
         if let Some(base) = arms.first().filter(|_| i > 0) {
             let _ = write!(
                 svg,
                 r#"<line class="ln thin mutl" x1="{}" y1="{}" x2="{}" y2="{at}"/>"#,
-                across.x(base.rate.value),
+                percent(place(base.rate.value)),
                 y(base.right.value),
                 percent(x)
             );
@@ -635,8 +658,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
             let _ = write!(
                 svg,
                 r#"<line class="ln thin" x1="{}" x2="{}" y1="{at}" y2="{at}"/>"#,
-                across.x(lo),
-                across.x(hi)
+                percent(place(lo)),
+                percent(place(hi))
             );
         }
         if let Some((lo, hi)) = arm.right.interval {
@@ -755,6 +778,11 @@ mod tests {
         assert!(!empty.contains("NaN"), "{empty}");
         let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);
         assert_eq!(many.matches("#up").count(), 20);
+        // A long name pushes the axis to the right, and is cut before it reaches the marks.
+        let long = LadderBlock { model: "m".to_owned(), rungs: vec![rung(&"x".repeat(40))] };
+        let svg = ladder("x", &[long], SwitchSide::Lost, None, AxisUnit::Percent);
+        assert!(svg.contains(&format!(">{}\u{2026}<", "x".repeat(28))), "{svg}");
+        assert!(svg.contains("class=\"z\" x1=\"53.25%\""), "{svg}");
     }
 
     fn histogram(n: i64, height: fn(i64) -> i64) -> Vec<HistogramBin> {

@@ -28,6 +28,9 @@ const ROWS_AT_MOST: usize = 10;
 /// What accuracy is called.
 const JUDGED_CORRECTLY: &str = "People judged correctly";
 
+/// Of a gap that clearly changed and now favours the other group.
+const REVERSED: &str = "reversed";
+
 /// What a rate became in an arm.
 struct ArmRateChange {
     arm: String,
@@ -56,6 +59,8 @@ impl ArmRateChange {
     fn word(&self) -> &'static str {
         match (self.is_clear(), self.worse_by() > 0.0) {
             (false, _) => "may be chance",
+            // The interval is that of the signed change; it does not tell about the size.
+            _ if self.before * self.after < 0.0 => REVERSED,
             (true, true) => "larger",
             (true, false) => "smaller",
         }
@@ -294,6 +299,11 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
         "Changes are in points; worse first. Thick: the change is clearly different from \
          zero. With many comparisons a few are clear by chance.",
     );
+    let keys = if changes.iter().any(|change| change.word() == REVERSED) {
+        keys.text(" Reversed: the gap now favours the other group.")
+    } else {
+        keys
+    };
     let label = "Rates before and after retraining".to_owned();
     vec![PageBlock::Note(keys), BriefBlock::Plots(PlotTable { label, class: "", bodies }).into()]
 }

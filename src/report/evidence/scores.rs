@@ -85,7 +85,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     for ((key, _), [before, after, change]) in found.iter().zip(&bins) {
         let what = format!(
             "{} {}",
-            capital(&voice.group(&key.attribute, &key.from)),
+            voice.group_heading(&key.attribute, &key.from),
             voice.as_group(&key.attribute, &key.to)
         );
         let origin = format!("{}, {}", short(&key.model), voice.set_label(&key.set));

@@ -42,7 +42,7 @@ fn title(inputs: &BriefInputs<'_>, key: &ResultKey) -> String {
     let voice = inputs.voice;
     format!(
         "{} {}",
-        capital(&voice.group(&key.attribute, &key.from)),
+        voice.group_heading(&key.attribute, &key.from),
         voice.as_group(&key.attribute, &key.to)
     )
 }
@@ -115,6 +115,17 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             voice.counted(),
             voice.holding()
         ));
+        let of_graphs = |(key, _): &(ResultKey, SwitchCounts)| {
+            voice.set(&key.set).is_some_and(|set| set.strategy == "graph-uncertain")
+        };
+        let note = if found.iter().any(of_graphs) {
+            note.text(
+                "In tests over causal graphs, decisions here use the mean of each person\u{2019}s \
+                 score over graphs, so counts differ from the means over graphs above. ",
+            )
+        } else {
+            note
+        };
         let more = found.len().saturating_sub(MOSAICS_AT_MOST);
         let note = if more > 0 {
             note.text(format!("{more} more directions are in the tables. "))

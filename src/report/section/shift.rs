@@ -4,6 +4,7 @@
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
 use crate::metric::rate::Undefined;
+use crate::report::draw::panel::highest;
 use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::terms::{self, PageGlossary};
@@ -79,13 +80,10 @@ fn has_scores(audit: &AuditFolder, key: &ResultKey, metric: &str) -> bool {
     measure.is_some_and(|of| of.undefined != Undefined::NoScore.code())
 }
 
-/// The highest share of a bin, and the farthest edge from zero of a bin that holds something.
-fn extent(bins: &[HistogramBin]) -> (f64, f64) {
-    let all = drawn_panel::cases(bins);
-    let share = |bin: &HistogramBin| bin.2.part_of(all).unwrap_or(0.0);
-    bins.iter().filter(|b| b.2.n > 0).fold((0.0, 0.0), |(top, far), b| {
-        (f64::max(top, share(b)), far.max(b.0.abs()).max(b.1.abs()))
-    })
+/// The farthest edge from zero of a bin that holds something.
+fn farthest(bins: &[HistogramBin]) -> f64 {
+    let edges = bins.iter().filter(|bin| bin.2.n > 0).flat_map(|bin| [bin.0.abs(), bin.1.abs()]);
+    edges.fold(0.0, f64::max)
 }
 
 fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
@@ -95,14 +93,16 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
         .take(panel.drawn)
         .filter_map(|direction| Some((direction, audit.histograms(&panel.direction(direction))?)))
         .collect();
-    let mut changes = (0.0, 0.0);
-    let mut top = 0.0;
+    let (mut change_top, mut score_top, mut far) = (0.0, 0.0, 0.0);
     for (_, h) in drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction)) {
-        let (share, far) = extent(&h.change);
-        changes = (f64::max(changes.0, share), f64::max(changes.1, far));
-        top = f64::max(top, extent(&h.original).0.max(extent(&h.counterfactual).0));
+        change_top = f64::max(change_top, highest(&h.change));
+        score_top = [&h.original, &h.counterfactual]
+            .into_iter()
+            .map(|bins| highest(bins))
+            .fold(score_top, f64::max);
+        far = f64::max(far, farthest(&h.change));
     }
-    let end = round_up(changes.1).min(1.0);
+    let end = round_up(far).min(1.0);
     let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
     let scale = model_words(audit, &panel.model).map(ModelWords::score_scale).unwrap_or_default();
     let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)
@@ -142,12 +142,12 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
             );
             PageBlock::Figure(PageFigure {
                 drawings: vec![
-                    drawn_panel::change_bars(&change_title, change, change_scale, changes.0, None),
+                    drawn_panel::change_bars(&change_title, change, change_scale, change_top, None),
                     drawn_panel::score_bars(
                         &score_title,
                         (original, counterfactual),
                         score_scale,
-                        top,
+                        score_top,
                         &thresholds,
                     ),
                 ],

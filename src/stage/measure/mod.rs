@@ -110,7 +110,7 @@ fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
     let words = |group: usize| {
         let (name, lost, all) = &of.groups[group];
         let percent = 100.0 * *lost as f64 / (*all).max(1) as f64;
-        format!("{percent:.1} % of the rows of `{name}` ({lost} of {all})")
+        format!("{percent:.1} % of the rows of group `{name}` ({lost} of {all})")
     };
     Some(IssueRow {
         code: "selective-rows".into(),
@@ -118,9 +118,10 @@ fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
         r#where: of.attribute.as_str().into(),
         n: whole(of.groups.iter().map(|(_, lost, _)| lost).sum()),
         text: format!(
-            "rows without a feature are dropped (`missing: drop-row`), of some groups more often \
-             than of others: {}, {}; all results describe the other rows, and gaps between these \
-             groups may differ among everybody; write `keep`, or `level` for nominal columns",
+            "rows that lack a value are dropped (`missing: drop-row`), in some groups more often \
+             than in others: {}, {}; all results describe the rows that are left, and with all \
+             rows the gaps between these groups may differ; the job can keep such rows with \
+             `missing: keep`, or with `level` for nominal columns",
             words(more),
             words(fewer)
         )

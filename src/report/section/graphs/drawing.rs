@@ -100,7 +100,7 @@ pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
     });
     let words = words.collect::<Vec<_>>().join(", ");
     format!(
-        r#"<svg class="graph" viewBox="0 0 {} {}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{}</title><desc id="{id}-d">{}</desc><defs><marker id="{id}-a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0.5L8 4L0 7.5z"/></marker></defs>{inside}</svg>"#,
+        r#"<svg class="graph" width="{0}" viewBox="0 0 {0} {1}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{2}</title><desc id="{id}-d">{3}</desc><defs><marker id="{id}-a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0.5L8 4L0 7.5z"/></marker></defs>{inside}</svg>"#,
         at(width),
         at(height),
         escape(&format!("Edges of {}", scenario.set)),

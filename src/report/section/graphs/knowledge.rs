@@ -103,31 +103,67 @@ fn named(names: &[&str]) -> RichText {
     }
 }
 
+/// The direct effects that a list of the knob `knowledge` names: `the direct effects of sex on job
+/// and of sex on grade`; of many the number, of names in quotation marks only that there are some.
+/// None where the knob has no such list.
+fn direct_effects(knob: &str, list: &str) -> Option<RichText> {
+    let (_, rest) = knob.split_once(&format!("{list}: [["))?;
+    let (edges, _) = rest.split_once("]]")?;
+    if edges.contains(['"', '\'']) {
+        return Some("some direct effects".into());
+    }
+    let edges: Vec<(&str, &str)> =
+        edges.split("], [").filter_map(|edge| edge.split_once(", ")).collect();
+    if edges.len() > NAMES_AT_MOST {
+        return Some(
+            number::count_of(edges.len() as i64, "direct effect", "direct effects").into(),
+        );
+    }
+    let start = if edges.len() == 1 { "the direct effect of " } else { "the direct effects of " };
+    Some(edges.iter().enumerate().fold(start.into(), |words: RichText, (i, (cause, effect))| {
+        let between = match i {
+            0 => "",
+            i if i + 1 == edges.len() => " and of ",
+            _ => ", of ",
+        };
+        words.text(between).name(*cause).text(" on ").name(*effect)
+    }))
+}
+
 /// What a scenario of knowledge states about the causes: `Scenario high: the job states the order
-/// of causes, race and sex before priors_count.` None of a set that is no scenario.
+/// of causes, race and sex before priors_count, and rules out the direct effect of race on sex.`
+/// None of a set that is no scenario.
 pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichText> {
     let (_, name) = set.split_once('/')?;
     let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
     let knob = words.knobs.iter().find_map(|knob| knob.strip_prefix("knowledge: "))?;
-    let start = RichText::from("Scenario ").name(name).text(": ");
-    let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers())
-    else {
+    let start = RichText::from("Scenario ").name(name).text(": the job ");
+    let mut stated: Vec<RichText> = Vec::new();
+    if let Some(scenario) = audit.graphs.scenarios.iter().find(|s| s.set == set && s.has_tiers()) {
+        let variables = scenario.variables();
+        let tiers: BTreeSet<i64> = variables.iter().filter_map(|(_, tier)| *tier).collect();
+        let order = RichText::from("states the order of causes, ");
+        stated.push(tiers.iter().enumerate().fold(order, |words, (i, tier)| {
+            let of = variables.iter().filter(|(_, own)| *own == Some(*tier));
+            let names: Vec<&str> = of.map(|(name, _)| *name).collect();
+            words.text(if i > 0 { " before " } else { "" }).and(named(&names))
+        }));
+    }
+    for (list, verb) in [("forbidden", "rules out "), ("required", "requires ")] {
+        stated.extend(direct_effects(knob, list).map(|effects| RichText::from(verb).and(effects)));
+    }
+    if stated.is_empty() {
         let is_given = words.knobs.iter().any(|knob| knob.starts_with("discovery: {given"));
         return Some(start.text(if is_given {
-            "the job gives the edges."
+            "gives the edges."
         } else if knob == "{}" {
-            "the job states nothing about what causes what."
+            "states nothing about what causes what."
         } else {
-            "the job states which edges are required or forbidden."
+            "states which edges are required or forbidden."
         }));
-    };
-    let variables = scenario.variables();
-    let tiers: BTreeSet<i64> = variables.iter().filter_map(|(_, tier)| *tier).collect();
-    let words = start.text("the job states the order of causes, ");
-    let words = tiers.iter().enumerate().fold(words, |words, (i, tier)| {
-        let of = variables.iter().filter(|(_, own)| *own == Some(*tier));
-        let names: Vec<&str> = of.map(|(name, _)| *name).collect();
-        words.text(if i > 0 { " before " } else { "" }).and(named(&names))
+    }
+    let words = stated.into_iter().enumerate().fold(start, |words, (i, statement)| {
+        words.text(if i > 0 { ", and " } else { "" }).and(statement)
     });
     Some(words.text("."))
 }
@@ -150,4 +186,26 @@ pub(crate) fn contradictions(audit: &AuditFolder) -> Vec<RichText> {
             )
     };
     found.map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::direct_effects;
+
+    #[test]
+    fn effects_that_are_ruled_out_are_named() {
+        let said = |knob: &str, list: &str| direct_effects(knob, list).map(|words| words.plain());
+        let knob = "{tiers: [{columns: [sex], edges_within: forbidden}], forbidden: [[sex, job], \
+                    [sex, grade]], required: [[age, job]]}";
+        assert_eq!(
+            said(knob, "forbidden").as_deref(),
+            Some("the direct effects of sex on job and of sex on grade")
+        );
+        assert_eq!(said(knob, "required").as_deref(), Some("the direct effect of age on job"));
+        assert_eq!(said("{}", "forbidden"), None);
+        let quoted = "{forbidden: [[sex, 'a, b']]}";
+        assert_eq!(said(quoted, "forbidden").as_deref(), Some("some direct effects"));
+        let many = format!("{{forbidden: [{}]}}", ["[sex, job]"; 7].join(", "));
+        assert_eq!(said(&many, "forbidden").as_deref(), Some("7 direct effects"));
+    }
 }

@@ -147,7 +147,7 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
             people.text(format!(", and none of {differences} can be distinguished from chance."))
         } else if outcome.smaller.n() > 0 {
             people.text(format!(
-                ", and in at least half of the unfair subgroups one group has fewer than {FEW} \
+                ", and in at least half of all unfair subgroups one group has fewer than {FEW} \
                  people."
             ))
         } else {
