@@ -3,7 +3,6 @@
 use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::ranked;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{central, change_bars, highest, score_bars};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale};
 use crate::report::page::PageBlock;
@@ -14,6 +13,7 @@ use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::HistogramBin;
+use crate::report::section::shift::thresholds;
 
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
@@ -75,8 +75,14 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         .fold(0.0, f64::max);
     let cut_off = |key: &ResultKey| {
         let model = model_of(key)?;
-        let at = model.cut_off()?;
-        Some((model.score_scale().share(at), format!("cut-off {}", AxisUnit::Number.label(at))))
+        let given = model.cut_off().map(|at| (at, AxisUnit::Number.label(at)));
+        // One that was fitted; of folds, which have one each, none is drawn.
+        let fitted = || match thresholds(inputs.audit, &key.model).as_slice() {
+            [at] => Some((*at, three_digits(*at))),
+            _ => None,
+        };
+        let (at, words) = given.or_else(fitted)?;
+        Some((model.score_scale().share(at), format!("cut-off {words}")))
     };
     let cut_offs: Vec<f64> = found.iter().filter_map(|(key, _)| Some(cut_off(key)?.0)).collect();
     let (lowest, highest_score) = score_ends(&bins, &cut_offs);

@@ -164,7 +164,7 @@ fn model_words<'a>(audit: &'a AuditFolder, model: &str) -> Option<&'a ModelWords
 
 /// The thresholds of a model in its own numbers: the one that the job gives, or those fitted, one a
 /// fold.
-fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
+pub(crate) fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
     let given = model_words(audit, model).and_then(ModelWords::cut_off).into_iter();
     let plain =
         audit.thresholds.iter().filter(|row| row.arm.is_empty() && row.model.as_str() == model);

@@ -160,9 +160,13 @@ pub(crate) fn favourable(audit: &AuditFolder) -> RichText {
         None if audit.manifest.favourable_without_label == Some(false) => {
             "the negative prediction".into()
         }
-        None => "the job has no label and names no favourable side; this page says positive and \
-                 negative"
-            .into(),
+        None => match audit.manifest.amounts() {
+            Some(told) if told.better_is_lower => "the lower amount".into(),
+            Some(_) => "the higher amount".into(),
+            None => "the job has no label and names no favourable side; this page says positive \
+                     and negative"
+                .into(),
+        },
         Some(label) => {
             let words = RichText::new().text(
                 match (label.classes.is_empty(), label.favourable_is_positive) {
@@ -238,17 +242,22 @@ pub(super) fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
         " Results for other pairs of groups are in \u{201c}Directions that did not decide \
          a gate\u{201d}."
     };
-    (!all.is_empty()).then(|| {
-        PageBlock::Note(
-        format!(
-            "Harm to a group has two parts for each other group: people of the group without the \
-             favourable decision who would get it as members of the other (denied by group), and \
-             people of the other with the favourable decision who would lose it as members of the \
-             group (favoured by group). The worst part decides the gate; the other part for the \
-             same two groups is below it.{others}"
+    let (without, with) = if audit.manifest.amounts().is_some() {
+        ("whose amount would be better", "whose amount would be worse")
+    } else {
+        (
+            "without the favourable decision who would get it",
+            "with the favourable decision who would lose it",
         )
-        .into()
-    )
+    };
+    (!all.is_empty()).then(|| {
+        let words = format!(
+            "Harm to a group has two parts for each other group: people of the group {without} as \
+             members of the other (denied by group), and people of the other {with} as members of \
+             the group (favoured by group). The worst part decides the gate; the other part for \
+             the same two groups is below it.{others}"
+        );
+        PageBlock::Note(words.into())
     })
 }
 
@@ -530,7 +539,7 @@ pub(crate) fn gate_clause_with_value(
         if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
     let words = failed(gate)
         .text(": ")
-        .and(measured(gate, glossary))
+        .and(measured(audit, gate, glossary))
         .text(match &baseline {
             Some(baseline) => format!(" has changed from {baseline} by "),
             None => " is ".to_owned(),
@@ -561,7 +570,8 @@ fn failed(gate: &GateRow) -> RichText {
 
 /// What the gate asks: its name, the metric, and where it is measured; what the job says about it.
 fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
-    let words = RichText::new().name(gate.gate.as_str()).text(": ").and(measured(gate, glossary));
+    let words =
+        RichText::new().name(gate.gate.as_str()).text(": ").and(measured(audit, gate, glossary));
     match audit.manifest.words.gate_notes.get(gate.gate.as_str()) {
         Some(note) => words.text(". The job says: ").quote(note),
         None => words,
@@ -569,7 +579,8 @@ fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>
 }
 
 /// The metric, and where it is measured.
-fn measured(gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
+fn measured(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
+    let of_amounts = audit.manifest.amounts().is_some();
     let mut words = RichText::new();
     words = match gate.metric.as_str() {
         UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
@@ -598,14 +609,15 @@ fn measured(gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
             .text(" minus ")
             .and(RichText::direction(to, from)),
         (false, false) if HARM.contains(&gate.metric.as_str()) => {
-            let (has, would) =
-                if gate.metric.as_str() == HARM[0] { ("without", "get") } else { ("with", "lose") };
+            let who = match (of_amounts, gate.metric.as_str() == HARM[0]) {
+                (false, true) => " without the favourable decision who would get it as ",
+                (false, false) => " with the favourable decision who would lose it as ",
+                (true, true) => " whose amount would be better as ",
+                (true, false) => " whose amount would be worse as ",
+            };
             let words =
                 words.text(", ").and(RichText::direction(from, to)).text(" (people of ").name(from);
-            words
-                .text(format!(" {has} the favourable decision who would {would} it as "))
-                .name(to)
-                .text(")")
+            words.text(who).name(to).text(")")
         }
         (false, false) => words.text(", ").and(RichText::direction(from, to)),
         (false, true) if gate.scope == "one_vs_rest" => {
