@@ -281,16 +281,16 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
         format!("{} files of scores are missing", m.awaited.len())
     };
     let mut blocks: Vec<PageBlock> = vec![
-        BriefBlock::State(
-            VerdictBadge::Waiting,
-            format!("{files}. {}", so_far(audit)).into(),
-        )
-        .into(),
+        BriefBlock::State(VerdictBadge::Waiting, format!("{files}. {}", so_far(audit)).into())
+            .into(),
         BriefBlock::Hero(words.text(".")).into(),
         BriefBlock::How(
-            "Score the rows in each folder below, write the scores to the file, and start the same \
-             run again. It continues from here."
-                .into(),
+            RichText::from(
+                "Score the rows in each folder below, write the scores to the file, and start the \
+                 same run again with the command below and the ",
+            )
+            .code("--out")
+            .text(" of the first call, if it had one. It continues from here."),
         )
         .into(),
     ];

@@ -26,9 +26,15 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         },
         PageBlock::Table(files_table(&m.awaited)),
         PageBlock::Text(
-            "Score the rows with the model, write the scores to the file, and run the same \
-             command again. It continues from here and replaces this folder."
-                .into(),
+            RichText::from(
+                "Score the rows with the model, write the scores to the file, and run the same \
+                 command again, with the ",
+            )
+            .code("--out")
+            .text(
+                " of the first call, if it had one. It continues from here and replaces this \
+                 folder.",
+            ),
         ),
         PageBlock::Code("Command", m.command.clone()),
         PageBlock::Findings(rules(audit)),
