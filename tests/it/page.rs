@@ -51,8 +51,7 @@ fn sheets(page: &Path, into: &Path) -> Option<usize> {
     Some(count(b"/Type /Page") - count(b"/Type /Pages"))
 }
 
-/// In the annex the highest bar of the changes of scores fills its drawing, and the heights of the
-/// others are to it as the table of bins says.
+/// In the annex the bars of the changes of scores have heights in proportion to the table of bins.
 fn check_histograms(work: &Work) {
     let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
     let title = "<title>Change of the score, Female \u{2192} Male</title>";
