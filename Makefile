@@ -7,7 +7,8 @@ JOB_FILE = $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB))
 ARGS ?=
 KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas compas-graph
-# Unit tests are compiled with all checks; integration tests ask the program that `make run` builds.
+# Unit tests are compiled with all checks; integration tests ask the program that `make run` builds. `make test` compiles the former while
+# the latter run: the second cargo waits for the first one's lock, which cargo holds until it runs what it has built.
 UNIT = $(CARGO) test --locked $(FEATURES) --lib
 WHOLE = $(CARGO) test --locked $(FEATURES) --profile dev --test it
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
@@ -35,7 +36,8 @@ diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, an
 
 test: .tools/env   ## unit and integration tests that take seconds; the last line gives the number of skipped tests and the reasons
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(UNIT) && $(WHOLE); status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
+	$(ENV) { $(WHOLE) & whole=$$!; sleep 1; $(UNIT) --no-run; wait $$whole; status=$$?; $(UNIT) || status=$$?; }; \
+	tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
 test-slow: $(TARGET)/airflow/ready $(TARGET)/cluster/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, real Airflow, dvc, Spark and Ray (fetched)
 	@rm -f $(TARGET)/skipped.txt

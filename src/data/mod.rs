@@ -116,9 +116,21 @@ impl Attribute {
     ///
     /// Pairs are formed in this order (A before B).
     pub fn reference_first(&self) -> Vec<usize> {
-        let mut order = vec![self.reference];
-        order.extend((0..self.groups.len()).filter(|&g| g != self.reference));
-        order
+        (0..self.groups.len()).map(|rank| self.at_rank(rank)).collect()
+    }
+
+    /// The group at a position of that order.
+    fn at_rank(&self, rank: usize) -> usize {
+        match rank {
+            0 => self.reference,
+            _ if rank <= self.reference => rank - 1,
+            _ => rank,
+        }
+    }
+
+    /// The name of the group at a position of that order.
+    pub(crate) fn name_at_rank(&self, rank: usize) -> &str {
+        &self.groups[self.at_rank(rank)]
     }
 }
 

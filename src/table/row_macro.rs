@@ -135,7 +135,8 @@ impl PlainCell for SharedText {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        self.cmp(other)
+        // Most cells that are compared while rows are sorted share their text.
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.cmp(other) }
     }
 
     fn to_text(&self) -> String {

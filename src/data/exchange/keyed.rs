@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
 };
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 
@@ -53,16 +54,16 @@ pub struct ScoreEntry {
 /// The entries of one row group of a score file, aligned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreColumns {
-    /// The key of the row.
-    pub row_key: Vec<u64>,
+    /// The key of the row; shares the memory of the decoded column where it holds numbers.
+    pub row_key: ScalarBuffer<u64>,
     /// Position of the target group; empty for factual scores.
     pub to_group: Vec<u16>,
     /// Its number among the counterfactuals of the row and group; empty where all are 0.
     pub cf_index: Vec<u16>,
     /// The row's own group; empty where the file does not name it.
     pub from_group: Vec<u16>,
-    /// The scores, NaN where missing.
-    pub score: Vec<f64>,
+    /// The scores, NaN where missing; share the memory of the decoded column where none is.
+    pub score: ScalarBuffer<f64>,
 }
 
 /// What the values of a score file are.
@@ -439,7 +440,7 @@ impl KeyedFile {
     fn ordinary_columns(&self, batch: &RecordBatch) -> Option<ScoreColumns> {
         let n = batch.num_rows();
         let ids = self.column_as(batch, "row_id", self.id_type()).ok()?;
-        let row_key: Vec<u64> = match ids.as_string_opt::<i32>() {
+        let row_key: ScalarBuffer<u64> = match ids.as_string_opt::<i32>() {
             _ if ids.null_count() > 0 => return None,
             Some(texts) => texts.iter().map(|id| key_of_text(id.unwrap_or_default())).collect(),
             None => {
@@ -448,12 +449,13 @@ impl KeyedFile {
                 if numbered && ids.iter().any(|&id| id < 0) {
                     return None;
                 }
-                ids.iter().map(|id| id.cast_unsigned()).collect()
+                // The same 64 bits, read as unsigned numbers.
+                ids.inner().clone().into()
             }
         };
         let scores = self.numbers(batch).ok()??;
-        let score: Vec<f64> = match scores.null_count() {
-            0 => scores.values().to_vec(),
+        let score: ScalarBuffer<f64> = match scores.null_count() {
+            0 => scores.values().clone(),
             _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
         };
         if !score.iter().all(|&score| score.is_nan() || self.values.contains(score)) {

@@ -474,8 +474,11 @@ fn measures<'a>(
     rows: impl Iterator<Item = &'a MetricRow>,
 ) -> BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> {
     let mut measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> = BTreeMap::new();
-    for row in rows {
-        measures.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
+    let rows: Vec<&MetricRow> = rows.collect();
+    // Rows of a key mostly follow one another.
+    for same in rows.chunk_by(|a, b| a.key == b.key) {
+        let values = measures.entry(same[0].key()).or_default();
+        values.extend(same.iter().map(|row| (row.metric.to_string(), measure(row))));
     }
     measures
 }
@@ -502,9 +505,11 @@ fn cells(counts: &[CountRow], arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
 
 fn histograms(bins: &[ScoreShiftRow]) -> BTreeMap<ResultKey, ScoreHistograms> {
     let mut all: BTreeMap<ResultKey, ScoreHistograms> = BTreeMap::new();
-    for row in bins.iter().filter(is_plain_audit).filter(|row| row.class.is_empty()) {
-        let histograms = all.entry(row.key()).or_default();
-        let side = match row.side.as_str() {
+    // Bins of a histogram follow one another.
+    let sides = bins.chunk_by(|a, b| a.key == b.key && a.class == b.class && a.side == b.side);
+    for bins in sides.filter(|bins| is_plain_audit(&&bins[0]) && bins[0].class.is_empty()) {
+        let histograms = all.entry(bins[0].key()).or_default();
+        let side = match bins[0].side.as_str() {
             "original" => &mut histograms.original,
             "counterfactual" => &mut histograms.counterfactual,
             "change" => &mut histograms.change,
@@ -513,7 +518,9 @@ fn histograms(bins: &[ScoreShiftRow]) -> BTreeMap<ResultKey, ScoreHistograms> {
                 None => continue,
             },
         };
-        side.push((row.bin_lo, row.bin_hi, WeightedCount::new(row.n, row.weight)));
+        let bin =
+            |row: &ScoreShiftRow| (row.bin_lo, row.bin_hi, WeightedCount::new(row.n, row.weight));
+        side.extend(bins.iter().map(bin));
     }
     for histograms in all.values_mut() {
         let ScoreHistograms { original, counterfactual, change, drawn } = histograms;

@@ -126,12 +126,13 @@ fn each_vs_rest<'a>(
     all: &RowBuilder<'a>,
 ) -> impl Iterator<Item = RowBuilder<'a>> {
     let (audit, layout, selective): (_, &'a Layout, _) = (all.audit, all.layout, all.selective);
-    let settings = all.settings.clone();
+    let (settings, texts) = (all.settings.clone(), all.texts.clone());
     label.classes.iter().flatten().map(move |name| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
         RowBuilder {
             audit,
+            texts: texts.clone(),
             layout,
             settings: MeasureSettings { favourable, ..settings.clone() },
             slice: "",

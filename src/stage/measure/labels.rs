@@ -63,7 +63,7 @@ pub(crate) fn add_missing_labels(
     found: &MissingLabels,
     sides: &[String; 2],
 ) {
-    let name = |rank: usize| &attribute.groups[attribute.reference_first()[rank]];
+    let name = |rank: usize| attribute.name_at_rank(rank);
     let mut shares = Vec::new();
     if let Some([more, fewer]) = found.widest_groups() {
         let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));

@@ -62,6 +62,7 @@ use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
     whole,
 };
+use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
 /// The folder with the curves of single audits, which is gone in the end.
@@ -198,6 +199,7 @@ impl AuditMeasurement<'_> {
     fn builder<'b>(&self, audit: &'b CountedAudit, layout: &'b Layout) -> RowBuilder<'b> {
         RowBuilder {
             audit,
+            texts: AuditTexts::new(audit, layout),
             layout,
             settings: settings(self.checked, &layout.attributes[audit.attribute]),
             slice: "",

@@ -84,11 +84,39 @@ impl From<AuditKey> for AmountRow {
     }
 }
 
+/// The texts that name an audit and its groups, which its rows share.
+#[derive(Clone)]
+pub(crate) struct AuditTexts {
+    /// Of all rows; of no scope.
+    key: AuditKey,
+    /// The groups in reference-first order.
+    groups: Vec<SharedText>,
+}
+
+impl AuditTexts {
+    pub(crate) fn new(audit: &CountedAudit, layout: &Layout) -> Self {
+        let attribute = &layout.attributes[audit.attribute];
+        let ranks = 0..attribute.groups.len();
+        AuditTexts {
+            key: AuditKey {
+                arm: audit.arm.as_str().into(),
+                model: audit.model.as_str().into(),
+                counterfactual: audit.set.as_deref().unwrap_or_default().into(),
+                sensitive: attribute.name.as_str().into(),
+                ..AuditKey::default()
+            },
+            groups: ranks.map(|rank| attribute.name_at_rank(rank).into()).collect(),
+        }
+    }
+}
+
 /// Writes the numbers of one part as rows of tables.
 #[derive(Clone)]
 pub(crate) struct RowBuilder<'a> {
     /// Whose numbers.
     pub(crate) audit: &'a CountedAudit,
+    /// Their names.
+    pub(crate) texts: AuditTexts,
     /// What names groups.
     pub(crate) layout: &'a Layout,
     /// How they are measured.
@@ -130,8 +158,7 @@ fn why_unknown(
 impl RowBuilder<'_> {
     /// Name of a group by its position in reference-first order.
     pub(crate) fn group(&self, rank: usize) -> &str {
-        let attribute = &self.layout.attributes[self.audit.attribute];
-        &attribute.groups[attribute.reference_first()[rank]]
+        &self.texts.groups[rank]
     }
 
     /// Units of weight in the unit of the user's column; null where there are no weights.
@@ -162,16 +189,14 @@ impl RowBuilder<'_> {
 
     /// The columns arm to slice.
     pub(crate) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> AuditKey {
-        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
+        let AuditTexts { key, groups } = &self.texts;
+        let group = |rank: Option<usize>| rank.map(|r| groups[r].clone()).unwrap_or_default();
         AuditKey {
-            arm: self.audit.arm.as_str().into(),
-            model: self.audit.model.as_str().into(),
-            counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
-            sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
             scope: scope.into(),
-            from_group: group(from).into(),
-            to_group: group(to).into(),
+            from_group: group(from),
+            to_group: group(to),
             slice: self.slice.into(),
+            ..key.clone()
         }
     }
 
@@ -223,7 +248,8 @@ impl RowBuilder<'_> {
         let ends = measured.placebo.and_then(|band| band.ends);
         let spread = |of: Option<RepeatSpread>| of.filter(|_| measured.value.is_ok())?.spread;
         let (fit, training) = (spread(measured.fit), spread(measured.training));
-        let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
+        let group =
+            |rank: Option<usize>| rank.map(|r| self.texts.groups[r].clone()).unwrap_or_default();
         let furthest = measured.furthest;
         MetricRow {
             key: self.key_of(measured.scope),
@@ -526,10 +552,11 @@ impl RowBuilder<'_> {
         (from, to): (usize, usize),
         tables: &mut ResultTables,
     ) {
+        let key = self.key("direction", Some(from), Some(to));
         for (name, bins) in DRAWN_SIDES.into_iter().zip(sides) {
             tables.shift.extend(bins.into_iter().map(|(bin_lo, bin_hi, n, weight)| {
                 ScoreShiftRow {
-                    key: self.key("direction", Some(from), Some(to)),
+                    key: key.clone(),
                     class: self.class.into(),
                     side: name.into(),
                     bin_lo,
@@ -548,12 +575,15 @@ impl RowBuilder<'_> {
         to: usize,
         tables: &mut ResultTables,
     ) {
+        let key = self.key("direction", Some(from), Some(to));
+        let class: SharedText = self.class.into();
         let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
+            let name: SharedText = name.into();
             for (i, &n) in bins(people).iter().enumerate() {
                 tables.shift.push(ScoreShiftRow {
-                    key: self.key("direction", Some(from), Some(to)),
-                    class: self.class.into(),
-                    side: name.into(),
+                    key: key.clone(),
+                    class: class.clone(),
+                    side: name.clone(),
                     bin_lo: edge(i),
                     bin_hi: edge(i + 1),
                     n: whole(n),

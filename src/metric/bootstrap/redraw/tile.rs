@@ -5,8 +5,10 @@
 
 use std::ops::Range;
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::sums::{BATCH, BatchWeights, ColumnSums, Histogram};
-use super::units::{LINEAR, ScorePairs, ShiftBlock, ShiftBlocks};
+use super::units::{LINEAR, ScorePairs, ShiftBlocks};
 use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
 use crate::metric::bootstrap::redraw::units::ShiftUnits;
 
@@ -189,10 +191,12 @@ impl<const N: usize> ReplicateRows<N> {
         ReplicateRows { lanes, sums: vec![[0.0; LANES]; N * lanes] }
     }
 
+    #[inline(always)]
     fn row(&mut self, n: usize) -> &mut [[f64; LANES]] {
         &mut self.sums[n * self.lanes..(n + 1) * self.lanes]
     }
 
+    #[inline(always)]
     fn add(&mut self, n: usize, weights: &[[f64; LANES]], term: f64) {
         if term != 0.0 {
             for (sums, weights) in self.row(n).iter_mut().zip(weights) {
@@ -205,6 +209,7 @@ impl<const N: usize> ReplicateRows<N> {
         }
     }
 
+    #[inline(always)]
     fn add_all(&mut self, weights: &[[f64; LANES]], terms: [f64; N], quanta: &[f64; N]) {
         for (n, (term, quantum)) in terms.into_iter().zip(quanta).enumerate() {
             self.add(n, weights, nearest_whole(term / quantum));
@@ -242,6 +247,7 @@ impl<const N: usize> ReplicateRows<N> {
 }
 
 /// The nearest whole number of a number below 2^51 in size.
+#[inline(always)]
 fn nearest_whole(x: f64) -> f64 {
     const SHIFT: f64 = 1.5 * (1_u64 << 52) as f64;
     (x + SHIFT) - SHIFT
@@ -270,29 +276,54 @@ impl ScopeSums {
         }
     }
 
-    /// Adds a block to a direction.
-    fn add(
-        &mut self,
-        block: &ShiftBlock,
-        linear: [f64; LINEAR],
-        weights: &[[f64; LANES]],
-        quanta: &[f64; LINEAR],
-        quantum: f64,
-    ) {
-        self.linear.add_all(weights, linear, quanta);
-        let times = |weight: u64| nearest_whole(weight as f64 / quantum) * quantum;
-        for bin in 0..SCORE_BINS {
-            self.before.add(bin, weights, times(block.before.get(bin)));
-            self.after.add(bin, weights, times(block.after.get(bin)));
-        }
-    }
-
     /// Adds a direction to a scope that holds it, but for the expansion, which every scope has of
     /// its own.
     fn merge(&mut self, direction: &ScopeSums) {
         self.linear.merge(&direction.linear);
         self.before.merge(&direction.before);
         self.after.merge(&direction.after);
+    }
+}
+
+/// The weights of a block in all replicates.
+#[inline(always)]
+fn weights_of(weights: &[[f64; LANES]], number: usize, lanes: usize) -> &[[f64; LANES]] {
+    &weights[number * lanes..(number + 1) * lanes]
+}
+
+/// The sums of a direction of blocks, with the widest vectors of the processor: no bit depends on
+/// them, because the compiler never joins a product and a sum.
+struct DirectionJob<'a> {
+    /// The blocks and the groups of the direction.
+    blocks: (&'a ShiftBlocks, (usize, usize)),
+    /// Of each block the weights in all replicates.
+    weights: &'a [[f64; LANES]],
+    lanes: usize,
+    /// The place of the direction among scopes.
+    own: usize,
+    quanta: &'a SumQuanta,
+}
+
+impl WithSimd for DirectionJob<'_> {
+    type Output = ScopeSums;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> ScopeSums {
+        let DirectionJob { blocks: (blocks, (from, to)), weights, lanes, own, quanta } = self;
+        let quantum = quanta.bins[own];
+        let mut sums = ScopeSums::new(lanes);
+        for (number, block) in blocks.blocks_of(from, to) {
+            let weights = weights_of(weights, number, lanes);
+            sums.linear.add_all(weights, blocks.linear(block), &quanta.linear[own]);
+            for bin in 0..SCORE_BINS {
+                let weigh = |n: u64| nearest_whole(n as f64 / quantum) * quantum;
+                sums.before.add(bin, weights, weigh(block.before.get(bin)));
+                sums.after.add(bin, weights, weigh(block.after.get(bin)));
+            }
+            let series = block.series.map(FixedSum::to_f64);
+            sums.series.add_all(weights, series, &quanta.series[own]);
+        }
+        sums
     }
 }
 
@@ -445,25 +476,12 @@ impl ShiftBootstrap<'_> {
         for (number, weights) in weights.chunks_exact_mut(lanes).enumerate() {
             poisson.fill(number as u64, replicates.start, weights);
         }
-        let weights = |number: usize| &weights[number * lanes..(number + 1) * lanes];
+        let arch = Arch::new();
         let mut wider = self.combined_sums(lanes);
         for (from, to) in places.directions() {
             let own = places.direction(from, to);
-            let mut sums = ScopeSums::new(lanes);
-            for (number, block) in blocks.blocks_of(from, to) {
-                sums.add(
-                    block,
-                    blocks.linear(block),
-                    weights(number),
-                    &quanta.linear[own],
-                    quanta.bins[own],
-                );
-                sums.series.add_all(
-                    weights(number),
-                    block.series.map(FixedSum::to_f64),
-                    &quanta.series[own],
-                );
-            }
+            let (blocks, weights) = ((blocks, (from, to)), weights.as_slice());
+            let mut sums = arch.dispatch(DirectionJob { blocks, weights, lanes, own, quanta });
             sums.linear.scale(&quanta.linear[own]);
             for place in places.scopes_of(from, to).skip(1) {
                 wider[place - places.combined().start].merge(&sums);
@@ -473,7 +491,7 @@ impl ShiftBootstrap<'_> {
         for (place, mut sums) in places.combined().zip(wider) {
             for (number, series) in blocks.combined(place).iter().enumerate() {
                 sums.series.add_all(
-                    weights(number),
+                    weights_of(&weights, number, lanes),
                     series.map(FixedSum::to_f64),
                     &quanta.series[place],
                 );
