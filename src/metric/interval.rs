@@ -18,7 +18,8 @@
 //!   of ratios that of Donner and Zou.
 //! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
-//!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
+//!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates. Of
+//!   P persons with several rows they are taken further out ([`ReplicateSource`]).
 //! - What depends on scores: percentile bootstrap of weighted people, see
 //!   [`redraw`](crate::metric::bootstrap::redraw).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
@@ -58,6 +59,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
+use crate::num::student::student_quantile;
 use crate::num::summary::{normal_quantile, quantile};
 
 /// An interval of a value.
@@ -317,15 +319,64 @@ pub(crate) enum NoIntervalReason {
     TooManyUndefined,
     /// All replicates agree.
     AllAgree,
+    /// So few persons were drawn that all replicates together hold the value of everybody less
+    /// often than the level says.
+    FewPersons,
 }
 
-/// The percentile interval of replicated values at a level, made by `method`, with the number of
-/// replicates that had no value.
+/// How replicates were drawn, and from how many persons.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplicateSource {
+    pub(crate) method: IntervalProcedure,
+    /// Persons, of the side with the fewest; none where each row is a person.
+    pub(crate) persons: Option<u64>,
+}
+
+impl From<IntervalProcedure> for ReplicateSource {
+    fn from(method: IntervalProcedure) -> Self {
+        ReplicateSource { method, persons: None }
+    }
+}
+
+impl ReplicateSource {
+    /// The same where what was drawn is compared with what others were drawn from.
+    pub(crate) fn with(self, persons: Option<u64>) -> Self {
+        ReplicateSource { persons: fewest(self.persons, persons), ..self }
+    }
+
+    /// The share of replicates beyond each end. Rows that are persons: (1 - level) / 2. Of P
+    /// persons with several rows: the normal share beyond t(P - 1) sqrt(P / (P - 1)), the expanded
+    /// percentile interval (Hesterberg 2015, The American Statistician 69, 371-386, section 4.2),
+    /// because replicates of few persons vary too little by that root, and their variance is not
+    /// known well.
+    ///
+    /// None where 2^(1 - P) > 1 - level: no mean of P persons lies between the smallest and the
+    /// largest of them in more than 1 - 2^(1 - P) of samples of a symmetric distribution.
+    fn outside(self, level: f64) -> Result<f64, NoIntervalReason> {
+        let Some(persons) = self.persons else { return Ok((1.0 - level) / 2.0) };
+        let n = persons as f64;
+        if persons < 2 || libm::exp2(1.0 - n) > 1.0 - level {
+            return Err(NoIntervalReason::FewPersons);
+        }
+        let quantile = student_quantile(f64::midpoint(1.0, level), n - 1.0);
+        Ok(libm::erfc(quantile * (n / (n - 1.0)).sqrt() / std::f64::consts::SQRT_2) / 2.0)
+    }
+}
+
+/// The smaller of two numbers of persons; none where neither is known.
+pub(crate) fn fewest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
+/// The percentile interval of replicated values at a level, with the number of replicates that had
+/// no value.
 pub(crate) fn percentile(
     replicates: impl Iterator<Item = MetricValue>,
     level: f64,
-    method: IntervalProcedure,
+    source: impl Into<ReplicateSource>,
 ) -> Result<(ValueInterval, usize), NoIntervalReason> {
+    let source = source.into();
+    let (method, outside) = (source.method, source.outside(level)?);
     let (mut values, mut undefined) = (Vec::with_capacity(replicates.size_hint().0), 0_usize);
     for replicate in replicates {
         match replicate {
@@ -336,7 +387,6 @@ pub(crate) fn percentile(
     if undefined * 20 > values.len() + undefined {
         return Err(NoIntervalReason::TooManyUndefined);
     }
-    let outside = (1.0 - level) / 2.0;
     sort_tails(&mut values, outside);
     let end = |q| quantile(&values, q).ok_or(NoIntervalReason::TooManyUndefined);
     if end(0.0)? == end(1.0)? {
@@ -363,8 +413,8 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 #[cfg(test)]
 mod tests {
     use super::{
-        IntervalProcedure, NoIntervalReason, ValueInterval, katz, mover_ratio, newcombe,
-        percentile, resample, wilson, wilson_of_people, z_of_level,
+        IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, katz, mover_ratio,
+        newcombe, percentile, resample, wilson, wilson_of_people, z_of_level,
     };
     use crate::metric::rate::{Rate, Undefined};
     use crate::num::seed::RandomStream;
@@ -492,6 +542,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// By hand: t(0.975) of 9 degrees of freedom is 2.262157; times the root of
+    /// 10 / 9 it is 2.384524, beyond which lies 0.855 % of a normal distribution.
+    #[test]
+    fn ends_of_few_persons_are_further_out() {
+        let source = |persons| ReplicateSource {
+            persons,
+            ..IntervalProcedure::Blocks { of: 1000, centred: false }.into()
+        };
+        let near = |persons, level: f64, expected: f64| {
+            let found = source(persons).outside(level).unwrap();
+            assert!((found - expected).abs() < 5e-7, "{persons:?} {level}: {found}");
+        };
+        near(None, 0.95, 0.025);
+        near(Some(10), 0.95, 0.008_551);
+        near(Some(6), 0.95, 0.002_432);
+        near(Some(1_000_000), 0.95, 0.025);
+        let refused = Err(NoIntervalReason::FewPersons);
+        // 1 - 2^-4 is 93.75 %, 1 - 2^-3 is 87.5 %.
+        assert_eq!(source(Some(5)).outside(0.95), refused);
+        assert_eq!(source(Some(4)).outside(0.9), refused);
+        assert!(source(Some(5)).outside(0.9).is_ok());
+        assert!([0, 1].iter().all(|&n| source(Some(n)).outside(0.01) == refused));
+        let replicates = || (0..2001).map(|i| Ok(f64::from(i) / 2000.0));
+        let (found, _) = percentile(replicates(), 0.95, source(Some(10))).unwrap();
+        assert!((found.lo - 0.008_551).abs() < 5e-7 && (found.hi - 0.991_449).abs() < 5e-7);
+        let of_three = percentile(replicates(), 0.95, source(Some(3)));
+        assert_eq!(of_three, Err(NoIntervalReason::FewPersons));
     }
 
     #[test]

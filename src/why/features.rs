@@ -16,10 +16,13 @@
 //!
 //! Memory: for each replicate two numbers for each player and kind of people.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson, z_of_level,
+    IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
+    z_of_level,
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::num::poisson::{LANES, PoissonWeights};
@@ -158,6 +161,9 @@ pub(crate) fn player_means(
             let count = |is: &dyn Fn(&ExplainedPerson) -> bool| {
                 own.iter().flat_map(|&k| &kinds[k]).filter(|person| is(person)).count() as u64
             };
+            let keys = own.iter().flat_map(|&k| kinds[k].iter().map(|person| person.key));
+            let keys = keys.collect::<BTreeSet<u64>>().len() as u64;
+            let persons = (keys < count(&|_| true)).then_some(keys);
             let mean = |part: usize| {
                 let of_person = |person: &ExplainedPerson| PARTS[part](&person.effects[player]);
                 let (mut sum, mut squares, mut weight) = (0.0, 0.0, 0.0);
@@ -181,7 +187,8 @@ pub(crate) fn player_means(
                 } else {
                     let drawn = replicates.means(&own, (player, part), settings);
                     let method = IntervalProcedure::Poisson { centred: false };
-                    percentile(drawn, settings.level, method).map(|(interval, _)| interval)
+                    let source = ReplicateSource { method, persons };
+                    percentile(drawn, settings.level, source).map(|(interval, _)| interval)
                 };
                 MeanEffect { value: sum / weight, interval, error: squares.sqrt() / weight }
             };

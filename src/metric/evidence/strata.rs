@@ -172,6 +172,12 @@ impl Strata {
         Some([persons(&[a]), persons(&[d]), persons(&[a, d])])
     }
 
+    /// Persons of the facet with fewer of them; none where each row is a person.
+    pub(crate) fn fewest_persons(&self, a: GroupSelection, d: GroupSelection) -> Option<u64> {
+        let [of_a, of_d, _] = self.carriers(a, d).filter(|_| !self.persons.is_empty())?;
+        Some(of_a.min(of_d))
+    }
+
     /// Whether replicates are drawn in blocks.
     pub(crate) fn has_blocks(&self) -> bool {
         self.weighed.is_some()

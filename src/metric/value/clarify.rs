@@ -6,7 +6,7 @@ use crate::metric::evidence::block_bootstrap::{PEOPLE_BLOCKS, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
 use crate::metric::evidence::strata::{self, FacetStratum, Strata};
-use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::interval::{IntervalProcedure, ReplicateSource, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::gaps::first_is_impaired;
@@ -132,9 +132,10 @@ impl FactualMeasurement<'_> {
                     } else {
                         IntervalProcedure::Bootstrap
                     };
+                    let source = ReplicateSource { method, persons: strata.fewest_persons(a, d) };
                     self.context.percentile(
                         replicates.get_or_insert_with(draw).iter().map(|both| both[which]),
-                        method,
+                        source,
                     )
                 }),
             };
@@ -183,7 +184,8 @@ impl FactualMeasurement<'_> {
                 .collect()
         };
         let drawn =
-            CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)));
+            CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)))
+                .of_persons(facet.persons.map(|[_, of_d, _]| of_d));
         let (interval, mut ci_method) =
             self.context.interval(value, || drawn.percentile(&self.context, of));
         if interval.is_some() {

@@ -90,13 +90,9 @@ impl<const N: usize> ComparedSide<N> {
         persons: Option<Vec<(u64, [u64; N])>>,
         blocks: Option<Vec<(u64, [u64; N])>>,
     ) -> Option<Self> {
-        Some(ComparedSide {
-            people,
-            weights,
-            n,
-            persons,
-            bootstrap: CellBootstrap::new(Some(blocks?), Vec::new, String::new()),
-        })
+        let bootstrap = CellBootstrap::new(Some(blocks?), Vec::new, String::new())
+            .of_persons(persons.as_ref().map(|persons| persons.len() as u64));
+        Some(ComparedSide { people, weights, n, persons, bootstrap })
     }
 
     fn n(&self, metric: &Metric) -> u64 {
@@ -204,7 +200,8 @@ pub(crate) fn change_factual(
             };
             let n_rows = (a[0].n(metric) + b[0].n(metric)).min(a[1].n(metric) + b[1].n(metric));
             compared(&ask, metric, scope, [value(0), value(1)], n_rows, || {
-                ask.percentile(replicates(), a[0].bootstrap.method())
+                let of_b = b[0].bootstrap.source().persons;
+                ask.percentile(replicates(), a[0].bootstrap.source().with(of_b))
             })
         };
         let mut out = Vec::new();

@@ -260,7 +260,7 @@ impl FactualMeasurement<'_> {
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let own = of.boundary_interval(rate, z).or_else(|| {
             let replicates = of.bootstrap.replicates(&self.context).iter();
-            self.context.percentile_at(level, replicates.map(value), of.bootstrap.method())
+            self.context.percentile_at(level, replicates.map(value), of.bootstrap.source())
         })?;
         // Replicates may have their own bias.
         let value = rate(of.cells()).value().ok()?;
@@ -337,7 +337,7 @@ impl FactualMeasurement<'_> {
         self.context.percentile_at(
             level,
             replicates.map(|(a, b)| difference(value(a), value(b))),
-            of_a.bootstrap.method(),
+            of_a.bootstrap.source().with(of_b.bootstrap.source().persons),
         )
     }
 }

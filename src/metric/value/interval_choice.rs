@@ -9,7 +9,8 @@ use crate::metric::evidence::block_bootstrap::{
     BlockMultiplicities, PEOPLE_BLOCKS, block_replicates,
 };
 use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
+    IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, resample,
+    z_of_level,
 };
 use crate::metric::rate::MetricValue;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
@@ -20,6 +21,8 @@ use crate::param::Level;
 /// People and the replicates drawn from them, once they are asked for.
 pub(crate) struct CellBootstrap<const N: usize> {
     units: ResampledUnits<N>,
+    /// How many persons they are; none where each row is a person.
+    persons: Option<u64>,
     replicates: OnceLock<Vec<[u64; N]>>,
 }
 
@@ -41,7 +44,12 @@ impl<const N: usize> CellBootstrap<N> {
     ) -> Self {
         let people =
             blocks.map_or_else(|| ResampledUnits::Kinds(kinds(), stream), ResampledUnits::Blocks);
-        CellBootstrap { units: people, replicates: OnceLock::new() }
+        CellBootstrap { units: people, persons: None, replicates: OnceLock::new() }
+    }
+
+    /// The same of so many persons with several rows.
+    pub(crate) fn of_persons(self, persons: Option<u64>) -> Self {
+        CellBootstrap { persons, ..self }
     }
 
     /// The percentiles of a value over the replicates.
@@ -50,7 +58,7 @@ impl<const N: usize> CellBootstrap<N> {
         ask: &MeasureContext<'_>,
         value: impl Fn([u64; N]) -> MetricValue,
     ) -> IntervalBasis {
-        ask.percentile(self.replicates(ask).iter().copied().map(value), self.method())
+        ask.percentile(self.replicates(ask).iter().copied().map(value), self.source())
     }
 
     /// The same of the replicates of two, drawn together.
@@ -62,18 +70,19 @@ impl<const N: usize> CellBootstrap<N> {
     ) -> IntervalBasis {
         ask.percentile(
             self.replicates(ask).iter().zip(other.replicates(ask)).map(|(a, b)| value(*a, *b)),
-            self.method(),
+            self.source().with(other.persons),
         )
     }
 
-    /// How they are drawn.
-    pub(crate) fn method(&self) -> IntervalProcedure {
-        match self.units {
+    /// How they are drawn, and from whom.
+    pub(crate) fn source(&self) -> ReplicateSource {
+        let method = match self.units {
             ResampledUnits::Kinds(..) => IntervalProcedure::Bootstrap,
             ResampledUnits::Blocks(_) => {
                 IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
             }
-        }
+        };
+        ReplicateSource { method, persons: self.persons }
     }
 
     /// The replicates, drawn where nobody has asked before.
@@ -91,6 +100,9 @@ impl<const N: usize> CellBootstrap<N> {
 
 /// Why there is no interval where a part of a value has none of its own.
 const RATE_AT_END: &str = "boundary: a rate behind it is 0 or 1, and the other one has no interval";
+
+/// Why there is no interval where very few persons could be drawn.
+const TOO_FEW_PERSONS: &str = "boundary: too few persons for percentiles of this level";
 
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
@@ -144,11 +156,11 @@ impl<'a> MeasureContext<'a> {
     pub(crate) fn percentile(
         &self,
         replicates: impl Iterator<Item = MetricValue>,
-        method: IntervalProcedure,
+        source: impl Into<ReplicateSource>,
     ) -> IntervalBasis {
         let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
         IntervalBasis::Replicates(
-            percentile(replicates, level, method),
+            percentile(replicates, level, source),
             self.settings.samples.get(),
         )
     }
@@ -210,6 +222,9 @@ impl<'a> MeasureContext<'a> {
             IntervalBasis::Replicates(Err(NoIntervalReason::TooManyUndefined), n) => {
                 (None, format!("boundary: more than 5 % of {n} bootstrap replicates are undefined"))
             }
+            IntervalBasis::Replicates(Err(NoIntervalReason::FewPersons), _) => {
+                (None, TOO_FEW_PERSONS.to_owned())
+            }
         }
     }
 
@@ -218,9 +233,9 @@ impl<'a> MeasureContext<'a> {
         &self,
         level: f64,
         replicates: impl Iterator<Item = MetricValue>,
-        method: IntervalProcedure,
+        source: ReplicateSource,
     ) -> Option<ValueInterval> {
-        percentile(replicates, level, method).ok().map(|(interval, _)| interval)
+        percentile(replicates, level, source).ok().map(|(interval, _)| interval)
     }
 
     pub(crate) fn flags(

@@ -347,14 +347,19 @@ impl FactualSubject {
         let people = counts.confusion(who);
         let drawn =
             CellBootstrap::new(counts.blocks(who), || one_per_cell(people), stream_name(who));
-        FactualSubject {
+        let mut subject = FactualSubject {
             people,
             weight: counts.weight_confusion(who),
             weight_sums: counts.weight_sums(who),
             persons: counts.persons(who),
             weighed_persons: counts.weighed_persons(who),
             bootstrap: drawn,
-        }
+        };
+        // Where nobody has a label, what is drawn needs none.
+        let counted = |needs_label| Some(subject.counted_persons(needs_label)?.count() as u64);
+        let persons = counted(true).filter(|labelled| *labelled > 0).or_else(|| counted(false));
+        subject.bootstrap = subject.bootstrap.of_persons(persons);
+        subject
     }
 
     /// A rate by person, of what the rows weigh where they have weights; none where each row is a

@@ -16,7 +16,7 @@ use crate::metric::bootstrap::redraw::{ReplicateTile, ShiftBootstrap, centre};
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift::ScoreShift;
-use crate::metric::interval::percentile;
+use crate::metric::interval::{ReplicateSource, fewest, percentile};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::ComparedValue;
@@ -58,6 +58,8 @@ pub(crate) fn changes(
         let shift = |(place, sums)| redraw.second.at(place).score_shift(sums);
         (sums.iter().enumerate().map(shift).collect::<Vec<ScoreShift>>(), counts.cell_profiles())
     });
+    let persons = [first, second].map(|(redraw, counts)| redraw.persons(counts));
+    let persons_at = |place: usize| fewest(persons[0][place], persons[1][place]);
     let mut out = Vec::new();
     for (m, metric) in
         METRICS.iter().enumerate().filter(|_| settings.families.contains(&MetricFamily::Shift))
@@ -90,11 +92,11 @@ pub(crate) fn changes(
                 let changes: Vec<MetricValue> =
                     one.into_iter().zip(other).map(|(x, y)| difference(x, y)).collect();
                 let level = settings.level.unwrap_or(Level::DEFAULT).get();
-                let found = percentile(
-                    changes.iter().copied(),
-                    level,
-                    if centred { first.0.units.method(true) } else { method },
-                );
+                let source = ReplicateSource {
+                    method: if centred { first.0.units.method(true) } else { method },
+                    persons: fewest(persons_at(place), back.and_then(persons_at)),
+                };
+                let found = percentile(changes.iter().copied(), level, source);
                 let moved = |(interval, undefined)| {
                     (
                         if centred {

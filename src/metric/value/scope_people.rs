@@ -45,18 +45,28 @@ impl<'a> ScopePeople<'a> {
     ) -> Self {
         let groups = any_groups(counts.scope_index(), scope);
         let any = groups.clone().and_then(|groups| counts.any_blocks(groups));
+        let (persons, weighed_persons) = (counts.persons(place), counts.weighed_persons(place));
+        let counted = |is_counted: fn(&Eccm) -> u64| {
+            let persons = weighed_persons.as_ref().or(persons.as_ref())?.iter();
+            Some(persons.filter(|(_, cells)| is_counted(&Eccm(*cells)) > 0).count() as u64)
+        };
+        // Where nobody has a label, what is drawn needs none.
+        let labelled = counted(Eccm::n_labelled).filter(|labelled| *labelled > 0);
+        let n_persons = labelled.or_else(|| counted(Eccm::n));
         ScopePeople {
             profiles: spread,
             weights,
             has_repeats: spread.has_repeats(),
-            persons: counts.persons(place),
-            weighed_persons: counts.weighed_persons(place),
+            persons,
+            weighed_persons,
             any_persons: groups.and_then(|groups| {
                 counts.any_weighed_persons(groups.clone()).or_else(|| counts.any_persons(groups))
             }),
-            bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream),
-            any_bootstrap: any
-                .map(|blocks| CellBootstrap::new(Some(blocks), Vec::new, String::new())),
+            bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream)
+                .of_persons(n_persons),
+            any_bootstrap: any.map(|blocks| {
+                CellBootstrap::new(Some(blocks), Vec::new, String::new()).of_persons(n_persons)
+            }),
         }
     }
 

@@ -243,9 +243,12 @@ impl FactualMeasurement<'_> {
                     .for_each(|(cells, drawn)| *cells = Confusion::from_cells(drawn[r]));
                 find(metric, favourable, &redrawn).value
             });
-            groups.first().map_or(IntervalBasis::NotDrawn, |subject| {
-                self.context.percentile(replicates, subject.bootstrap.method())
-            })
+            let sources = groups.iter().map(|subject| subject.bootstrap.source());
+            sources
+                .reduce(|all, one| all.with(one.persons))
+                .map_or(IntervalBasis::NotDrawn, |source| {
+                    self.context.percentile(replicates, source)
+                })
         });
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,

@@ -380,7 +380,10 @@ impl<'a> FeatureInputs<'a> {
         let of_all = of[0] + of[1];
         let flags = |means: Option<&PlayerMeans>| {
             let agree = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::AllAgree);
-            let few = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::TooManyUndefined);
+            let few = |mean: MeanEffect| {
+                let reasons = [NoIntervalReason::TooManyUndefined, NoIntervalReason::FewPersons];
+                mean.interval.is_err_and(|reason| reasons.contains(&reason))
+            };
             let flags = [
                 ("asks_at_most", explained.cut),
                 ("missing_scores", explained.unscored > 0),

@@ -21,7 +21,7 @@ use crate::metric::evidence::jensen_shannon::{EXACT_STEP, MAX_STEP, evaluate_ser
 use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
 use crate::metric::evidence::shift::{SCORE_BINS, ScoreShift};
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::interval::percentile;
+use crate::metric::interval::{ReplicateSource, fewest, percentile};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::{Reads, difference};
@@ -629,6 +629,14 @@ impl<'a> ShiftBootstrap<'a> {
         self.replicates.div_ceil(self.units.replicates_per_tile())
     }
 
+    /// For each place the number of persons, or blocks of them, that are drawn; none where each row
+    /// is a person. `counts` is the first pass over the same people.
+    pub(crate) fn persons(&self, counts: &CounterfactualCounts) -> Vec<Option<u64>> {
+        let drawn = |place| self.units.n_drawn(self.scope_index.directions_of(place));
+        let has_persons = counts.has_persons();
+        (0..self.scope_index.len()).map(|place| has_persons.then(|| drawn(place))).collect()
+    }
+
     /// The intervals at a level from all tiles in order. `counts` is the first pass over the same
     /// people.
     pub(crate) fn intervals(
@@ -643,6 +651,7 @@ impl<'a> ShiftBootstrap<'a> {
             .enumerate()
             .map(|(place, sums)| self.second.at(place).score_shift(sums))
             .collect();
+        let persons = self.persons(counts);
         let mut found = Vec::new();
         for (m, metric) in METRICS.iter().enumerate() {
             let Reads::Shift(value) = metric.reads else { continue };
@@ -650,11 +659,12 @@ impl<'a> ShiftBootstrap<'a> {
             let method = self.units.method(centred);
             let (least, most) = metric.range;
             let ends = |replicates: Vec<MetricValue>,
-                        value: MetricValue,
+                        (value, persons): (MetricValue, Option<u64>),
                         range: (f64, f64)|
              -> BootstrapInterval {
+                let source = ReplicateSource { method, persons };
                 let (interval, undefined) =
-                    percentile(replicates.iter().copied(), level.get(), method)?;
+                    percentile(replicates.iter().copied(), level.get(), source)?;
                 Ok((
                     if centred { centre(interval, &replicates, value, range) } else { interval },
                     undefined,
@@ -663,8 +673,8 @@ impl<'a> ShiftBootstrap<'a> {
             let replicates =
                 |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
             for (place, scope) in self.scope_index.scopes() {
-                let interval =
-                    ends(replicates(place).collect(), value(&shifts[place]), metric.range);
+                let own = (value(&shifts[place]), persons[place]);
+                let interval = ends(replicates(place).collect(), own, metric.range);
                 found.push((scope, metric.id.to_owned(), interval));
             }
             for (a, b) in self.scope_index.directions().filter(|(a, b)| a < b) {
@@ -674,11 +684,9 @@ impl<'a> ShiftBootstrap<'a> {
                     .zip(replicates(back))
                     .map(|(x, y)| difference(x, y))
                     .collect();
-                let interval = ends(
-                    gaps,
-                    difference(value(&shifts[forth]), value(&shifts[back])),
-                    (least - most, most - least),
-                );
+                let gap = difference(value(&shifts[forth]), value(&shifts[back]));
+                let fewest = fewest(persons[forth], persons[back]);
+                let interval = ends(gaps, (gap, fewest), (least - most, most - least));
                 found.push((MetricScope::Difference(a, b), metric.id.to_owned(), interval));
             }
         }

@@ -582,4 +582,22 @@ impl ShiftUnits<'_> {
             ShiftUnits::Blocks(_) => IntervalProcedure::Blocks { of: SHIFT_BLOCKS as u32, centred },
         }
     }
+
+    /// How many keys, or blocks, have a pair in some directions.
+    pub(crate) fn n_drawn(self, directions: impl Iterator<Item = (usize, usize)>) -> u64 {
+        let keys = directions.flat_map(|(from, to)| -> Vec<u64> {
+            match self {
+                ShiftUnits::People(pairs) => {
+                    pairs.pairs_of(from, to).map(|(person, _)| person.key).collect()
+                }
+                ShiftUnits::Blocks(blocks) => {
+                    blocks.blocks_of(from, to).map(|(number, _)| number as u64).collect()
+                }
+            }
+        });
+        let mut keys: Vec<u64> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len() as u64
+    }
 }

@@ -352,6 +352,11 @@ impl CounterfactualCounts {
         of.cells.sums(|direction| directions.contains(&direction))
     }
 
+    /// Whether a person may have several rows.
+    pub(crate) fn has_persons(&self) -> bool {
+        self.persons.is_some()
+    }
+
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
         self.persons(self.scope_index().total())

@@ -76,8 +76,13 @@ const ONE_OF_CLASS: &str = "boundary: the AUC is 0 or 1, the scores do not vary,
 const GAP_WITHOUT_VARIANCE: &str = "boundary: the scores do not vary, or one of the classes has a \
     single person";
 const ONE_PERSON: &str = "boundary: the values of the people do not vary, or there is one person";
+const FEW_PERSONS_OF_SLOPE: &str = "boundary: fewer than 20 persons are too few for the slope";
 const TESTED: &str = "none: `ecce_p` tests it";
 const NO_INTERVAL_OF_P: &str = "none: a p-value has no interval";
+
+/// Choice: with fewer persons with several rows the slope has no interval. Nominal 95 % intervals
+/// of 10 persons with 20 rows hold it in 89 % of samples, because few of them decide it.
+const LEAST_PERSONS_OF_SLOPE: u64 = 20;
 
 /// The labelled scores of one group, of all others, or of all.
 struct ScoreSample {
@@ -367,9 +372,13 @@ impl ScoreSample {
     fn coefficient_interval(
         &self,
         rows: &LogOddsRows<'_>,
-        found: &FittedCoefficient,
+        (found, reading): (&FittedCoefficient, ScoreReading),
         context: &MeasureContext<'_>,
     ) -> IntervalBasis {
+        let few = self.basis.persons && self.n_persons() < LEAST_PERSONS_OF_SLOPE;
+        if few && reading == ScoreReading::Slope {
+            return IntervalBasis::NotFormed(FEW_PERSONS_OF_SLOPE);
+        }
         let method =
             if self.is_plain() { IntervalProcedure::Wald } else { IntervalProcedure::Sandwich };
         let (value, df) = (found.value, self.df(self.n_persons()));
@@ -455,7 +464,7 @@ impl ScoreMeasurement<'_> {
                 let found = sample.coefficient(&rows, reading);
                 let value = found.as_ref().map(|found| found.value).map_err(|reason| *reason);
                 let (value, (interval, mut words)) = interval_of(value, &|_| match &found {
-                    Ok(found) => sample.coefficient_interval(&rows, found, context),
+                    Ok(found) => sample.coefficient_interval(&rows, (found, reading), context),
                     Err(_) => IntervalBasis::NotFormed(ONE_PERSON),
                 });
                 if rows.n_cut > 0 && value.is_ok() {
