@@ -66,8 +66,8 @@ impl Stage for ReferenceStage {
         let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
             return Err(misfit("the job has no reference".to_owned()));
         };
-        b.input("data.label", |job| &job.data.label);
-        b.input("data.sensitive", |job| &job.data.sensitive);
+        b.input("data.label", |job| job.data.label.without_words());
+        b.input("data.sensitive", |job| job.data.sensitive_without_words());
         b.value("label as it stands", params.raw_label);
         for file in plan.input.files.iter().filter(|f| f.what == input::REFERENCE) {
             b.file(file);
@@ -101,8 +101,8 @@ impl Stage for PrepareStage {
         b.input("data.keep", |job| &job.data.keep);
         b.value("data.duplicates", &params.drop_duplicates);
         b.input("data.weight", |job| &job.data.weight);
-        b.input("data.label", |job| &job.data.label);
-        b.input("data.sensitive", |job| &job.data.sensitive);
+        b.input("data.label", |job| job.data.label.without_words());
+        b.input("data.sensitive", |job| job.data.sensitive_without_words());
         b.value("data.split", params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit)));
         b.value("split by hash", params.hash_split);
         b.value("columns of models", &params.carry);

@@ -329,6 +329,17 @@ impl LabelRole {
             LabelRole::Column(column) => Some(column),
         }
     }
+
+    /// The same without the words of the page, which change no number.
+    #[must_use]
+    pub fn without_words(&self) -> LabelRole {
+        match self {
+            LabelRole::None => LabelRole::None,
+            LabelRole::Column(column) => {
+                LabelRole::Column(LabelColumn { words: None, ..column.clone() })
+            }
+        }
+    }
 }
 
 impl Serialize for LabelRole {

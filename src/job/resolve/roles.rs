@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
+
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::prepare::params::KeepStep;
@@ -138,6 +140,16 @@ impl DataBlock {
     /// Whether the positive side is the one that people want; it is where the job does not say.
     pub fn favours_positive(&self) -> bool {
         self.favourable_side() != Some(FavourableClass::Negative)
+    }
+
+    /// The sensitive attributes without the words of the page, which change no number.
+    pub fn sensitive_without_words(&self) -> IndexMap<ColumnName, SensitiveBlock> {
+        let plain = |block: &SensitiveBlock| SensitiveBlock {
+            called: None,
+            words: IndexMap::new(),
+            ..block.clone()
+        };
+        self.sensitive.iter().map(|(name, block)| (name.clone(), plain(block))).collect()
     }
 
     /// Within which strata rows are drawn: as the split says, or by label and group where there is

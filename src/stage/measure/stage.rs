@@ -260,7 +260,7 @@ impl Stage for MeasureStage {
         b.input("metrics", |job| &job.metrics);
         let told: Vec<_> = models.thresholds.iter().map(|of| (of.2, &of.3.threshold)).collect();
         b.value("thresholds", &told);
-        b.input("data.label", |job| &job.data.label);
+        b.input("data.label", |job| job.data.label.without_words());
         b.input("data.favourable", |job| &job.data.favourable);
         b.seed();
         b.input("models that give points", |job| {
