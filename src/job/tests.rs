@@ -439,8 +439,10 @@ fn values_from_the_command_line() {
         "run.keep_rows=none",
         "on_inconclusive=warn",
         "data.split={folds: 3}",
+        "report={title: Women}",
     ];
     let job = good(ADULT, &sets);
+    assert_eq!(job.job.report.title.as_deref(), Some("Women"));
     assert_eq!(job.job.about.as_ref().unwrap().version.as_deref(), Some("2026.11"));
     assert_eq!(job.job.metrics.min_group_size.get(), 5);
     assert_eq!(job.job.run.keep_rows, Some(super::KeepRows::None));

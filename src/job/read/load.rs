@@ -45,9 +45,23 @@ const BY_NAME: &[(&[&str], &str)] = &[
     (&["data", "rows", "synthetic", "columns"], "generated column"),
 ];
 
-/// Keys of the job itself that hold a word or a list of words, so that `--set KEY=VALUE` can only
-/// mean them where no variable has the name.
-const PLAIN_KEYS: &[&str] = &["name", "on_inconclusive", "exports"];
+/// Keys of the job itself, which `--set KEY=VALUE` means where no variable has the name.
+const TOP_KEYS: &[&str] = &[
+    "name",
+    "about",
+    "data",
+    "counterfactuals",
+    "models",
+    "metrics",
+    "experiments",
+    "recourse",
+    "why",
+    "gates",
+    "on_inconclusive",
+    "report",
+    "exports",
+    "run",
+];
 
 /// A file that was merged into the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -438,7 +452,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     if let [name] = path.as_slice() {
         if variables.contains(name) {
             path.insert(0, "vars".to_owned());
-        } else if !PLAIN_KEYS.contains(&name.as_str()) {
+        } else if !TOP_KEYS.contains(&name.as_str()) {
             let hint = format!(
                 "{}; anything else needs its full path, such as `run.seed`",
                 suggest(name, "declared under `vars`", variables.iter().map(String::as_str))
