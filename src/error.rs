@@ -80,7 +80,7 @@ pub const EXITS: &[ExitWords] = &[
     },
     ExitWords {
         exit: Exit::Operator,
-        means: "disk, permissions, output folder in use or of another job",
+        means: "disk, memory, permissions, output folder in use or of another job",
         who: "operator",
         retry: "yes",
     },

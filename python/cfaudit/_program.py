@@ -38,7 +38,7 @@ class WaitingError(CfauditError):
 
 
 class OperatorError(CfauditError):
-    """Status 5: disk, permissions, or a folder that is in use, damaged or of another job."""
+    """Status 5: disk, memory, permissions, or a folder that is in use, damaged or of another job."""
 
 
 _ERRORS: dict[int, type[CfauditError]] = {

@@ -19,6 +19,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result, StopSignal};
@@ -56,12 +57,17 @@ pub fn main() -> ExitCode {
     let cli = CommandLine::try_parse_from(&words)
         .unwrap_or_else(|error| naming_variable(error, &words).exit());
     let usual = panic::take_hook();
+    let aborts_for_memory = Arc::new(AtomicBool::new(true));
+    let without_bug = Arc::clone(&aborts_for_memory);
     panic::set_hook(Box::new(move |bug| {
         if !is_decoding() {
+            without_bug.store(false, Ordering::SeqCst);
             usual(bug);
         }
     }));
-    let result = enter(cli.directory.as_deref()).and_then(|()| obey(cli.verb));
+    let result = end_on_failed_allocation(aborts_for_memory)
+        .and_then(|()| enter(cli.directory.as_deref()))
+        .and_then(|()| obey(cli.verb));
     let exit = result.unwrap_or_else(|error| {
         print_error(&error);
         error.exit()
@@ -203,6 +209,17 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, JournalRecord, Cance
     let cancel = CancelFlag::default();
     raise_on_signals(&cancel)?;
     Ok((console, JournalRecord(journal), cancel))
+}
+
+/// Gives a process that cannot allocate memory the status of what an operator must mend. The
+/// standard library writes how many bytes it could not allocate, and aborts; so do the libraries
+/// in other languages. `without_bug` is false after a panic, whose abort keeps its own status.
+fn end_on_failed_allocation(without_bug: Arc<AtomicBool>) -> Result<()> {
+    use signal_hook::consts::SIGABRT;
+    let status = i32::from(Exit::Operator.code());
+    signal_hook::flag::register_conditional_shutdown(SIGABRT, status, without_bug)
+        .map(|_| ())
+        .map_err(|cause| Error::io("listen to", Path::new("signals"), &cause))
 }
 
 /// Raises the flag on SIGINT and SIGTERM; a second signal ends the process at once.
