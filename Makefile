@@ -3,7 +3,9 @@
 include .ci/common.mk
 
 JOB ?= demo.yaml
-JOB_FILE = $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB))
+# A name may hold blanks, which make takes for separators.
+SPACE := $(subst ,, )
+JOB_FILE = "$(if $(wildcard $(subst $(SPACE),\ ,$(JOB))),$(JOB),jobs/$(JOB))"
 ARGS ?=
 KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas compas-graph
@@ -32,7 +34,7 @@ check: build      ## all problems of a job, each with file, line and hint
 	@$(BIN) check $(JOB_FILE) $(ARGS)
 
 diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, and whether it is more than chance; ARGS="--out DIR" writes a page
-	@$(BIN) diff $(A) $(B) $(ARGS)
+	@$(BIN) diff $(if $(A),"$(A)") $(if $(B),"$(B)") $(ARGS)
 
 test: .tools/env   ## unit and integration tests that take seconds; the last line gives the number of skipped tests and the reasons
 	@rm -f $(TARGET)/skipped.txt
