@@ -204,6 +204,47 @@ fn quiet_prints_nothing_on_success() {
     assert_eq!(failed.summary()["verdict"], "fail");
 }
 
+/// The demo with a million rows does not fit 240 MB of addresses: the standard library says how
+/// much it could not allocate, and the status is that of an operator.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_allocation_that_fails_ends_with_5() {
+    let work = Work::with_jobs();
+    let run = work.command(&format!(
+        "run {DEMO} --out out --cache off --threads 1 --set data.rows.synthetic.rows=1000000"
+    ));
+    let mut bounded = Command::new("sh");
+    bounded.args(["-c", "ulimit -v 240000 && exec \"$0\" \"$@\""]);
+    bounded.arg(run.get_program()).args(run.get_args()).current_dir(work.path("."));
+    Ran::of(bounded.stdin(Stdio::null()), 5).says(&["memory allocation of ", " bytes failed"]);
+    assert!(!work.path("out").exists(), "nothing is published");
+    // With enough of it the same run goes through.
+    work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache off --threads 1"));
+}
+
+/// The words of the page change no number: only what shows them is made again.
+#[test]
+fn words_of_the_page_make_no_numbers_again() {
+    let work = Work::with_jobs();
+    work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache cache"));
+    let demo = fs::read_to_string(work.path(DEMO)).unwrap();
+    let plain = "reference: Male, words: {Male: men, Female: women}}";
+    let called = "reference: Male, called: gender, words: {Male: gentlemen, Female: ladies}}";
+    let worded = demo.replacen(plain, called, 1).replacen("object: the loan", "object: credit", 1);
+    assert_eq!(worded.lines().count(), demo.lines().count());
+    let renamed = worded.contains("gender") && worded.contains("object: credit");
+    assert!(renamed, "{worded}");
+    work.write("jobs/worded.yaml", &worded);
+    let plan = work.cfaudit(0, &format!("plan jobs/worded.yaml {FEW} --cache cache --json"));
+    let plan: Json = serde_json::from_str(&plan.stdout).unwrap();
+    let stages = plan["stages"].as_array().unwrap().iter();
+    let to_run = stages.filter(|stage| stage["cached"] == false).map(|stage| &stage["id"]);
+    assert_eq!(to_run.collect::<Vec<_>>(), ["report"]);
+    work.cfaudit(0, &format!("run jobs/worded.yaml {FEW} --out worded --cache cache"));
+    let page = fs::read_to_string(work.path("worded/report.html")).unwrap();
+    assert!(page.contains("ladies would be granted credit"), "the words are on the page");
+}
+
 /// Rows of people are only for their owner regardless of the umask; what others are to read follows
 /// it.
 #[cfg(unix)]
