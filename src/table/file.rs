@@ -297,6 +297,10 @@ impl ParquetFile {
         let reader = built.map_err(|e| failure().unwrap_or_else(|| fail(&e)))?;
         let (path, owner) = (self.path.clone(), self.owner);
         let (schema, mut reader, mut broken) = (reader_schema(&reader), reader, false);
+        let mut due = slice.map_or_else(
+            || self.group_rows(group),
+            |(offset, limit)| limit.min(self.group_rows(group).saturating_sub(offset)),
+        );
         let next = move || {
             if broken {
                 return None;
@@ -304,9 +308,18 @@ impl ParquetFile {
             // The library takes some lengths inside a damaged page at their word, and panics.
             let read = decoded(|| reader.next());
             broken = read.is_none();
-            let batch = read.unwrap_or_else(|| {
-                Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned())))
-            });
+            let damaged = |what: &str| Some(Err(ArrowError::ParquetError(what.to_owned())));
+            let batch = match read.unwrap_or_else(|| damaged("a page of it cannot be decoded")) {
+                // Its pages may hold fewer values than its footer says.
+                None if due > 0 => {
+                    broken = true;
+                    damaged("a column of it holds fewer values than rows")
+                }
+                batch => batch,
+            };
+            if let Some(Ok(batch)) = &batch {
+                due = due.saturating_sub(batch.num_rows());
+            }
             let told = |e| failure().unwrap_or_else(|| unreadable(&path, owner, e));
             batch.map(|batch| batch.map_err(told))
         };

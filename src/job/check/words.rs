@@ -1,5 +1,7 @@
 //! Checks the words of the page: they name groups and columns of the job, and none is empty.
 
+use std::collections::BTreeSet;
+
 use crate::param::Word;
 
 use super::{JobChecker, path};
@@ -79,9 +81,13 @@ impl JobChecker<'_> {
             let at = path(&["data", "sensitive", name.as_str()]);
             self.check_words(&format!("{at}.called"), attribute.called.as_deref());
             let groups = data.groups_of(name);
-            for (group, words) in &attribute.words {
+            for (i, (group, words)) in attribute.words.iter().enumerate() {
                 let key = path(&["data", "sensitive", name.as_str(), "words", group.as_str()]);
                 self.check_words(&key, Some(words));
+                if attribute.words.values().take(i).any(|earlier| earlier == words) {
+                    let what = format!("two groups of `{name}` are called `{words}`");
+                    self.push_problem("duplicate-value", &key, what, "give each words of its own");
+                }
                 // Of bins without a list of groups only the data know them.
                 if !groups.is_empty() {
                     self.check_known(
@@ -100,7 +106,7 @@ impl JobChecker<'_> {
         let data = &self.job.data;
         let features = &data.features;
         let sensitive = data.sensitive.keys().flat_map(|name| [name, data.column_of(name)]);
-        let known: Vec<&str> = sensitive
+        let mut known: Vec<&str> = sensitive
             .chain(&features.continuous)
             .chain(features.ordinal.keys())
             .chain(&features.nominal)
@@ -108,6 +114,9 @@ impl JobChecker<'_> {
             .chain(data.label.column().map(|label| &label.column))
             .map(crate::param::ColumnName::as_str)
             .collect();
+        // An attribute and its column mostly share their name.
+        let mut seen = BTreeSet::new();
+        known.retain(|name| seen.insert(*name));
         for (column, codes) in &data.names {
             let at = path(&["data", "names", column.as_str()]);
             self.check_known("column", at, column.as_str(), known.clone(), "unknown-column");

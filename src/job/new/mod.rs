@@ -227,18 +227,14 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
     );
     line!(text, "cfaudit: 1");
     line!(text, "name: {}", name(&wishes.data));
-    line!(text, "about:");
     line!(
         text,
-        "  decision: What the model decides, in a sentence   # DECIDE: wording for the report"
+        "# about:   # words of the page; those of the sign-off are blank lines on paper where left out"
     );
-    line!(
-        text,
-        "  # purpose: Yearly review   # these lines fill in the sign-off; left out, they are blank \
-         lines on paper"
-    );
-    line!(text, "  # limitations: [What the reader must know about the rows.]");
-    line!(text, "  # prepared_by: {{role: model owner, name: A. Owner}}");
+    line!(text, "#   decision: What the model decides, in a sentence");
+    line!(text, "#   purpose: Yearly review");
+    line!(text, "#   limitations: [What the reader must know about the rows.]");
+    line!(text, "#   prepared_by: {{role: model owner, name: A. Owner}}");
     line!(text, "");
 }
 

@@ -395,13 +395,16 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
-    /// The same by name where there are few.
+    /// The same by name; of many the first two.
     fn named_features(set: &SetWords) -> String {
         match AuditVoice::moved(set).as_deref() {
             Some([only]) => short(only).into_owned(),
             Some([others @ .., last]) if others.len() < NAMES_AT_MOST => {
                 let others: Vec<_> = others.iter().map(|name| short(name)).collect();
                 format!("{} and {}", others.join(", "), short(last))
+            }
+            Some([first, second, rest @ ..]) => {
+                format!("{}, {} and {} more features", short(first), short(second), rest.len())
             }
             _ => AuditVoice::features(set),
         }
