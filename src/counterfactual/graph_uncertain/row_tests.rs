@@ -1,11 +1,14 @@
 //! Rows against those of another program, and the promises of the rules on random graphs.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
 use super::cells::MechanismStep;
 use super::coupling::LevelChoice;
 use super::rows::{
-    NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, TrainingColumns, node_values,
+    NodeBins, NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
+    node_values,
 };
 use super::{ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
@@ -211,21 +214,106 @@ fn rows_agree_with_another_program() {
 
 /// Levels exact, numbers to 1e-8.
 fn compare_row(of: &ExtensionCase, made: &[f64], row: &[String], what: &str) {
-    for (v, variable) in of.training.encoding.variables.iter().enumerate() {
-        let text = &row[of.made.column(&of.variables.names[v])];
-        let what = format!("{what}: {}", of.variables.names[v]);
-        match (&variable.form, &of.variables.levels[v]) {
-            (VariableForm::Levels { seen, .. }, Some(levels)) => {
-                let code = levels.iter().position(|level| level == text).unwrap() as u32;
-                let at = seen.iter().position(|&level| level == code);
-                assert_eq!(made[v], at.map_or(-1.0, |at| at as f64), "{what}");
-            }
-            _ => {
-                let told: f64 = text.parse().unwrap();
-                near(made[v], told, 1e-8 * told.abs().max(1.0), &what);
+    for (v, name) in of.variables.names.iter().enumerate() {
+        let what = format!("{what}: {name}");
+        compare_value(of, (v, made[v]), &row[of.made.column(name)], &what);
+    }
+}
+
+/// The value of node `v`: levels exact, numbers to 1e-8.
+fn compare_value(of: &ExtensionCase, (v, made): (usize, f64), text: &str, what: &str) {
+    match (&of.training.encoding.variables[v].form, &of.variables.levels[v]) {
+        (VariableForm::Levels { seen, .. }, Some(levels)) => {
+            let code = levels.iter().position(|level| level == text).unwrap() as u32;
+            let at = seen.iter().position(|&level| level == code);
+            assert_eq!(made, at.map_or(-1.0, |at| at as f64), "{what}");
+        }
+        _ => {
+            let told: f64 = text.parse().unwrap();
+            near(made, told, 1e-8 * told.abs().max(1.0), what);
+        }
+    }
+}
+
+/// A node that was computed: the step, and the shares before and after or the number alone.
+type ComputedNode = (MechanismStep, Vec<Vec<f64>>);
+
+/// The nodes of one row that were computed, by their number.
+#[derive(Default)]
+struct ComputedNodes(BTreeMap<usize, ComputedNode>);
+
+impl NodeWatch for ComputedNodes {
+    fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>) {
+        let numbers = match evidence {
+            NodeEvidence::Shares(before, after) => vec![before.to_vec(), after.to_vec()],
+            NodeEvidence::Number(y) => vec![vec![y]],
+        };
+        assert!(self.0.insert(v, (step, numbers)).is_none(), "node {v} is computed twice");
+    }
+}
+
+/// The nodes that were computed of the first people: which they are, the step, the uniform number,
+/// the number before clipping and rounding or the shares before and after, and the value. The
+/// eleven traces of [`CASES`] and that of the case with a search.
+#[test]
+fn every_node_agrees_with_the_traces_of_another_program() {
+    let mut compared = [0; 2];
+    for name in CASES.into_iter().chain(["c10_search_four_groups"]) {
+        let of = ExtensionCase::read(name);
+        let encoding = &of.training.encoding;
+        let trace = ExpectedTable::read(&expected(&format!("extensions/{name}/trace.csv")));
+        let key = ["setting", "world", "row_id", "to_group"].map(|part| trace.column(part));
+        let rest = ["node", "way", "u", "raw", "shares_before", "shares_after", "value"];
+        let [node, way, uniform, raw, before, after, value] = rest.map(|name| trace.column(name));
+        assert_eq!(trace.header.len(), key.len() + rest.len(), "{name}: all columns are compared");
+        let id = of.test.column("row_id");
+        let [setting, world, row_id, to_group] = key;
+        for of_setting in trace.rows.chunk_by(|a, b| a[setting] == b[setting]) {
+            let maker = of.maker(&of_setting[0][setting]);
+            let worlds = of.row_worlds(&maker);
+            for lines in of_setting.chunk_by(|a, b| key.iter().all(|&part| a[part] == b[part])) {
+                let what = key.map(|part| lines[0][part].as_str()).join(" ");
+                let what = format!("{name} {what}");
+                let i = of.test.rows.iter().position(|row| row[id] == lines[0][row_id]).unwrap();
+                let own = node_values(encoding, &of.rows, i);
+                let to = of.groups().iter().position(|group| *group == lines[0][to_group]).unwrap();
+                let target = maker.group(to as u32).unwrap();
+                let uniforms = maker.uniforms(of.row_key(i));
+                let (mut made, mut computed) = (Vec::new(), ComputedNodes::default());
+                let world = &worlds[lines[0][world].parse::<usize>().unwrap()];
+                maker.make(world, &own, target, &uniforms, &mut made, &mut computed);
+                assert_eq!(computed.0.len(), lines.len(), "{what}: nodes that are computed");
+                for line in lines {
+                    let (v, what) =
+                        (of.variables.position(&line[node]), format!("{what} {}", line[node]));
+                    let (step, found) = computed.0.get(&v).unwrap_or_else(|| panic!("{what}"));
+                    let word = match step {
+                        MechanismStep::Cells => "cells",
+                        MechanismStep::Levels => "levels",
+                        MechanismStep::Linear => "linear",
+                    };
+                    assert_eq!(word, line[way], "{what}");
+                    near(uniforms[v], line[uniform].parse().unwrap(), 1e-15, &what);
+                    let numbers = |column: usize| -> Vec<f64> {
+                        line[column].split_whitespace().map(|x| x.parse().unwrap()).collect()
+                    };
+                    let told = match line[raw].is_empty() {
+                        true => vec![numbers(before), numbers(after)],
+                        false => vec![numbers(raw)],
+                    };
+                    let sizes = |of: &[Vec<f64>]| of.iter().map(Vec::len).collect::<Vec<_>>();
+                    assert_eq!(sizes(found), sizes(&told), "{what}");
+                    for (found, told) in found.iter().flatten().zip(told.iter().flatten()) {
+                        near(*found, *told, 1e-9 * told.abs().max(1.0), &what);
+                    }
+                    compare_value(&of, (v, made[v]), &line[value], &what);
+                    compared[usize::from(line[raw].is_empty())] += 1;
+                }
             }
         }
     }
+    assert_eq!(compared.iter().sum::<u64>(), 3254, "lines of twelve traces");
+    assert!(compared.iter().all(|n| *n > 500), "{compared:?}");
 }
 
 fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {

@@ -144,6 +144,29 @@ pub(crate) struct RowWorld(Vec<RowEquation>);
 /// For each node how many values each step gave: cells, levels, linear.
 pub(crate) type StepCounts = Vec<[u64; 3]>;
 
+/// What the value of a node is chosen from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum NodeEvidence<'a> {
+    /// The shares of its levels before and after, clipped.
+    Shares(&'a [f64], &'a [f64]),
+    /// The number before it is clipped and rounded.
+    Number(f64),
+}
+
+/// Is told about every node that is computed.
+pub(crate) trait NodeWatch {
+    /// Node `v` gets its value by this step, from this evidence.
+    fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>);
+}
+
+impl NodeWatch for StepCounts {
+    fn computed(&mut self, v: usize, step: MechanismStep, _: NodeEvidence<'_>) {
+        if let Some(counts) = self.get_mut(v) {
+            counts[step as usize] += 1;
+        }
+    }
+}
+
 /// Everything that rows are made with, worlds apart.
 #[derive(Debug)]
 pub(crate) struct RowMaker<'a> {
@@ -311,7 +334,8 @@ impl<'a> RowMaker<'a> {
         self.encoding.variables[self.sensitive].position_of(code).map(|at| at as f64)
     }
 
-    /// The values of a person of `own` values with A at `target`, into `made`.
+    /// The values of a person of `own` values with A at `target`, into `made`; `watch` is told
+    /// about each node that is computed.
     pub(crate) fn make(
         &self,
         world: &RowWorld,
@@ -319,7 +343,7 @@ impl<'a> RowMaker<'a> {
         target: f64,
         uniforms: &PersonUniforms,
         made: &mut Vec<f64>,
-        steps: &mut StepCounts,
+        watch: &mut impl NodeWatch,
     ) {
         made.clear();
         made.extend_from_slice(own);
@@ -334,9 +358,6 @@ impl<'a> RowMaker<'a> {
             let cells =
                 equation.binned.as_ref().and_then(|binned| binned.cells(&self.kinds, own, made));
             let step = cells.as_ref().map_or(MechanismStep::Linear, |cells| cells.step);
-            if let Some(counts) = steps.get_mut(v) {
-                counts[step as usize] += 1;
-            }
             let u = uniforms[v];
             made[v] = match &self.kinds[v] {
                 NodeKind::Levels(_) => {
@@ -352,6 +373,7 @@ impl<'a> RowMaker<'a> {
                     }
                     clip_shares(&mut before);
                     clip_shares(&mut after);
+                    watch.computed(v, step, NodeEvidence::Shares(&before, &after));
                     let level = own[v] as usize;
                     own_shares(&before, &after, level, self.nodes[v].barred, &mut shares);
                     choose_level(&shares, level, self.settings.choice, u) as f64
@@ -365,6 +387,7 @@ impl<'a> RowMaker<'a> {
                         Some(cells) => cells.number(v, own[v], own, made, tie),
                         None => own[v] + sd * self.linear_move(&equation.linear, own, made),
                     };
+                    watch.computed(v, step, NodeEvidence::Number(y));
                     self.settle(v, own[v], y, u)
                 }
             };
