@@ -109,6 +109,11 @@ impl WeightSums {
         }
     }
 
+    /// So many people without weights.
+    pub(crate) fn ones(n: u64) -> Self {
+        WeightSums { sum: n, people: n, squares: u128::from(n) }
+    }
+
     /// People who weigh more than 0.
     pub(crate) fn people(self) -> u64 {
         self.people

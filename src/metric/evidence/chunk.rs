@@ -20,6 +20,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::metric::evidence::jensen_shannon::{
     NEAR_SQUARE, ORDER, ScoreBalance, power_series, series, term_shape,
 };
+use crate::metric::evidence::score_bins::{PairParts, change_part, score_part};
 use crate::metric::evidence::shift::{NEGLIGIBLE, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
 
@@ -103,6 +104,8 @@ impl PairChunk {
 pub(crate) struct ChunkTerms {
     /// The terms that do not depend on a balance.
     plain: [TermColumn; PLAIN_SUMS],
+    /// The parts of the scores before and after and of the change.
+    parts: [[u16; CHUNK]; 3],
     /// Terms of s ln(s/c) above 1 in size, with their positions; 0 in their column.
     wide: Vec<(usize, FixedSum)>,
     /// The coefficients of the divergence under the balance that was asked for last.
@@ -165,6 +168,7 @@ impl ChunkTerms {
     pub(crate) fn new() -> Box<Self> {
         Box::new(ChunkTerms {
             plain: [[0; CHUNK]; PLAIN_SUMS],
+            parts: [[0; CHUNK]; 3],
             wide: Vec::new(),
             series: [[0; CHUNK]; ORDER],
             room: ChunkRoom {
@@ -208,6 +212,11 @@ impl ChunkTerms {
         weights: Option<&[u64; CHUNK]>,
     ) -> [FixedSum; ORDER] {
         self.series.each_ref().map(|column| sum(column, pairs.clone(), weights))
+    }
+
+    /// The parts of histograms that the first `n` pairs fall into.
+    pub(crate) fn parts(&self, n: usize) -> PairParts<'_> {
+        self.parts.each_ref().map(|parts| &parts[..n])
     }
 
     /// The squared change of a pair in units of 2^-52.
@@ -304,6 +313,12 @@ fn plain_terms(chunk: &PairChunk, terms: &mut ChunkTerms) {
         terms.plain[1][i] = share_units(c);
         terms.plain[2][i] = share_units(change.abs());
         terms.plain[3][i] = share_units(change * change);
+    }
+    for i in 0..n {
+        let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+        terms.parts[0][i] = score_part(s);
+        terms.parts[1][i] = score_part(c);
+        terms.parts[2][i] = change_part(c - s);
     }
     for i in 0..n {
         let (s, c) = (chunk.score[i], chunk.score_cf[i]);

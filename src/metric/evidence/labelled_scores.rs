@@ -4,31 +4,20 @@
 //! Which of the two it is depends only on the number of rows in all, and cells hold whole numbers
 //! and exact sums, so any partition of the rows, merged in any order, gives equal evidence.
 //!
-//! A cell holds the people of one group and label whose share of the scale falls into it: their
-//! number, weights, and the exact sum of label minus share, from which their mean share follows.
-//! Scores of one cell count as ties. Choice: rows of persons are never counted in cells, because
-//! the rows of a person must stay together.
-
-use std::collections::BTreeMap;
+//! A cell holds the people of one group and label whose share of the scale falls into it
+//! ([`share_cells`](super::share_cells)): their number, weights, and the exact sum of label minus
+//! share, from which their mean share follows. Scores of one cell count as ties. Choice: rows of
+//! persons are never counted in cells, because the rows of a person must stay together.
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::exec::accumulator::map_as_list;
-use crate::metric::evidence::block_bootstrap::WeightSums;
 use crate::metric::evidence::counting_unit::SampleBasis;
+use crate::metric::evidence::share_cells::{LabelledSide, ShareCell, ShareCells};
 use crate::metric::scope::GroupSelection;
-use crate::num::fixed::FixedSum;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
 /// From so many rows on scores are counted in cells.
 pub(crate) const EXACT_ROWS: usize = 200_000;
-
-/// Cells of equal width over the shares of a scale.
-const SHARE_CELLS: f64 = 65_536.0;
-
-/// Nearer to an end of the scale than this cells are finer: 1,024 for each halving of the distance,
-/// so that the scores of rare events, and log-odds far from 0, do not become ties.
-const TAIL: f64 = 1.0 / 64.0;
 
 /// Cells at most that hold the scores of a group and a label, but for those in the tails.
 pub(crate) const CELLS_PER_GROUP: u64 = 2 * 65_536;
@@ -45,19 +34,6 @@ pub(crate) const BYTES_MEASURED: u64 = 220;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct LabelledScore(LabelledSide, u64, u64, u64, u64);
 
-/// People of one group and label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct LabelledSide(u32, bool);
-
-/// People in one cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct ShareCell {
-    n: u64,
-    weight: WeightSums,
-    /// Sum of label minus share, each as often as the row weighs.
-    excess: FixedSum,
-}
-
 /// Labelled scores of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelledScores {
@@ -66,8 +42,7 @@ pub(crate) struct LabelledScores {
     /// In no order; empty where there are cells.
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
-    #[serde(with = "map_as_list")]
-    cells: BTreeMap<(LabelledSide, u32), ShareCell>,
+    cells: ShareCells,
 }
 
 /// Writes rows in an order that does not depend on how they were gathered.
@@ -101,7 +76,7 @@ pub(crate) struct RankedScore {
 impl LabelledScores {
     /// No rows yet, of scores of this scale.
     pub(crate) fn new(scale: ScoreScale, basis: SampleBasis) -> Self {
-        LabelledScores { scale, basis, rows: Vec::new(), cells: BTreeMap::new() }
+        LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(basis.weighted) }
     }
 
     /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
@@ -128,12 +103,7 @@ impl LabelledScores {
     /// Adds the rows of another batch.
     pub(crate) fn merge(&mut self, other: Self) {
         self.rows.extend(other.rows);
-        for (place, theirs) in other.cells {
-            let mine = self.cells.entry(place).or_default();
-            mine.n += theirs.n;
-            mine.weight += theirs.weight;
-            mine.excess.merge(theirs.excess);
-        }
+        self.cells.merge(other.cells);
         self.bin_if_many();
     }
 
@@ -163,21 +133,21 @@ impl LabelledScores {
         let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();
         rows.sort_unstable();
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
-        let of_cell = |(&(side, cell), sums): (&(LabelledSide, u32), &ShareCell)| {
-            let weight = sums.weight.sum();
-            let excess = sums.excess.to_f64() / weight as f64;
+        let of_cell = |cell: ShareCell| {
+            let (positive, weight) = (cell.side.1, cell.weight.sum());
+            let excess = cell.excess.to_f64() / weight as f64;
             RankedScore {
-                place: f64::from(cell),
-                share: (f64::from(u8::from(side.1)) - excess).clamp(0.0, 1.0),
-                positive: side.1,
-                n: sums.n,
+                place: f64::from(cell.number),
+                share: (f64::from(u8::from(positive)) - excess).clamp(0.0, 1.0),
+                positive,
+                n: cell.n,
                 weight,
-                squares: sums.weight.squares(),
+                squares: cell.weight.squares(),
                 person: 0,
                 row: 0,
             }
         };
-        entries.extend(self.cells.iter().filter(|((side, _), _)| holds(side.0)).map(of_cell));
+        entries.extend(self.cells.cells(holds).into_iter().map(of_cell));
         // Stable: ties keep the order above.
         entries.sort_by(|a, b| a.place.total_cmp(&b.place));
         entries
@@ -209,33 +179,13 @@ impl LabelledScores {
 
     fn add_to_cell(&mut self, LabelledScore(side, bits, weight, ..): LabelledScore) {
         let score = f64::from_bits(bits);
-        let share = self.scale.share(score);
-        let cell = self.cells.entry((side, cell_of(self.scale, (score, share)))).or_default();
-        cell.n += 1;
-        cell.weight += WeightSums::one(weight);
-        cell.excess.add_times(f64::from(u8::from(side.1)) - share, weight);
-    }
-}
-
-/// The cell of a score and its share of the scale; cells ascend with the share.
-fn cell_of(scale: ScoreScale, (score, share): (f64, f64)) -> u32 {
-    // Exponent and ten bits of the fraction ascend with numbers of 0 and above.
-    let halvings = |distance: f64| ((distance + 0.0).to_bits() >> 42) as u32;
-    let tail = halvings(TAIL);
-    if share < TAIL {
-        return halvings(share);
-    }
-    // The distance from the upper end without the loss of digits of 1 - share.
-    let above = || ScoreScale { turned: !scale.turned, ..scale }.share(score);
-    match Some(share).filter(|share| *share > 0.5).map(|_| above()) {
-        Some(above) if above < TAIL => 2 * tail + SHARE_CELLS as u32 - halvings(above),
-        _ => tail + (share * SHARE_CELLS) as u32,
+        self.cells.add(side, (self.scale, score, self.scale.share(score)), weight);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_ROWS, LabelledScores, cell_of};
+    use super::{EXACT_ROWS, LabelledScores};
     use crate::metric::evidence::counting_unit::SampleBasis;
     use crate::metric::scope::GroupSelection;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -309,23 +259,6 @@ mod tests {
             assert!((kept.1 - counted.1).abs() < 1e-7, "{} {}", kept.1, counted.1);
         }
         assert!(cells.ascending(GroupSelection::All).len() <= 2 * 3 * 65_536);
-    }
-
-    /// Scores of rare events and log-odds far from 0 have cells of their own, in order.
-    #[test]
-    fn cells_are_finer_near_the_ends() {
-        let cell = |scale: ScoreScale, score| cell_of(scale, (score, scale.share(score)));
-        let odds = |turned| ScoreScale { numbers: ScaleNumbers::LogOdds, turned };
-        for turned in [false, true] {
-            let cells: Vec<u32> =
-                (-30_000..30_000).map(|i| cell(odds(turned), f64::from(i) / 100.0)).collect();
-            let ascends = |pair: &[u32]| if turned { pair[0] > pair[1] } else { pair[0] < pair[1] };
-            assert!(cells.windows(2).all(ascends));
-        }
-        let plain = |share| cell(ScoreScale::default(), share);
-        let shares = [0.0, 1e-9, 1e-6, 1.1e-6, 0.015_6, 0.015_7, 0.5, 0.984_3, 0.984_4, 1.0 - 1e-9];
-        assert!(shares.map(plain).is_sorted_by(|a, b| a < b));
-        assert!(plain(1.0) > plain(1.0 - 1e-9));
     }
 
     /// The order is that of the user's numbers, also where the shares of two are equal.

@@ -16,6 +16,7 @@ pub mod person;
 pub(crate) mod person_sums;
 pub(crate) mod score_bins;
 pub(crate) mod score_grid;
+mod share_cells;
 pub(crate) mod shift;
 pub(crate) mod shift_pass;
 pub(crate) mod strata;

@@ -3,7 +3,7 @@
 //! Metrics read the coarse bins of [`shift`](super::shift): 50 of scores, 80 of changes. Here each
 //! of them is cut into [`PARTS`], and a drawing takes as many of the parts together as leave at
 //! least [`BINS_AT_LEAST`] bins over the range in which 99 % lie ([`central_bins`]). Edges of the
-//! coarse bins stay edges.
+//! coarse bins stay edges: a coarse bin is the sum of its parts.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
 //! Memory: 46 kB for each direction with people, twice that with weights; of more than
@@ -12,11 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, edges, last_edge};
+use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, edges};
 
 /// Parts of a coarse bin.
-const PARTS: usize = 32;
+pub(crate) const PARTS: usize = 32;
 
 const SCORE_PARTS: usize = SCORE_BINS * PARTS;
 const CHANGE_PARTS: usize = CHANGE_BINS * PARTS;
@@ -91,18 +90,21 @@ impl TryFrom<FilledParts> for HistogramParts {
 }
 
 impl HistogramParts {
+    /// Adds cases by their parts, of so many parts, with what they weigh where they have weights.
     #[inline]
-    fn add(&mut self, part: usize, parts: usize, weight: Option<u64>) {
-        if self.n.is_empty() {
-            self.n.resize(parts, 0);
+    fn add(&mut self, cases: &[u16], parts: usize, weights: Option<&[u64]>) {
+        self.n.resize(parts, 0);
+        cases.iter().for_each(|&part| self.n[usize::from(part)] += 1);
+        let Some(weights) = weights else { return };
+        self.weight.resize(parts, 0);
+        for (&part, weight) in cases.iter().zip(weights) {
+            self.weight[usize::from(part)] += weight;
         }
-        self.n[part] += 1;
-        if let Some(weight) = weight {
-            if self.weight.is_empty() {
-                self.weight.resize(parts, 0);
-            }
-            self.weight[part] += weight;
-        }
+    }
+
+    /// The sums of the parts of each coarse bin.
+    fn coarse<'a>(parts: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+        parts.chunks(PARTS).map(|parts| parts.iter().sum())
     }
 
     fn merge(&mut self, other: &Self) {
@@ -153,16 +155,22 @@ impl SwitchScoreBins {
         (groups <= GROUPS_AT_MOST).then(none)
     }
 
-    /// Adds a person with all counterfactuals.
-    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
-        let weight = self.weighted.then_some(person.weight);
-        for counterfactual in counterfactuals {
-            let Some((_, score, score_cf)) = scored_pair(person, counterfactual) else { continue };
-            let bins = &mut self.directions[person.group * self.groups + counterfactual.to];
-            bins.before.add(score_part(score), SCORE_PARTS, weight);
-            bins.after.add(score_part(score_cf), SCORE_PARTS, weight);
-            bins.change.add(change_part(score_cf - score), CHANGE_PARTS, weight);
-        }
+    /// Adds counterfactuals of a direction, from * groups + to: the parts of their scores before
+    /// and after and of the change, and what they weigh.
+    pub(crate) fn add(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
+        let [before, after, change] = parts;
+        let weights = self.weighted.then_some(weights);
+        let bins = &mut self.directions[direction];
+        bins.before.add(before, SCORE_PARTS, weights);
+        bins.after.add(after, SCORE_PARTS, weights);
+        bins.change.add(change, CHANGE_PARTS, weights);
+    }
+
+    /// The coarse bins of the changes of a direction, from * groups + to: of cases, and of what they
+    /// weigh; no bin where nobody is or has a weight.
+    pub(crate) fn coarse_changes(&self, direction: usize) -> [impl Iterator<Item = u64> + '_; 2] {
+        let change = &self.directions[direction].change;
+        [&change.n, &change.weight].map(|parts| HistogramParts::coarse(parts))
     }
 
     /// Adds the counterfactuals of another batch.
@@ -184,12 +192,32 @@ impl SwitchScoreBins {
     }
 }
 
-fn score_part(score: f64) -> usize {
-    last_edge((score * SCORE_PARTS as f64) as usize, score, &SCORE_PART_EDGES)
+/// Parts of pairs: of the scores before, of those after, and of the changes.
+pub(crate) type PairParts<'a> = [&'a [u16]; 3];
+
+/// The part of a score of [0, 1]: the last one whose lower edge is not above it.
+#[inline(always)]
+pub(crate) fn score_part(score: f64) -> u16 {
+    part_of::<SCORE_PARTS>(score, score * SCORE_PARTS as f64, 0.0, SCORE_PARTS as f64)
 }
 
-fn change_part(change: f64) -> usize {
-    last_edge(((change + 1.0) * (CHANGE_PARTS / 2) as f64) as usize, change, &CHANGE_PART_EDGES)
+/// The part of a change of [-1, 1]: the last one whose lower edge is not above it.
+#[inline(always)]
+pub(crate) fn change_part(change: f64) -> u16 {
+    const HALF: f64 = (CHANGE_PARTS / 2) as f64;
+    part_of::<CHANGE_PARTS>(change, (change + 1.0) * HALF, HALF, HALF)
+}
+
+/// The last of `N` parts whose lower edge, (i - first) / unit, is not above `x`, which lies less
+/// than a part away from the edge `guess`. Without branches or tables, for vectors.
+#[inline(always)]
+fn part_of<const N: usize>(x: f64, guess: f64, first: f64, unit: f64) -> u16 {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    // Adding 2^52 rounds to the nearest whole number and puts it into the lowest bits.
+    let shifted = guess + WHOLE;
+    let nearest = shifted.to_bits().wrapping_sub(WHOLE.to_bits());
+    let is_below = x < (shifted - WHOLE - first) / unit;
+    (nearest.wrapping_sub(u64::from(is_below)) as u16).min(N as u16 - 1)
 }
 
 /// Histograms in the same bins: those in which all but [`TAIL`] on each side of each lies, the
@@ -249,17 +277,40 @@ fn central_bins<const N: usize>(of: [&HistogramParts; N], edges: &[f64]) -> [Vec
 
 #[cfg(test)]
 mod tests {
-    use super::{BINS_AT_LEAST, SwitchScoreBins};
-    use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+    use super::{
+        BINS_AT_LEAST, CHANGE_PART_EDGES, CHANGE_PARTS, PARTS, SCORE_PART_EDGES, SCORE_PARTS,
+        SwitchScoreBins, change_part, score_part,
+    };
+    use crate::metric::evidence::shift::{change_bin, last_edge, score_bin};
     use crate::num::seed::{h, u01};
 
     fn add(bins: &mut SwitchScoreBins, score: f64, score_cf: f64, weight: u64) {
-        let predicted = Some(false);
-        let person = ScoredPerson { group: 0, label: None, predicted, score: Some(score), weight };
-        bins.add(
-            &person,
-            &[ScoredCounterfactual { to: 1, predicted, score: Some(score_cf), rounded: false }],
-        );
+        let parts = [score_part(score), score_part(score_cf), change_part(score_cf - score)];
+        bins.add(1, parts.each_ref().map(std::slice::from_ref), &[weight]);
+    }
+
+    /// Parts follow from the edges alone, also next to each of them, and coarse bins from parts.
+    #[test]
+    fn parts_are_those_of_the_edges_and_make_the_coarse_bins() {
+        let next_to = |edges: &[f64]| -> Vec<f64> {
+            edges.iter().flat_map(|x| [x.next_down(), *x, x.next_up()]).collect()
+        };
+        let drawn = (0..20_000).map(|i| u01(h(3, i, 0)));
+        let scores = next_to(&SCORE_PART_EDGES).into_iter().chain(drawn.clone());
+        for score in scores.filter(|score| (0.0..=1.0).contains(score)) {
+            let guess = (score * SCORE_PARTS as f64) as usize;
+            let part = usize::from(score_part(score));
+            assert_eq!(part, last_edge(guess, score, &SCORE_PART_EDGES), "{score}");
+            assert_eq!(part / PARTS, score_bin(score), "{score}");
+        }
+        let changes = drawn.zip((0..).map(|i| u01(h(3, i, 1)))).map(|(a, b)| a - b);
+        let changes = next_to(&CHANGE_PART_EDGES).into_iter().chain(changes);
+        for change in changes.chain([0.0, -0.0]).filter(|change| change.abs() <= 1.0) {
+            let guess = ((change + 1.0) * (CHANGE_PARTS / 2) as f64) as usize;
+            let part = usize::from(change_part(change));
+            assert_eq!(part, last_edge(guess, change, &CHANGE_PART_EDGES), "{change}");
+            assert_eq!(part / PARTS, change_bin(change), "{change}");
+        }
     }
 
     /// Scores in a narrow range have bins there, wide ones those of the metrics; nobody is lost.
@@ -289,6 +340,9 @@ mod tests {
             // Of the central bins hardly any is empty.
             let filled = change.iter().filter(|bin| bin.2 > 0).count();
             assert!(2 * filled > change.len(), "{filled} of {}", change.len());
+            let [cases, weights] = bins.coarse_changes(1).map(|bins| bins.collect::<Vec<u64>>());
+            assert_eq!((cases.len(), weights.len()), (CHANGE_PARTS / PARTS, cases.len()));
+            assert_eq!(cases.iter().sum::<u64>(), n);
         }
     }
 

@@ -72,11 +72,21 @@ impl ShiftSums {
     }
 
     /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by
-    /// its cell, and the bin of the change.
+    /// its cell.
     #[inline]
-    pub(crate) fn add_change(&mut self, cell: usize, squared: i64, change: f64, weight: u64) {
+    pub(crate) fn add_square(&mut self, cell: usize, squared: i64, weight: u64) {
         self.squared[cell].add_units(i128::from(squared) * i128::from(weight));
-        self.change[change_bin(change)] += weight;
+    }
+
+    /// Adds a pair to a bin of the changes.
+    #[inline]
+    pub(crate) fn add_change(&mut self, bin: usize, weight: u64) {
+        self.change[bin] += weight;
+    }
+
+    /// Replaces the bins of the changes; none of a list without bins.
+    pub(crate) fn set_changes(&mut self, bins: impl Iterator<Item = u64>) {
+        self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
     }
 
     /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the

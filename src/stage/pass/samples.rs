@@ -122,10 +122,10 @@ impl SampleState for FactualCounts {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 9;
+    const VARIANTS: u64 = 7;
 
-    /// Unweighted, paired, with persons, weighted, both, with grids and with bins of people without
-    /// weights and with.
+    /// Unweighted, paired, with persons, weighted, both, with grids of people without weights and
+    /// with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
@@ -135,9 +135,7 @@ impl SampleState for CounterfactualCounts {
             3 => empty.with_weights(SEED),
             4 => empty.with_weighed_persons(SEED),
             5 => empty.with_grid(grid(false)),
-            6 => empty.with_grid(grid(true)),
-            7 => empty.with_bins(),
-            _ => empty.with_weights(SEED).with_bins(),
+            _ => empty.with_grid(grid(true)),
         }
     }
 
@@ -147,22 +145,26 @@ impl SampleState for CounterfactualCounts {
         self.add(&person, &cfs);
         self.add_weight(row, &person, &cfs);
         self.add_paired(row % PERSONS, &person, &cfs);
-        self.add_to_bins(&person, &cfs);
     }
 }
 
 impl SampleState for SwitchAccumulator {
-    const VARIANTS: u64 = 4;
+    const VARIANTS: u64 = 6;
 
-    /// Only counts, pairs, sums, and blocks of people with weights.
+    /// Only counts, pairs, sums, and blocks of people with weights; counts and blocks with bins.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
-        let nobody = if variant == 3 { nobody.with_weights(SEED) } else { nobody };
+        let nobody = match variant {
+            3 => nobody.with_weights(SEED),
+            4 => nobody.with_bins(),
+            5 => nobody.with_weights(SEED).with_bins(),
+            _ => nobody,
+        };
         let mut first = nobody.clone();
         (0..20).for_each(|row| first.add_sample(row));
         let balances = ScoreBalances::of(&first);
         let keep = match variant {
-            0 => ScoreKeeping::Nothing,
+            0 | 4 => ScoreKeeping::Nothing,
             1 => ScoreKeeping::Pairs,
             2 => ScoreKeeping::Sums(balances),
             _ => ScoreKeeping::Blocks(balances, SEED),

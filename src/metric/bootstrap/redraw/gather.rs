@@ -85,7 +85,8 @@ impl ScoreKeeping {
 /// The accumulator of a pass over people with their counterfactuals; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SwitchAccumulator {
-    /// Without what the blocks hold.
+    /// Without what the blocks hold, and without the coarse bins of the changes where finer ones
+    /// are kept.
     counts: CounterfactualCounts,
     blocks: ShiftBlocks,
     pairs: KeptPairs,
@@ -312,6 +313,7 @@ impl SwitchAccumulator {
     pub(crate) fn finish(mut self, room: &mut ChunkWorkspace) -> GatheredSwitches {
         self.flush(room);
         self.blocks.add_to(&mut self.counts);
+        self.counts.finish_bins();
         let SwitchAccumulator { counts, blocks, pairs, people, .. } = self;
         GatheredSwitches { counts, people, blocks, pairs }
     }
@@ -359,19 +361,19 @@ fn add_chunk(
     let direction = counts.scope_index().direction(from, to);
     let (people, weighed) = counts.shift_sums_mut(direction);
     for i in 0..chunk.len() {
-        let change = chunk.score_cf[i] - chunk.score[i];
-        people.add_change(usize::from(chunk.cell[i]), terms.squared_units(i), change, 1);
+        people.add_square(usize::from(chunk.cell[i]), terms.squared_units(i), 1);
     }
     if let Some(weighed) = weighed {
         for i in 0..chunk.len() {
-            let (cell, change) = (usize::from(chunk.cell[i]), chunk.score_cf[i] - chunk.score[i]);
-            weighed.add_change(cell, terms.squared_units(i), change, chunk.weight[i]);
+            let cell = usize::from(chunk.cell[i]);
+            weighed.add_square(cell, terms.squared_units(i), chunk.weight[i]);
         }
         // The blocks hold what people weigh.
         let mut unweighed = ShiftBlock::default();
         unweighed.add_run(chunk, terms, 0..chunk.len(), None);
         unweighed.add_to(people);
     }
+    counts.add_to_bins(direction, terms.parts(chunk.len()), &chunk.weight);
     blocks.add_chunk((from, to), chunk, terms, arch);
     chunk.clear();
 }
@@ -536,6 +538,15 @@ mod tests {
                     let all = gathered(&people, &nobody, &keep, parts).finish(&mut room);
                     assert_eq!(all.counts, counts, "{groups} {keep:?} {parts}");
                     assert_eq!(all.people, counts.cell_profiles().total().people());
+                    // Where drawings have finer bins, the coarse ones are made of these.
+                    let drawn = gathered(&people, &nobody.with_bins(), &keep, parts);
+                    let drawn = drawn.finish(&mut room).counts;
+                    for (from, to) in counts.scope_index().directions() {
+                        let of = |all: &CounterfactualCounts| {
+                            (all.shift(from, to).clone(), all.weight_shift(from, to).cloned())
+                        };
+                        assert_eq!(of(&drawn), of(&counts), "{groups} {keep:?} {parts}");
+                    }
                     if let ScoreKeeping::Blocks(..) = keep {
                         assert_eq!(all.blocks, blocks, "{groups} {parts}");
                         assert_eq!(all.blocks.second_pass(&counts).as_ref(), Some(&second));

@@ -13,6 +13,7 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::jensen_shannon::{EXACT_STEP, evaluate_series};
 use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use crate::metric::evidence::score_bins::PARTS;
 use crate::metric::evidence::shift::{ShiftSums, kl_term, score_bin};
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::IntervalProcedure;
@@ -513,13 +514,14 @@ impl ShiftBlock {
         self.pairs += pairs.len() as u64;
         let more = terms.plain_sums(pairs.clone(), weights);
         self.sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
+        let [before, after, _] = terms.parts(pairs.end);
         for i in pairs {
             let (score, score_cf) = (chunk.score[i], chunk.score_cf[i]);
             let weight = weights.map_or(1, |weights| weights[i]);
             self.n += weight;
             self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
-            self.before.add(score_bin(score), weight);
-            self.after.add(score_bin(score_cf), weight);
+            self.before.add(usize::from(before[i]) / PARTS, weight);
+            self.after.add(usize::from(after[i]) / PARTS, weight);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells, cell_index, scored_pair,
 };
 use crate::metric::evidence::person_sums::PersonSwitchCounts;
-use crate::metric::evidence::score_bins::SwitchScoreBins;
+use crate::metric::evidence::score_bins::{PARTS, PairParts, SwitchScoreBins};
 use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -258,18 +258,36 @@ impl CounterfactualCounts {
         self.add_weight_cells(key, person, counterfactuals);
         self.add_paired(key, person, counterfactuals);
         self.add_to_grid(person, counterfactuals);
-        self.add_to_bins(person, counterfactuals);
     }
 
-    /// Adds the scores of a person to the bins of drawings, where they are kept.
-    pub(crate) fn add_to_bins(
-        &mut self,
-        person: &ScoredPerson,
-        counterfactuals: &[ScoredCounterfactual],
-    ) {
+    /// Adds pairs of a direction by the parts of their scores: to the bins of drawings where they
+    /// are kept, else to the coarse bins of the changes. [`CounterfactualCounts::finish_bins`]
+    /// belongs to it.
+    pub(crate) fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
         if let Some(bins) = &mut self.bins {
-            bins.add(person, counterfactuals);
+            return bins.add(direction, parts, weights);
         }
+        let [_, _, changes] = parts;
+        let (people, weighed) = self.shift_sums_mut(direction);
+        let bins = changes.iter().map(|&part| usize::from(part) / PARTS);
+        bins.clone().for_each(|bin| people.add_change(bin, 1));
+        if let Some(weighed) = weighed {
+            bins.zip(weights).for_each(|(bin, &weight)| weighed.add_change(bin, weight));
+        }
+    }
+
+    /// Makes the coarse bins of the changes from the bins of drawings, where these are kept.
+    pub(crate) fn finish_bins(&mut self) {
+        let Some(bins) = self.bins.take() else { return };
+        for direction in 0..self.groups * self.groups {
+            let [cases, weights] = bins.coarse_changes(direction);
+            let (people, weighed) = self.shift_sums_mut(direction);
+            people.set_changes(cases);
+            if let Some(weighed) = weighed {
+                weighed.set_changes(weights);
+            }
+        }
+        self.bins = Some(bins);
     }
 
     /// The score sums of a direction, of people and of what they weigh.

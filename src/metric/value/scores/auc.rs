@@ -21,44 +21,49 @@ pub(super) struct AucEstimate {
 /// The positives, or the negatives.
 #[derive(Debug, Clone)]
 struct RankedSide {
-    /// Each with the share of the other side that it is ordered right against, less the AUC.
-    rows: Vec<(RankedScore, f64)>,
+    rows: Vec<RankedScore>,
+    /// Of each row the share of the other side that it is ordered right against, less the AUC.
+    deviations: Vec<f64>,
     n: f64,
     weight: f64,
 }
 
 impl RankedSide {
     /// `wins` are twice the units of the other side that each is ordered right against.
-    fn new(rows: &[RankedScore], wins: &[u64], others: u64, value: f64) -> Self {
+    fn new(rows: Vec<RankedScore>, wins: &[u64], others: u64, value: f64) -> Self {
         let below = 2.0 * others as f64;
-        let share = |(row, &wins): (&RankedScore, &u64)| (*row, wins as f64 / below - value);
         RankedSide {
-            rows: rows.iter().zip(wins).map(share).collect(),
+            deviations: wins.iter().map(|&wins| wins as f64 / below - value).collect(),
             n: rows.iter().map(|row| row.n as f64).sum(),
-            weight: units(rows) as f64,
+            weight: units(&rows) as f64,
+            rows,
         }
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&RankedScore, f64)> {
+        self.rows.iter().zip(self.deviations.iter().copied())
     }
 
     /// What the rows add to the AUC.
     fn influences(&self) -> impl Iterator<Item = RowInfluence> {
-        self.rows.iter().map(|(row, deviation)| RowInfluence::new(row, deviation / self.weight))
+        self.each().map(|(row, deviation)| RowInfluence::new(row, deviation / self.weight))
     }
 
     /// The share of this side in DeLong's variance; none of one row.
     fn delong(&self) -> Option<f64> {
-        let squares: f64 = self.rows.iter().map(|(row, d)| row.n as f64 * d * d).sum();
+        let squares: f64 = self.each().map(|(row, d)| row.n as f64 * d * d).sum();
         (self.n >= 2.0).then(|| squares / (self.n - 1.0) / self.n)
     }
 
     /// What the rows add, such that the squares sum to DeLong's variance; none of one row.
     fn delong_influences(&self) -> Option<impl Iterator<Item = RowInfluence>> {
         let scale = (self.n * (self.n - 1.0)).sqrt();
-        let each = move |(row, d): &(RankedScore, f64)| RowInfluence::new(row, d / scale);
-        (self.n >= 2.0).then(|| self.rows.iter().map(each))
+        let each = move |(row, d): (&RankedScore, f64)| RowInfluence::new(row, d / scale);
+        (self.n >= 2.0).then(|| self.each().map(each))
     }
 
     fn units(&self, by_person: bool) -> u64 {
-        n_units(self.rows.iter().map(|(row, _)| row), by_person)
+        n_units(self.rows.iter(), by_person)
     }
 }
 
@@ -85,13 +90,13 @@ fn twice_below(rows: &[RankedScore], others: &[RankedScore]) -> Vec<u64> {
 
 impl AucEstimate {
     /// None without positives or without negatives. Both ascend.
-    pub(super) fn new(positives: &[RankedScore], negatives: &[RankedScore]) -> Option<Self> {
-        let (above, below) = (units(positives), units(negatives));
+    pub(super) fn new(positives: Vec<RankedScore>, negatives: Vec<RankedScore>) -> Option<Self> {
+        let (above, below) = (units(&positives), units(&negatives));
         if above == 0 || below == 0 {
             return None;
         }
-        let wins = twice_below(positives, negatives);
-        let losses = twice_below(negatives, positives);
+        let wins = twice_below(&positives, &negatives);
+        let losses = twice_below(&negatives, &positives);
         // Whole numbers: the value is rounded once.
         let all = positives.iter().zip(&wins);
         let all: u128 = all.map(|(row, wins)| u128::from(row.weight) * u128::from(*wins)).sum();

@@ -15,6 +15,12 @@ const SMALLEST_STEP: f64 = 1e-12;
 /// Share of a likelihood that rounding may lose.
 const ROUNDING: f64 = 1e-12;
 
+/// A Newton step, or a part of one, that moves no log-odds by more than this does not lose
+/// likelihood: with D the largest move, the likelihood gains at least 1 - (e^D - D - 1) / D^2 times
+/// the square of the Newton decrement (Bach 2010, Electronic Journal of Statistics 4, proposition
+/// 1), which is 0.12 at 1.5.
+const SAFE_MOVE: f64 = 1.5;
+
 /// Steps at most; a fit that exists needs about ten.
 const STEPS_AT_MOST: usize = 200;
 
@@ -57,12 +63,11 @@ impl FittedCoefficient {
     }
 }
 
-/// Gradient, information and likelihood at an intercept and a slope.
+/// Gradient and information at an intercept and a slope.
 #[derive(Default)]
 struct LogisticSums {
     gradient: [f64; 2],
     information: [f64; 3],
-    likelihood: f64,
 }
 
 impl<'a> LogOddsRows<'a> {
@@ -91,9 +96,6 @@ impl<'a> LogOddsRows<'a> {
             let (w, z) = (row.weight as f64, a + b * x);
             let p = Self::probability(z);
             let y = f64::from(u8::from(row.positive));
-            // ln(1 + e^z) without overflow.
-            let softplus = z.max(0.0) + libm::log1p(libm::exp(-z.abs()));
-            sums.likelihood += w * (y * z - softplus);
             let (error, spread) = (w * (y - p), w * p * (1.0 - p));
             sums.gradient[0] += error;
             sums.gradient[1] += error * x;
@@ -104,10 +106,22 @@ impl<'a> LogOddsRows<'a> {
         sums
     }
 
+    fn likelihood(&self, [a, b]: [f64; 2]) -> f64 {
+        let own = self.rows.iter().zip(&self.log_odds);
+        let each = own.map(|(row, &x)| {
+            let (w, z) = (row.weight as f64, a + b * x);
+            // ln(1 + e^z) without overflow.
+            let softplus = z.max(0.0) + libm::log1p(libm::exp(-z.abs()));
+            w * (f64::from(u8::from(row.positive)) * z - softplus)
+        });
+        each.sum()
+    }
+
     /// Maximum likelihood by Newton's steps from (0, 1); a step that loses likelihood is halved.
     fn fit(&self, free_slope: bool) -> Result<([f64; 2], LogisticSums), Undefined> {
         let mut at = [0.0, 1.0];
         let mut sums = self.sums(at);
+        let farthest = self.log_odds.iter().fold(0.0_f64, |far, x| far.max(x.abs()));
         for _ in 0..STEPS_AT_MOST {
             let ([g0, g1], [h0, h1, h2]) = (sums.gradient, sums.information);
             let mut step = if free_slope {
@@ -124,10 +138,12 @@ impl<'a> LogOddsRows<'a> {
                     return Ok((at, sums));
                 }
                 let next = [at[0] + step[0], at[1] + step[1]];
-                let there = self.sums(next);
-                let rounding = ROUNDING * (1.0 + sums.likelihood.abs());
-                if there.likelihood >= sums.likelihood - rounding {
-                    (at, sums) = (next, there);
+                let gains = || {
+                    let here = self.likelihood(at);
+                    self.likelihood(next) >= here - ROUNDING * (1.0 + here.abs())
+                };
+                if step[0].abs() + step[1].abs() * farthest <= SAFE_MOVE || gains() {
+                    (at, sums) = (next, self.sums(next));
                     break;
                 }
                 step = step.map(|s| s / 2.0);

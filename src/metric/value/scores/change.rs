@@ -154,7 +154,7 @@ impl ScoreSample {
             | ScoreReading::CrossAuc
             | ScoreReading::CrossAucGap
             | ScoreReading::BrierGap
-            | ScoreReading::EcceP => self.summed_auc(&self.auc, &[self]),
+            | ScoreReading::EcceP => self.summed_auc(self.auc(), &[self]),
         }
     }
 
@@ -169,12 +169,9 @@ impl ScoreSample {
             let parts = both.map(|(mine, theirs)| (less(mine, theirs), fewest));
             return SummedValue::new(&samples, value, parts, false);
         }
-        let (first, second) = match reading {
-            ScoreReading::CrossAucGap => (self.over(other), other.over(self)),
-            _ => (self.auc.clone(), other.auc.clone()),
-        };
+        let [first, second] = self.aucs(other, reading);
         let value = difference(value_of_auc(&first), value_of_auc(&second));
-        let both = first.as_ref().ok().zip(second.as_ref().ok());
+        let both = (*first).as_ref().ok().zip((*second).as_ref().ok());
         let parts = both.and_then(|(first, second)| {
             let rows = less(self.added_to_auc(first)?, other.added_to_auc(second)?);
             Some((rows, first.fewest(by_person).min(second.fewest(by_person))))

@@ -48,6 +48,9 @@ mod change;
 mod influence;
 mod reliability;
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use crate::metric::evidence::counting_unit::SampleBasis;
@@ -92,7 +95,8 @@ struct ScoreSample {
     places_are_log_odds: bool,
     /// Why nothing is known of nobody.
     empty: Undefined,
-    auc: Result<AucEstimate, Undefined>,
+    /// The AUC, once it is asked for.
+    auc: OnceLock<Result<AucEstimate, Undefined>>,
 }
 
 /// An estimate with its variance and degrees of freedom.
@@ -144,15 +148,29 @@ fn formed(interval: Option<ValueInterval>, why_not: &'static str) -> IntervalBas
 
 impl ScoreSample {
     fn new(scores: &LabelledScores, rows: Vec<RankedScore>, empty: Undefined) -> Self {
-        let mut sample = ScoreSample {
+        ScoreSample {
             basis: scores.basis(),
             rows,
             places_are_log_odds: scores.are_log_odds() && !scores.is_binned(),
             empty,
-            auc: Err(empty),
-        };
-        sample.auc = sample.over(&sample);
-        sample
+            auc: OnceLock::new(),
+        }
+    }
+
+    fn auc(&self) -> &Result<AucEstimate, Undefined> {
+        self.auc.get_or_init(|| self.over(self))
+    }
+
+    /// The two AUCs of which a gap is the difference: of each sample, or each over the other.
+    fn aucs<'a>(
+        &'a self,
+        other: &'a Self,
+        reading: ScoreReading,
+    ) -> [Cow<'a, Result<AucEstimate, Undefined>>; 2] {
+        match reading {
+            ScoreReading::CrossAucGap => [self.over(other), other.over(self)].map(Cow::Owned),
+            _ => [self.auc(), other.auc()].map(Cow::Borrowed),
+        }
     }
 
     /// Some people of the counts.
@@ -203,7 +221,7 @@ impl ScoreSample {
         if above.is_empty() {
             return Err(Undefined::NoActualPositive);
         }
-        AucEstimate::new(&above, &below).ok_or(Undefined::NoActualNegative)
+        AucEstimate::new(above, below).ok_or(Undefined::NoActualNegative)
     }
 
     /// Degrees of freedom of Student's quantile; none where the normal one serves.
@@ -496,7 +514,7 @@ impl ScoreMeasurement<'_> {
             | ScoreReading::AucGap
             | ScoreReading::CrossAuc
             | ScoreReading::CrossAucGap
-            | ScoreReading::BrierGap => return self.auc(of, &sample.auc, &[sample]),
+            | ScoreReading::BrierGap => return self.auc(of, sample.auc(), &[sample]),
         };
         self.finish(of, found, people(&[sample]))
     }
@@ -516,16 +534,13 @@ impl ScoreMeasurement<'_> {
             let interval = context.interval(value, || a.brier_gap_interval(b, context));
             return self.finish(of, (value, interval), people);
         }
-        let (first, second) = match reading {
-            ScoreReading::CrossAucGap => (a.over(b), b.over(a)),
-            _ => (a.auc.clone(), b.auc.clone()),
-        };
+        let [first, second] = a.aucs(b, reading);
         let gap = difference(value_of_auc(&first), value_of_auc(&second));
-        let interval = context.interval(gap, || match (&first, &second) {
+        let interval = context.interval(gap, || match (&*first, &*second) {
             (Ok(first), Ok(second)) => a.gap_interval((first, second), context),
             _ => IntervalBasis::NotFormed(GAP_WITHOUT_VARIANCE),
         });
-        if let (Ok(first), Ok(second)) = (&first, &second) {
+        if let (Ok(first), Ok(second)) = (&*first, &*second) {
             let by_person = a.basis.persons;
             people.smallest_denominator =
                 Some(first.fewest(by_person).min(second.fewest(by_person)));
