@@ -1,6 +1,7 @@
 //! A run that is compared with another one.
 
 use crate::diff::definitions::{CountingRules, JobValues};
+use crate::folder::manifest::RoundedSwitches;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{Count, Level, Seed};
 use crate::table::MetricRow;
@@ -56,6 +57,8 @@ pub(crate) struct ComparedRun {
     pub seed: Seed,
     /// The table `metrics`.
     pub metrics: Vec<MetricRow>,
+    /// Its switches that rounding alone may explain; of the new run gates read its counts.
+    pub rounded: Vec<RoundedSwitches>,
     /// The file of outcomes, where they are kept.
     pub outcomes: Option<PathBuf>,
 }

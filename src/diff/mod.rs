@@ -108,6 +108,7 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         pairing: pairs.words.clone(),
         people_in_both: pairs.people_in_both,
         differs: definitions.changes(),
+        rounded: old.rounded.clone(),
     };
     Ok(DiffResult { compared, changes })
 }

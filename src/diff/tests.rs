@@ -78,6 +78,7 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         samples: Count::new(100).unwrap(),
         seed: Seed(1),
         metrics: frame,
+        rounded: Vec::new(),
         outcomes: None,
     }
 }

@@ -580,6 +580,38 @@ pub(crate) struct RunComparison {
     pub people_in_both: u64,
     /// Differences between the jobs, definitions first.
     pub differs: Vec<JobChange>,
+    /// Switches of the old run that rounding alone may explain, by scope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounded: Vec<RoundedSwitches>,
+}
+
+/// The counterfactuals of a scope that has switches between two scores that agree to single
+/// precision, so that rounding may be the whole switch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RoundedSwitches {
+    /// Experiment and arm.
+    pub arm: String,
+    /// The model.
+    pub model: String,
+    /// The counterfactual set.
+    pub counterfactual: String,
+    /// The sensitive attribute.
+    pub sensitive: String,
+    /// `direction` or `total`.
+    pub scope: String,
+    /// The group of the people.
+    pub from_group: String,
+    /// The group of the counterfactuals.
+    pub to_group: String,
+    /// Switches.
+    pub switches: u64,
+    /// Those of rounding among them.
+    pub rounded: u64,
+    /// Whether `cells` are in parts of 2^-40 of all weights, because people have weights.
+    pub weighted: bool,
+    /// For each cell of the extended matrix (TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP, and without a
+    /// label CN, SP, SN, CP) the counterfactuals, and those of rounding among them.
+    pub cells: Vec<[u64; 2]>,
 }
 
 /// One value of the job that differs.

@@ -30,7 +30,9 @@ pub(crate) fn judge(
     baseline: Option<&GateBaseline<'_>>,
     counted: &[recourse::CountedGate],
 ) -> GateResults {
-    let GateTables { metrics, groups, .. } = tables;
+    let GateTables { metrics, groups, counts } = tables;
+    let rounded = rounding::rounded_switches(counts);
+    let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let mut table: Vec<GateRow> = Vec::new();
     let mut tally = GateTally::default();
     let mut verdict: Option<GateStatus> = None;
@@ -54,9 +56,9 @@ pub(crate) fn judge(
             seen.iter_mut().for_each(|seen| seen.refused.clone_from(&question.refused));
         }
         let mut rulings: Vec<GateRuling> = if question.holm {
-            holm::decide_jointly(question, seen)
+            holm::decide_jointly(question, seen.clone())
         } else {
-            seen.into_iter().map(|s| decide(question, s)).collect()
+            seen.iter().map(|seen| decide(question, seen.clone())).collect()
         };
         if question.quantity == GateQuantity::Value
             && question.scope == GateSubject::WorstCase
@@ -66,8 +68,8 @@ pub(crate) fn judge(
         }
         for ruling in &mut rulings {
             certain_rate::reconsider(question, ruling, tables);
-            rounding::reconsider(question, ruling, tables);
         }
+        rounding::reconsider(question, &seen, &mut rulings, rounded);
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
             let seen = &ruling.observation;
             let unseen = unseen(question, seen, (metrics, groups))

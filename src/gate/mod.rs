@@ -39,6 +39,7 @@ mod unseen;
 pub(crate) mod why;
 
 pub(crate) use self::judge::judge;
+pub(crate) use self::rounding::rounded_switches;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A gate as a question to tables, what it looks at, and its answer.
 
-use crate::folder::manifest::{GateTally, WorstGate};
+use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
@@ -84,6 +84,8 @@ pub(crate) struct GateTables<'a> {
 pub(crate) struct GateBaseline<'a> {
     /// The table of changes.
     pub changes: &'a [ChangeRow],
+    /// Its switches that rounding alone may explain.
+    pub rounded: &'a [RoundedSwitches],
     /// The definitions that differ, in words; empty where none does.
     pub differing_definitions: String,
 }

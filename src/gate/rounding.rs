@@ -7,54 +7,38 @@
 //! only where it decides alike without them: the value is computed again as if they did not switch,
 //! and its interval moves by the same distance.
 
+use std::collections::BTreeMap;
+
 use super::decision::decide;
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus, GateTables};
+use super::holm;
+use crate::folder::manifest::RoundedSwitches;
+use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus};
 use crate::metric::Reads;
 use crate::metric::catalog::find;
-use crate::metric::evidence::person::{CELLS, Eccm};
+use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::CountRow;
+use crate::table::{AuditKey, CountRow};
 
 /// The code that begins the words about such switches.
 const ROUNDING: &str = "rounding_at_threshold";
 
-/// The cells of a direction, or of all, as the table has them.
-struct RoundedCells {
-    /// All counterfactuals.
-    all: Eccm,
-    /// Those whose switch is one of rounding, counted as if they did not switch.
-    unrounded: Eccm,
-    /// Counterfactuals whose switch is one of rounding.
-    n: u64,
-    /// Switches in all.
-    switches: u64,
-    /// Whether people have weights.
-    weighted: bool,
-}
-
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
 const UNITS_OF_WEIGHT: f64 = (1_u64 << 40) as f64;
 
-/// What the table of counts tells of the switches of a scope; none where none is one of rounding.
-fn cells(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    (scope, from, to): (&str, &str, &str),
-    counts: &[CountRow],
-) -> Option<RoundedCells> {
-    let is_of_scope = |row: &&CountRow| {
-        let key = &row.key;
-        let of = (key.arm.as_str(), key.model.as_str(), key.counterfactual.as_str())
-            == (&question.arm, &question.model, &question.counterfactual);
-        let here = key.scope_and_groups() == [scope, from, to];
-        of && here && key.sensitive == seen.sensitive && key.slice.is_empty()
-    };
-    let own: Vec<&CountRow> = counts.iter().filter(is_of_scope).collect();
-    let n: u64 = own.iter().filter_map(|row| row.n_rounded).map(i64::unsigned_abs).sum();
-    if n == 0 {
-        return None;
+/// The scopes of a table of counts, outside of slices, that have switches of rounding.
+pub(crate) fn rounded_switches(counts: &[CountRow]) -> Vec<RoundedSwitches> {
+    let mut scopes: BTreeMap<&AuditKey, Vec<&CountRow>> = BTreeMap::new();
+    for row in counts.iter().filter(|row| row.key.slice.is_empty() && row.n_rounded.is_some()) {
+        scopes.entry(&row.key).or_default().push(row);
     }
-    let total: f64 = own.iter().filter_map(|row| row.weight).sum();
+    let is_rounded = |row: &&CountRow| row.n_rounded.is_some_and(|n| n > 0);
+    scopes.retain(|_, rows| rows.iter().any(is_rounded));
+    scopes.into_iter().filter_map(|(key, rows)| of_scope(key, &rows)).collect()
+}
+
+/// The cells of one scope; none where the table holds what is no cell.
+fn of_scope(key: &AuditKey, rows: &[&CountRow]) -> Option<RoundedSwitches> {
+    let total: f64 = rows.iter().filter_map(|row| row.weight).sum();
     let units = |weight: f64| (weight / total * UNITS_OF_WEIGHT).round() as u64;
     let side = |text: &str| match text {
         "1" => Some(Some(true)),
@@ -62,39 +46,69 @@ fn cells(
         "" => Some(None),
         _ => None,
     };
-    let weighted = own.iter().any(|row| row.weight.is_some());
-    let (all, unrounded) = (Eccm::default(), Eccm::default());
-    let mut found = RoundedCells { all, unrounded, n, switches: 0, weighted };
-    for row in own {
+    let [arm, model, counterfactual, sensitive] =
+        [&key.arm, &key.model, &key.counterfactual, &key.sensitive].map(ToString::to_string);
+    let [scope, from_group, to_group] = key.scope_and_groups().map(str::to_owned);
+    let mut found = RoundedSwitches {
+        arm,
+        model,
+        counterfactual,
+        sensitive,
+        scope,
+        from_group,
+        to_group,
+        weighted: rows.iter().any(|row| row.weight.is_some()),
+        cells: vec![[0; 2]; ECCM_CELLS],
+        ..RoundedSwitches::default()
+    };
+    for row in rows {
         let (label, predicted) = (side(&row.label)?, side(&row.predicted)??);
         let predicted_cf = side(&row.predicted_cf)??;
         let at = CELLS.iter().position(|cell| {
             (cell.label, cell.predicted, cell.predicted_cf) == (label, predicted, predicted_cf)
         })?;
-        // The cell of the same person without the switch.
-        let still = if predicted == predicted_cf { at } else { at ^ 1 };
-        let (cases, rounded) = match row.weight {
-            Some(weight) => (units(weight), units(row.weight_rounded.unwrap_or(0.0))),
-            None => (row.n.unsigned_abs(), row.n_rounded.unwrap_or(0).unsigned_abs()),
+        let n_rounded = row.n_rounded.unwrap_or(0).unsigned_abs();
+        let [cases, rounded] = match row.weight {
+            Some(weight) => [weight, row.weight_rounded.unwrap_or(0.0)].map(units),
+            None => [row.n.unsigned_abs(), n_rounded],
         };
-        found.all.0[at] += cases;
-        found.unrounded.0[at] += cases.saturating_sub(rounded);
-        found.unrounded.0[still] += rounded;
-        found.switches += if predicted == predicted_cf { 0 } else { row.n.unsigned_abs() };
+        found.cells[at][0] += cases;
+        if predicted != predicted_cf {
+            found.cells[at][1] += rounded;
+            found.rounded += n_rounded;
+            found.switches += row.n.unsigned_abs();
+        }
     }
     Some(found)
 }
 
-/// How much a value of these cells changes without the switches of rounding; outer none where the
-/// value is of another kind, inner none where it becomes undefined.
+/// All counterfactuals of a scope, and the same as if those of rounding did not switch.
+fn with_and_without(of: &RoundedSwitches) -> [Eccm; 2] {
+    let [mut with, mut without] = [Eccm::default(); 2];
+    for (at, &[cases, rounded]) in of.cells.iter().enumerate().take(ECCM_CELLS) {
+        with.0[at] = cases;
+        without.0[at] += cases.saturating_sub(rounded);
+        // The cell of the same person without the switch.
+        without.0[at ^ 1] += rounded.min(cases);
+    }
+    [with, without]
+}
+
+/// By how much a value of one run changes without the switches of rounding, at least and at most;
+/// outer none where the value is of another kind, inner none where it becomes undefined. `own` is
+/// the value.
 fn shift_of(
     question: &GateQuestion,
     seen: &GateObservation,
-    of: &RoundedCells,
-) -> Option<Option<f64>> {
+    of: &RoundedSwitches,
+    own: Option<f64>,
+) -> Option<Option<[f64; 2]>> {
     let metric = find(&seen.metric)?;
-    let change =
-        |value: &dyn Fn(&Eccm) -> Option<f64>| Some(value(&of.unrounded)? - value(&of.all)?);
+    let [with, without] = with_and_without(of);
+    let change = |value: &dyn Fn(&Eccm) -> Option<f64>| {
+        let shift = value(&without)? - value(&with)?;
+        Some([shift, shift])
+    };
     Some(match metric.reads {
         Reads::SwitchRate(rate) => change(&|cells| rate(cells).value().ok()),
         Reads::SwitchScore(score) => change(&|cells| score(cells).ok()),
@@ -106,67 +120,167 @@ fn shift_of(
             change(&|cells| rate(cells).value().ok())
         }
         // Which people switch by rounding in all of their directions no table tells: at most all.
-        Reads::AnySwitch(_) => Some(match seen.denominator.filter(|_| !of.weighted) {
-            Some(below) if below > 0 => {
-                let most = of.n.min(below.unsigned_abs()) as f64 / below as f64;
-                -most.min(seen.value?)
-            }
-            _ => -seen.value?,
-        }),
+        Reads::AnySwitch(_) => {
+            let most = match seen.denominator.filter(|_| !of.weighted) {
+                Some(below) if below > 0 => {
+                    of.rounded.min(below.unsigned_abs()) as f64 / below as f64
+                }
+                _ => 1.0,
+            };
+            Some([-most.min(own?), 0.0])
+        }
         _ => return None,
     })
 }
 
-/// Takes a verdict back that switches of rounding alone decide.
-pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
-    let seen = &ruling.observation;
-    if !matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail) {
-        return;
-    }
-    let at = |scope, from, to| cells(question, seen, (scope, from, to), tables.counts);
-    let (from, to) = (seen.from.as_str(), seen.to.as_str());
-    let parts = match seen.scope.as_str() {
-        "direction" => [at("direction", from, to), None],
-        "total" => [at("total", "", ""), None],
-        // Of a gap the second direction is subtracted.
-        "difference" | "pair" => [at("direction", from, to), at("direction", to, from)],
-        _ => return,
-    };
-    let mut shift = Some(0.0);
-    for (part, sign) in parts.iter().zip([1.0, -1.0]) {
-        let Some(part) = part else { continue };
-        let Some(found) = shift_of(question, seen, part) else { continue };
-        shift = shift.zip(found).map(|(sum, found)| sum + sign * found);
-    }
-    if shift == Some(0.0) {
-        return;
-    }
-    let [n, switches] = [|of: &RoundedCells| of.n, |of: &RoundedCells| of.switches]
-        .map(|count| parts.iter().flatten().map(count).sum::<u64>());
-    let moved = shift.map(|shift| {
-        let by = |value: Option<f64>| value.map(|value| value + shift);
-        let moved = GateObservation {
-            value: by(seen.value),
-            lo: by(seen.lo),
-            hi: by(seen.hi),
-            ..seen.clone()
+/// What becomes of a comparison without the switches of rounding behind it.
+struct RoundingShift {
+    /// How much its value changes, at least and at most; none where it becomes undefined.
+    ends: Option<[f64; 2]>,
+    /// Switches of rounding behind it.
+    rounded: u64,
+    /// Switches behind it.
+    switches: u64,
+}
+
+impl RoundingShift {
+    /// None where no switch of rounding is behind the value. `rounded` are those of the run and of
+    /// the baseline.
+    fn new(
+        question: &GateQuestion,
+        seen: &GateObservation,
+        rounded: [&[RoundedSwitches]; 2],
+    ) -> Option<Self> {
+        let (from, to) = (seen.from.as_str(), seen.to.as_str());
+        let there = ["direction", from, to];
+        let scopes = match seen.scope.as_str() {
+            "direction" => vec![(there, 1.0)],
+            "total" => vec![(["total", "", ""], 1.0)],
+            // Of a gap the second direction is subtracted.
+            "difference" | "pair" => vec![(there, 1.0), (["direction", to, from], -1.0)],
+            _ => return None,
         };
-        (moved.value, decide(question, moved).verdict)
-    });
-    let without = match moved {
-        Some((_, verdict)) if verdict == ruling.verdict => return,
-        Some((Some(value), _)) => {
-            // What rounds to 0 has no sign.
-            let shown = (value * 1e4).round() / 1e4 + 0.0;
-            let any = find(&seen.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
-            format!("the value would be {}{shown:.4}", if any { "at least " } else { "" })
+        // Of a change the value of the baseline is subtracted.
+        let runs = match (seen.is_change, seen.baseline) {
+            (false, _) => vec![(rounded[0], seen.value, 1.0)],
+            (true, old) => {
+                let new = old.zip(seen.value).map(|(old, change)| old + change);
+                vec![(rounded[0], new, 1.0), (rounded[1], old, -1.0)]
+            }
+        };
+        let mut sum: Option<RoundingShift> = None;
+        for (of_run, own, sign_of_run) in runs {
+            for (scope, sign_of_scope) in &scopes {
+                let audit = [&question.arm, &question.model, &question.counterfactual];
+                let of = of_run.iter().find(|of| {
+                    [&of.arm, &of.model, &of.counterfactual] == audit
+                        && of.sensitive == seen.sensitive
+                        && [&of.scope, &of.from_group, &of.to_group] == *scope
+                });
+                let shift = of.and_then(|of| Some((of, shift_of(question, seen, of, own)?)));
+                let Some((of, shift)) = shift else { continue };
+                let all = sum.get_or_insert(RoundingShift {
+                    ends: Some([0.0; 2]),
+                    rounded: 0,
+                    switches: 0,
+                });
+                all.ends = all.ends.zip(shift).map(|([lo, hi], shift)| {
+                    let [a, b] = shift.map(|end| sign_of_run * sign_of_scope * end);
+                    [lo + a.min(b), hi + a.max(b)]
+                });
+                all.rounded += of.rounded;
+                all.switches += of.switches;
+            }
         }
-        _ => "there would be no value".to_owned(),
+        sum.filter(|sum| sum.ends != Some([0.0; 2]))
+    }
+
+    /// The comparison at one end of what the switches may change.
+    fn moved(&self, seen: &GateObservation, end: usize) -> GateObservation {
+        let shift = self.ends.map(|ends| ends[end]);
+        let by = |value: Option<f64>| Some(value? + shift?);
+        // The cases that Holm's method makes an interval of another level from.
+        let numerator = seen.numerator.zip(seen.denominator).and_then(|(k, n)| {
+            let moved = (k as f64 / n as f64 + shift?) * n as f64;
+            Some((moved.round() as i64).clamp(0, n))
+        });
+        let (value, lo, hi) = (by(seen.value), by(seen.lo), by(seen.hi));
+        GateObservation { value, lo, hi, numerator, ..seen.clone() }
+    }
+}
+
+/// Takes verdicts back that switches of rounding alone decide. `seen` are the comparisons as they
+/// were before they were judged, `rounded` the switches of rounding of the run and of the baseline.
+pub(super) fn reconsider(
+    question: &GateQuestion,
+    seen: &[GateObservation],
+    rulings: &mut [GateRuling],
+    rounded: [&[RoundedSwitches]; 2],
+) {
+    let shift = |seen| RoundingShift::new(question, seen, rounded);
+    let shifts: Vec<Option<RoundingShift>> = seen.iter().map(shift).collect();
+    if shifts.iter().all(Option::is_none) {
+        return;
+    }
+    let judged_at = |end: usize| -> Vec<GateRuling> {
+        let moved = seen.iter().zip(&shifts).map(|(seen, shift)| match shift {
+            Some(shift) => shift.moved(seen, end),
+            None => seen.clone(),
+        });
+        match question.holm {
+            true => holm::decide_jointly(question, moved.collect()),
+            false => moved.map(|seen| decide(question, seen)).collect(),
+        }
     };
-    ruling.verdict = GateStatus::Inconclusive;
-    ruling.reason = format!(
-        "{ROUNDING}: {n} of the {switches} switches behind the value are between two scores that \
-         agree to single precision and stand on the two sides of the threshold; without them \
-         {without}: score rows and counterfactuals by one program in one precision"
-    );
+    let judged = [0, 1].map(judged_at);
+    for (i, ruling) in rulings.iter_mut().enumerate() {
+        // Alone, a comparison depends on its own switches only.
+        let may_differ = shifts[i].is_some() || question.holm;
+        if !may_differ || !matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail) {
+            continue;
+        }
+        let others = judged.iter().map(|judged| &judged[i]);
+        let Some(other) = others.into_iter().find(|other| other.verdict != ruling.verdict) else {
+            continue;
+        };
+        let without = without_them(&ruling.observation, &other.observation, question.holm);
+        let (behind, rounded, switches) = match &shifts[i] {
+            Some(own) if ruling.observation.is_change => {
+                ("the two values of the change", own.rounded, own.switches)
+            }
+            Some(own) => ("the value", own.rounded, own.switches),
+            None => {
+                let sum = |count: fn(&RoundingShift) -> u64| {
+                    shifts.iter().flatten().map(count).sum::<u64>()
+                };
+                ("other comparisons of the gate", sum(|of| of.rounded), sum(|of| of.switches))
+            }
+        };
+        ruling.verdict = GateStatus::Inconclusive;
+        ruling.reason = format!(
+            "{ROUNDING}: {rounded} of the {switches} switches behind {behind} are between two \
+             scores that agree to single precision and stand on the two sides of the threshold; \
+             without them {without}: score rows and counterfactuals by one program in one \
+             precision"
+        );
+    }
+}
+
+/// What a comparison would be without the switches of rounding.
+fn without_them(seen: &GateObservation, moved: &GateObservation, jointly: bool) -> String {
+    let (what, is_change) = if seen.is_change { ("change", true) } else { ("value", false) };
+    let Some(value) = moved.value else { return format!("there would be no {what}") };
+    if jointly && Some(value) == seen.value {
+        return "Holm's method would decide otherwise".to_owned();
+    }
+    // What rounds to 0 has no sign.
+    let shown = (value * 1e4).round() / 1e4 + 0.0;
+    let is_of_any = find(&seen.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
+    let bound = match is_of_any {
+        false => "",
+        true if is_change && Some(value) > seen.value => "at most ",
+        true => "at least ",
+    };
+    let jointly = if jointly { ", and Holm's method would decide otherwise" } else { "" };
+    format!("the {what} would be {bound}{shown:.4}{jointly}")
 }

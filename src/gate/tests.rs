@@ -1,5 +1,7 @@
 //! Gates on small tables of metrics worked by hand.
 
+mod rounding;
+
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus, GateSubject,
@@ -907,6 +909,10 @@ fn changes(
     }]
 }
 
+fn baseline_of<'a>(changes: &'a [ChangeRow], differs: &str) -> GateBaseline<'a> {
+    GateBaseline { changes, rounded: &[], differing_definitions: differs.to_owned() }
+}
+
 fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
     GateQuestion { quantity: GateQuantity::Change, ..question(scope, limit) }
 }
@@ -919,8 +925,7 @@ fn check_change(
     expected: GateStatus,
     reason: &str,
 ) -> GateRow {
-    let baseline =
-        GateBaseline { changes: frame, differing_definitions: "models.m.threshold".to_owned() };
+    let baseline = baseline_of(frame, "models.m.threshold");
     let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
     assert_eq!(judged.verdict, Some(expected));
     let row = judged.table.first().unwrap();
@@ -1664,7 +1669,7 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     assert!(reason.ends_with("the share would be 0.2000"), "{reason}");
     // A change moves by those without a score only: a set discards the same people in both runs.
     let moved = changes("direction", forth, "sr", ("", 0.0, Some(0.0), Some((0.0, 0.0)), [97, 97]));
-    let baseline = GateBaseline { changes: &moved, differing_definitions: String::new() };
+    let baseline = baseline_of(&moved, "");
     let q = GateQuestion { metric: "sr".into(), ..against(direction(), GateLimit::AtMost(0.05)) };
     let of_change = |no_score| {
         let groups = groups(no_score);
@@ -1709,54 +1714,4 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     let (verdict, reason) = arm(93);
     assert_eq!(verdict, Some(GateStatus::Inconclusive));
     assert!(reason.contains("the share would be 0.5269"), "{reason}");
-}
-
-/// 16 of 122 women lose it as men. Where all 16 have two scores that agree to single precision, no
-/// limit is broken by them; where one has, the others break it.
-#[test]
-fn switches_of_rounding_alone_decide_nothing() {
-    let cell = |[predicted, predicted_cf]: [&str; 2], n, rounded| CountRow {
-        key: AuditKey {
-            model: "m".into(),
-            counterfactual: "flip".into(),
-            sensitive: "sex".into(),
-            scope: "direction".into(),
-            from_group: "Female".into(),
-            to_group: "Male".into(),
-            ..AuditKey::default()
-        },
-        predicted: predicted.into(),
-        predicted_cf: predicted_cf.into(),
-        n,
-        n_rounded: Some(rounded),
-        ..CountRow::default()
-    };
-    let judged = |metric: &str, limit, rounded, weight: Option<f64>| {
-        let mut counts = [cell(["1", "0"], 16, rounded), cell(["1", "1"], 106, 0)];
-        for row in &mut counts {
-            row.weight = weight.map(|weight| weight * row.n as f64);
-            row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
-        }
-        let value = Some(16.0 / 122.0);
-        let table = metrics(&[GateValueRow { metric, value, ..NSR }]);
-        let q = GateQuestion { metric: metric.into(), ..question(direction(), limit) };
-        let tables = GateTables { metrics: &table, groups: &[], counts: &counts };
-        let row = super::judge(&[q], tables, None, &[]).table.remove(0);
-        (row.verdict.to_string(), row.reason.to_string())
-    };
-    for metric in ["nsr", HARM[1]] {
-        for weight in [None, Some(0.25)] {
-            let (verdict, reason) = judged(metric, GateLimit::AtMost(0.05), 16, weight);
-            assert_eq!(verdict, "inconclusive", "{reason}");
-            let words = "rounding_at_threshold: 16 of the 16 switches behind the value are between \
-                         two scores that agree to single precision and stand on the two sides of \
-                         the threshold; without them the value would be 0.0000";
-            assert!(reason.starts_with(words), "{reason}");
-            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 1, weight).0, "fail");
-            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 0, weight).0, "fail");
-            // A limit that is kept with them is kept without them.
-            assert_eq!(judged(metric, GateLimit::AtMost(0.3), 16, weight).0, "pass");
-        }
-    }
-    assert_eq!(judged("pcr", GateLimit::AtLeast(0.0), 16, None).0, "pass");
 }

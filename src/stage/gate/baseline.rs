@@ -15,6 +15,7 @@ use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
+use crate::gate;
 use crate::gate::question::GateBaseline;
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
@@ -25,7 +26,7 @@ use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, GroupRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow};
 
 /// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -107,6 +108,7 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
         metrics: read_rows::<MetricRow>(&folder.join("tables"))?,
+        rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
         outcomes: kept_outcomes(folder),
     };
     Ok((manifest, side))
@@ -196,6 +198,7 @@ pub(crate) fn running_side(
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,
         metrics: read_rows::<MetricRow>(metrics)?,
+        rounded: Vec::new(),
         outcomes: outcomes
             .map(|folder| folder.join("outcomes.parquet"))
             .filter(|file| file.is_file()),
@@ -233,7 +236,11 @@ pub(crate) fn read_comparison(stage: &Path) -> Result<DiffResult> {
 pub(crate) fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
     let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
     let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
-    GateBaseline { changes: &comparison.changes, differing_definitions: differs.join(", ") }
+    GateBaseline {
+        changes: &comparison.changes,
+        rounded: &comparison.compared.rounded,
+        differing_definitions: differs.join(", "),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,128 @@
+//! Switches of rounding behind gates on a value, on a change and on several comparisons.
+
+use super::{
+    GateValueRow, NSR, against, baseline_of, changes, direction, metrics, question, rates,
+};
+use crate::gate::question::{GateBaseline, GateLimit, GateQuestion, GateSubject, GateTables};
+use crate::gate::{judge, rounded_switches};
+use crate::metric::catalog::ccm::HARM;
+use crate::table::{AuditKey, CountRow};
+
+/// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
+/// two scores that agree to single precision.
+fn counts(from: &str, [n, switches, rounded]: [i64; 3]) -> [CountRow; 2] {
+    let cell = |predicted_cf: &str, n, rounded| CountRow {
+        key: AuditKey {
+            model: "m".into(),
+            counterfactual: "flip".into(),
+            sensitive: "sex".into(),
+            scope: "direction".into(),
+            from_group: from.into(),
+            to_group: "Male".into(),
+            ..AuditKey::default()
+        },
+        predicted: "1".into(),
+        predicted_cf: predicted_cf.into(),
+        n,
+        n_rounded: Some(rounded),
+        ..CountRow::default()
+    };
+    [cell("0", switches, rounded), cell("1", n - switches, 0)]
+}
+
+/// 16 of 122 women lose it as men. Where all 16 have two scores that agree to single precision, no
+/// limit is broken by them; where one has, the others break it.
+#[test]
+fn switches_of_rounding_alone_decide_nothing() {
+    let judged = |metric: &str, limit, rounded, weight: Option<f64>| {
+        let mut counts = counts("Female", [122, 16, rounded]);
+        for row in &mut counts {
+            row.weight = weight.map(|weight| weight * row.n as f64);
+            row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
+        }
+        let value = Some(16.0 / 122.0);
+        let table = metrics(&[GateValueRow { metric, value, ..NSR }]);
+        let q = GateQuestion { metric: metric.into(), ..question(direction(), limit) };
+        let tables = GateTables { metrics: &table, groups: &[], counts: &counts };
+        let row = judge(&[q], tables, None, &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    for metric in ["nsr", HARM[1]] {
+        for weight in [None, Some(0.25)] {
+            let (verdict, reason) = judged(metric, GateLimit::AtMost(0.05), 16, weight);
+            assert_eq!(verdict, "inconclusive", "{reason}");
+            let words = "rounding_at_threshold: 16 of the 16 switches behind the value are between \
+                         two scores that agree to single precision and stand on the two sides of \
+                         the threshold; without them the value would be 0.0000";
+            assert!(reason.starts_with(words), "{reason}");
+            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 1, weight).0, "fail");
+            assert_eq!(judged(metric, GateLimit::AtMost(0.05), 0, weight).0, "fail");
+            // A limit that is kept with them is kept without them.
+            assert_eq!(judged(metric, GateLimit::AtMost(0.3), 16, weight).0, "pass");
+        }
+    }
+    assert_eq!(judged("pcr", GateLimit::AtLeast(0.0), 16, None).0, "pass");
+}
+
+/// 20 of 100 women in both runs. Where the 20 of the baseline are of rounding, the rate rose by
+/// 0.2; where those of both runs are, it did not change.
+#[test]
+fn switches_of_rounding_of_the_baseline_count_in_a_change() {
+    let frame = changes(
+        "direction",
+        ["Female", "Male"],
+        "nsr",
+        ("compared", 0.2, Some(0.0), Some((-0.02, 0.02)), [100, 100]),
+    );
+    let judged = |limit, [old, new]: [i64; 2]| {
+        let old = rounded_switches(&counts("Female", [100, 20, old]));
+        let baseline = GateBaseline { rounded: &old, ..baseline_of(&frame, "") };
+        let counts = counts("Female", [100, 20, new]);
+        let tables = GateTables { metrics: &[], groups: &[], counts: &counts };
+        let q = against(direction(), limit);
+        let row = judge(&[q], tables, Some(&baseline), &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    let (rise, fall) = (GateLimit::AtMost(0.05), GateLimit::AtLeast(-0.05));
+    assert_eq!(judged(rise, [0, 0]).0, "pass");
+    let (verdict, reason) = judged(rise, [20, 0]);
+    assert_eq!(verdict, "inconclusive", "{reason}");
+    let words = "rounding_at_threshold: 20 of the 20 switches behind the two values of the change";
+    assert!(reason.starts_with(words), "{reason}");
+    assert!(reason.contains("without them the change would be 0.2000: "), "{reason}");
+    assert_eq!(judged(fall, [20, 0]).0, "pass");
+    assert!(judged(fall, [0, 20]).1.contains("the change would be -0.2000: "));
+    // What both runs have alike changes nothing.
+    assert_eq!(judged(rise, [20, 20]).0, "pass");
+    assert_eq!(judged(rise, [2, 0]).0, "pass");
+}
+
+/// At most 5 %. 40 and 17 of 200 break it at the levels of Holm's method for the first and the
+/// second of three. If the 40 are of rounding, the 17 come first, and at that level do not.
+#[test]
+fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
+    let judged = |rounded| {
+        let q = GateQuestion {
+            holm: true,
+            ..question(GateSubject::AnyDirection, GateLimit::AtMost(0.05))
+        };
+        let counts = [("g0", [200, 17, 0]), ("g1", [200, 40, rounded]), ("g2", [200, 0, 0])];
+        let counts: Vec<CountRow> =
+            counts.into_iter().flat_map(|(from, of)| self::counts(from, of)).collect();
+        let table = rates(&[17, 40, 0]);
+        let tables = GateTables { metrics: &table, groups: &[], counts: &counts };
+        let table = judge(&[q], tables, None, &[]).table;
+        let told = |row: &crate::table::GateRow| (row.verdict.to_string(), row.reason.to_string());
+        table.iter().map(told).collect::<Vec<_>>()
+    };
+    let verdicts = |of: &[(String, String)]| of.iter().map(|of| of.0.clone()).collect::<Vec<_>>();
+    assert_eq!(verdicts(&judged(0)), ["fail", "fail", "pass"]);
+    assert_eq!(verdicts(&judged(5)), ["fail", "fail", "pass"]);
+    let found = judged(40);
+    assert_eq!(verdicts(&found), ["inconclusive", "inconclusive", "pass"], "{found:?}");
+    let other = "rounding_at_threshold: 40 of the 40 switches behind other comparisons of the gate";
+    assert!(found[0].1.starts_with(other), "{found:?}");
+    assert!(found[0].1.contains("without them Holm's method would decide otherwise: "));
+    let own = "without them the value would be 0.0000, and Holm's method would decide otherwise";
+    assert!(found[1].1.contains(own), "{found:?}");
+}
