@@ -21,6 +21,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unexplained(job))
         .chain(unchecked(job, IssueSeverity::Warning))
         .chain(one_sided(job))
+        .chain(partly_retrained(job))
         .collect()
 }
 
@@ -113,9 +114,10 @@ fn is_of_directions(metric: &Metric) -> bool {
     matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
 }
 
-/// What a gate with one limit asks of a gap that may be above or below 0; none of other gates.
+/// What a gate with one limit asks of a gap that may be above or below 0; none of other gates, such
+/// as those on a change.
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
-    let metric = find(gate.metric.as_deref()?)?;
+    let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
     let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
     // Of a value of two directions a pair is the difference of both.
     let is_signed = is_signed || is_of_directions(metric);
@@ -144,7 +146,10 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             let ends = limited_end(other).map(|(end, _)| end);
             let turned = ends == Some((attribute, [second, first], is_upper));
             let other_end = ends == Some((attribute, [first, second], !is_upper));
+            // The distance of the furthest groups has no sign: a limit from above holds both ways.
             let of_all = other.between == Some(GateBetween::WorstCase)
+                && other.against.is_none()
+                && other.at_most.is_some()
                 && other.sensitive.as_ref().is_none_or(|asked| asked == attribute);
             alike && (turned || other_end || of_all)
         };
@@ -178,6 +183,40 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         );
         let place = path(&["gates", name.as_str()]);
         found.push(issue("one-sided-gate", IssueSeverity::Warning, place, text));
+    }
+    found
+}
+
+/// Models that are trained again for `doubt`, of which some values are not measured again.
+fn partly_retrained(job: &Job) -> Vec<IssueNote> {
+    let (sets, mut found) = (job.sets(), Vec::new());
+    for (name, _) in job.models.iter().filter(|(_, model)| model.doubt.is_some()) {
+        let mut tell = |what: &str, names: Vec<String>, why: &str| {
+            if names.is_empty() {
+                return;
+            }
+            let names = list_words(names.iter().map(|name| format!("`{name}`")), 3);
+            let text = format!(
+                "the model `{name}` is trained again for `doubt`, but {what} {names} get no \
+                 `training_lo` and `training_hi`: {why}"
+            );
+            let place = path(&["models", name.as_str(), "doubt"]);
+            found.push(issue("partly-retrained", IssueSeverity::Warning, place, text));
+        };
+        let experiments = job.experiments.iter().filter(|(_, of)| of.model == *name);
+        tell(
+            "arms of",
+            experiments.map(|(name, _)| name.to_string()).collect(),
+            "each repeat would choose the rows to add and train every arm and fold once more; with \
+             `folds` the table `arm_folds` shows how much the arms differ from training to training",
+        );
+        let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some() && set.asks(name));
+        tell(
+            "values of the graph-uncertain sets",
+            graphs.map(|(set, _)| set.clone()).collect(),
+            "each repeat would be asked about the rows of every graph; name the model in `models` \
+             of a set without graphs to see how much its rates depend on the training",
+        );
     }
     found
 }

@@ -345,3 +345,47 @@ fn the_examples_of_the_guides_are_a_job() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// Arms and graph-uncertain sets are not measured for other trainings: `check` says so on the line
+/// of the doubt, of no model without one.
+#[test]
+fn values_that_no_other_training_gives_are_told() {
+    let work = Work::new();
+    let job = |doubt: &str| {
+        format!(
+            "cfaudit: 1
+name: partly
+data:
+  rows: {{parquet: people.parquet}}
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
+  features: {{continuous: [age, income]}}
+  split: {{share: {{train: 0.5, audit: 0.5}}}}
+counterfactuals:
+  flip: {{naive: {{}}}}
+  graph: {{graph-uncertain: {{discovery: {{boss: {{}}}}, knowledge: {{none: {{}}}}}}, models: [trees]}}
+models:
+  trees: {{forest: {{}}{doubt}}}
+  plain: {{logistic: {{l2: 1.0}}, doubt: {{training: 5, resample: true}}}}
+experiments:
+  more: {{model: trees, from: flip, arms: {{all: {{}}}}}}
+"
+        )
+    };
+    let told = |doubt: &str| {
+        work.write("job.yaml", &job(doubt));
+        work.cfaudit(0, "check job.yaml --no-data").stdout
+    };
+    let found = told(", doubt: {training: 5}");
+    for words in [
+        "warning[partly-retrained]: the model `trees` is trained again for `doubt`, but arms of \
+         `more` get no `training_lo` and `training_hi`: each repeat would",
+        "warning[partly-retrained]: the model `trees` is trained again for `doubt`, but values of \
+         the graph-uncertain sets `graph/none` get no `training_lo` and `training_hi`: each repeat",
+    ] {
+        assert!(found.contains(words), "{found}");
+    }
+    assert!(found.contains("job.yaml:13:"), "{found}");
+    assert!(!found.contains("`plain` is trained again"), "{found}");
+    assert!(!told("").contains("partly-retrained"));
+}

@@ -173,7 +173,7 @@ name: gaps
 data:
   rows: {{parquet: people.parquet}}
   label: {{column: paid, positive: [1], favourable: {favourable}}}
-  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}, age: {{groups: [old, young], reference: old}}}}
 models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
 gates:
 {gates}
@@ -212,6 +212,17 @@ gates:
     let other = gate("back", "fnr_difference", "between: {sex: [f, m]}, at_least: -0.05");
     let found = told("positive", &format!("{one}{other}"));
     assert_eq!(found.matches("warning[one-sided-gate]").count(), 2, "{found}");
+    // The same metric in a scope or with a question that does not see the other side.
+    let blind = [
+        "between: worst_case, against: baseline, rise_at_most: 0.01",
+        "between: {sex: [f, m]}, against: baseline, fall_at_most: 0.05",
+        "between: {sex: [f, m]}, at_most: 0.1",
+        "between: {age: [old, young]}, at_least: -0.05",
+    ];
+    for other in blind {
+        let found = told("positive", &format!("{one}{}", gate("back", "demp_difference", other)));
+        assert!(found.contains("warning[one-sided-gate]: the gate `gap`"), "{other}: {found}");
+    }
     let sound = [
         gate("a", "di", "between: {sex: [f, m]}, at_least: 0.8"),
         gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1"),
