@@ -207,8 +207,8 @@ fn partly_retrained(job: &Job) -> Vec<IssueNote> {
         tell(
             "arms of",
             experiments.map(|(name, _)| name.to_string()).collect(),
-            "each repeat would choose the rows to add and train every arm and fold once more; with \
-             `folds` the table `arm_folds` shows how much the arms differ from training to training",
+            "each repeat would choose the rows to add and train every arm and fold once more; \
+             with `folds` the table `arm_folds` shows how much arms differ from training to training",
         );
         let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some() && set.asks(name));
         tell(

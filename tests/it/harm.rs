@@ -173,7 +173,9 @@ name: gaps
 data:
   rows: {{parquet: people.parquet}}
   label: {{column: paid, positive: [1], favourable: {favourable}}}
-  sensitive: {{sex: {{groups: [m, f], reference: m}}, age: {{groups: [old, young], reference: old}}}}
+  sensitive:
+    sex: {{groups: [m, f], reference: m}}
+    age: {{groups: [old, young], reference: old}}
 models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
 gates:
 {gates}

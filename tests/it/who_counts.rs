@@ -510,10 +510,8 @@ fn rounding_of_scores_is_no_switch() {
     );
     let single = (0..n).map(|i| Some(own(i) as f32)).collect::<Float32Array>();
     write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, column(single));
-    work.write(
-        "job.yaml",
-        &SCORED.replace("threshold: 0.5", "threshold: 0.7").replace("{sex: f}", "{sex: m}"),
-    );
+    let job = SCORED.replace("threshold: 0.5", "threshold: 0.7").replace("{sex: f}", "{sex: m}");
+    work.write("job.yaml", &job);
     work.run(0, "job.yaml", "").says(&[
         "warning: rounding-at-threshold: ",
         "98 switches of `live` are between two scores that agree to single precision",
@@ -533,6 +531,26 @@ fn rounding_of_scores_is_no_switch() {
     );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("Some switches may be rounding."));
+    // The next night both are stored in double precision: the rate of the baseline alone falls, and
+    // a gate on the change does not take that for a change, also when its folder is judged again.
+    let double = (0..n).map(|i| Some(own(i))).collect::<Float64Array>();
+    write_flips(&work, n, |i| if is_woman(i) { "m" } else { "f" }, column(double));
+    let drift = "  drift: {metric: nsr, model: live, counterfactual: flip, direction: {sex: [f, \
+                 m]}, against: baseline, fall_at_most: 0.05, decide_by: estimate}\non_inconclusive";
+    work.write("next.yaml", &job.replace("on_inconclusive", drift));
+    work.cfaudit(0, "run next.yaml --out next --cache cache --baseline out");
+    for again in ["", "gate next", "gate next --baseline out"] {
+        if !again.is_empty() {
+            work.cfaudit(0, again);
+        }
+        let gates = read_frame(&work.path("next/tables"), "gates");
+        let gate = gates.records().find(|row| row.text("gate") == "drift").unwrap();
+        assert_eq!(gate.text("verdict"), "inconclusive", "{again}: {}", gate.text("reason"));
+        let reason = "rounding_at_threshold: 98 of the 98 switches behind the two values of the \
+                      change";
+        assert!(gate.text("reason").starts_with(reason), "{again}: {}", gate.text("reason"));
+        assert!(gate.text("reason").contains("without them the change would be 0.0000: "));
+    }
 }
 
 /// A fifth of the women and nobody else has no income: what a job says of those who are left is

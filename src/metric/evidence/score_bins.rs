@@ -103,7 +103,7 @@ impl HistogramParts {
     }
 
     /// The sums of the parts of each coarse bin.
-    fn coarse<'a>(parts: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+    fn coarse(parts: &[u64]) -> impl Iterator<Item = u64> {
         parts.chunks(PARTS).map(|parts| parts.iter().sum())
     }
 
@@ -166,8 +166,8 @@ impl SwitchScoreBins {
         bins.change.add(change, CHANGE_PARTS, weights);
     }
 
-    /// The coarse bins of the changes of a direction, from * groups + to: of cases, and of what they
-    /// weigh; no bin where nobody is or has a weight.
+    /// The coarse bins of the changes of a direction, from * groups + to: of cases, and of what
+    /// they weigh; no bin where nobody is or has a weight.
     pub(crate) fn coarse_changes(&self, direction: usize) -> [impl Iterator<Item = u64> + '_; 2] {
         let change = &self.directions[direction].change;
         [&change.n, &change.weight].map(|parts| HistogramParts::coarse(parts))
