@@ -153,7 +153,7 @@ pub(crate) enum NodeEvidence<'a> {
     Number(f64),
 }
 
-/// Is told about every node that is computed.
+/// Hears of every node that is computed.
 pub(crate) trait NodeWatch {
     /// Node `v` gets its value by this step, from this evidence.
     fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>);
@@ -334,8 +334,8 @@ impl<'a> RowMaker<'a> {
         self.encoding.variables[self.sensitive].position_of(code).map(|at| at as f64)
     }
 
-    /// The values of a person of `own` values with A at `target`, into `made`; `watch` is told
-    /// about each node that is computed.
+    /// The values of a person of `own` values with A at `target`, into `made`; `watch` hears
+    /// of each node that is computed.
     pub(crate) fn make(
         &self,
         world: &RowWorld,
