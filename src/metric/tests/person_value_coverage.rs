@@ -303,13 +303,14 @@ fn check(lowest: &LowestHeld, slack: f64) {
 }
 
 /// By family, for each of [`DESIGNS`]: what intervals by person must hold at least, and by row at
-/// most, in the setting where they hold least.
+/// most, in the setting where they hold least, of [`MANY_SAMPLES`] samples; the guide to metrics has
+/// the figures.
 const LEAST: [(&str, [f64; 3], [f64; 3]); 5] = [
-    ("means", [0.92, 0.91, 0.90], [0.92, 0.68, 0.55]),
-    ("medians", [0.92, 0.91, 0.90], [0.93, 0.72, 0.60]),
-    ("scores", [0.92, 0.90, 0.87], [0.93, 0.72, 0.60]),
+    ("means", [0.93, 0.93, 0.93], [0.92, 0.68, 0.55]),
+    ("medians", [0.93, 0.93, 0.93], [0.93, 0.72, 0.60]),
+    ("scores", [0.93, 0.91, 0.92], [0.93, 0.72, 0.60]),
     ("bootstrap", [0.92, 0.92, 0.92], [0.95, 0.80, 0.70]),
-    ("distances", [0.92, 0.92, 0.92], [0.93, 0.70, 0.55]),
+    ("distances", [0.91, 0.92, 0.92], [0.93, 0.70, 0.55]),
 ];
 
 #[test]
