@@ -40,6 +40,11 @@ impl<const W: usize> BucketedRecords<W> {
         let records = distributed(records, &mut ends, |record| bucket_of(record[0]));
         BucketedRecords { records, ends }
     }
+
+    /// The records, bucket after bucket.
+    pub(crate) fn all(&self) -> &[[u64; W]] {
+        &self.records
+    }
 }
 
 /// The records in the order of their slots, of which there are as many as `ends`, all 0; those of a
@@ -72,7 +77,8 @@ fn sorted<const W: usize>(records: &[[u64; W]]) -> Vec<[u64; W]> {
     let mut start = 0;
     for end in ends {
         if end - start > 1 {
-            found[start..end].sort_unstable();
+            // Two numbers are compared faster than two arrays, and hashes are rarely equal.
+            found[start..end].sort_unstable_by(|a, b| a[0].cmp(&b[0]).then_with(|| a.cmp(b)));
         }
         start = end;
     }

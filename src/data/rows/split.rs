@@ -10,7 +10,7 @@
 //!
 //! Ranks are exact: one pass puts the rows into 256 buckets by their hashes, and each bucket is
 //! sorted. Beyond half a million rows the buckets are in a temporary file of 16 bytes a row; memory
-//! is that of the buckets in work, and a byte a row.
+//! is that of the buckets in work, a byte a row, and a number for each stratum.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
-use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets, bucket_of};
+use crate::exec::buckets::{BUCKETS, BucketedRecords, MOST_WAITING, RecordBuckets};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastMap;
@@ -445,13 +445,12 @@ pub(crate) fn roles_by_rank(
     draw: RankDraw<'_>,
     workers: &WorkerPool,
     watch: StageWatch<'_>,
-    role: impl Fn(u64) -> u8 + Sync,
+    role: impl Fn(u64) -> u8,
 ) -> Result<RowRoles> {
     if rows.layout().person.is_some() {
         return roles_by_person(rows, (by, among), draw.seed, workers, watch, role);
     }
     let n_groups = rows.layout().attributes.first().map_or(0, |of| of.groups.len());
-    let n_strata = LABEL_SIDES * (n_groups + 1);
     // Hash, stratum and position of every row of a row group, in buckets; computed in parallel.
     let read = |group: usize| {
         let batch = rows.read_counted(group, false)?;
@@ -464,36 +463,35 @@ pub(crate) fn roles_by_rank(
             [h(draw.seed, key, 0), (stratum << POSITION_BITS | (first + i)) as u64]
         };
         let records: Vec<[u64; 2]> = keys.map(record).collect();
-        let mut counts = StratumBuckets::new(n_strata);
-        records.iter().for_each(|record| counts.add(record));
-        Ok((batch.row.len() as u64, (BucketedRecords::new(&records), counts)))
+        Ok((batch.row.len() as u64, BucketedRecords::new(&records)))
     };
     let mut buckets = RecordBuckets::new(draw.scratch.join(RANKS), draw.most);
-    let mut counts = StratumBuckets::new(n_strata);
-    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, (records, more)| {
-        counts.merge(&more);
+    // By stratum its rows, and then the rank of its next row: one number, however many buckets.
+    let mut next = vec![0_u64; LABEL_SIDES * (n_groups + 1)];
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, records| {
+        records.all().iter().for_each(|[_, place]| next[stratum_of(*place)] += 1);
         buckets.append(&records)
     })?;
-    let starts = counts.into_starts();
-    // Position and role of the rows of a bucket.
-    let ranked = |bucket: usize| {
-        (watch.check)()?;
-        let mut next: Vec<u64> =
-            starts.iter().map(|starts| starts.as_ref().map_or(0, |of| of[bucket])).collect();
-        // By hash, and in each stratum also by position where hashes are equal.
-        let ranked = buckets.sorted(bucket)?.into_iter().map(|[_, place]| {
-            let rank = &mut next[(place >> POSITION_BITS) as usize];
-            *rank += 1;
-            ((place & POSITIONS) as usize, role(*rank - 1))
-        });
-        Ok::<Vec<_>, Error>(ranked.collect())
-    };
+    let mut before = 0;
+    next.iter_mut().for_each(|n| before += std::mem::replace(n, before));
     let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
-    workers.map(BUCKETS, ranked, |_, ranked| {
-        ranked.into_iter().for_each(|(position, role)| roles[position] = role);
+    // By hash, and in each stratum also by position where hashes are equal.
+    let sorted = |bucket: usize| (watch.check)().and_then(|()| buckets.sorted(bucket));
+    workers.map(BUCKETS, sorted, |_, records| {
+        for [_, place] in records {
+            let rank = &mut next[stratum_of(place)];
+            roles[(place & POSITIONS) as usize] = role(*rank);
+            *rank += 1;
+        }
         Ok::<_, Error>(())
     })?;
     Ok(RowRoles(roles))
+}
+
+/// The number of the stratum of a row.
+#[inline]
+fn stratum_of(place: u64) -> usize {
+    (place >> POSITION_BITS) as usize
 }
 
 /// Missing, 0 and 1.
@@ -504,40 +502,6 @@ const POSITION_BITS: u32 = 46;
 
 /// The bits of the position of a row.
 const POSITIONS: u64 = (1 << POSITION_BITS) - 1;
-
-/// Rows by stratum, in order, and bucket; none where a stratum has no row.
-struct StratumBuckets(Vec<Option<Box<[u64; BUCKETS]>>>);
-
-impl StratumBuckets {
-    fn new(n_strata: usize) -> Self {
-        StratumBuckets(vec![None; n_strata])
-    }
-
-    fn of(&mut self, stratum: usize) -> &mut [u64; BUCKETS] {
-        self.0[stratum].get_or_insert_with(|| Box::new([0; BUCKETS]))
-    }
-
-    fn add(&mut self, &[hash, place]: &[u64; 2]) {
-        self.of((place >> POSITION_BITS) as usize)[bucket_of(hash)] += 1;
-    }
-
-    fn merge(&mut self, other: &StratumBuckets) {
-        for (stratum, theirs) in other.0.iter().enumerate() {
-            for theirs in theirs.iter() {
-                self.of(stratum).iter_mut().zip(theirs.iter()).for_each(|(mine, n)| *mine += n);
-            }
-        }
-    }
-
-    /// The rank of the first row of each stratum in each bucket.
-    fn into_starts(mut self) -> Vec<Option<Box<[u64; BUCKETS]>>> {
-        let mut next = 0;
-        for slot in self.0.iter_mut().flatten().flat_map(|of| of.iter_mut()) {
-            next += std::mem::replace(slot, next);
-        }
-        self.0
-    }
-}
 
 /// The same for all rows of each person, whose first row gives the stratum. Memory: some 60 bytes a
 /// person and 4 a row.

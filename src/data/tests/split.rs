@@ -114,6 +114,40 @@ fn folds_of_the_micro_case() {
     );
 }
 
+/// A rank for each row, whatever the number of strata: here 600, most of a few rows, in many small
+/// row groups. Expected: rows sorted by label, group, hash and position, and counted off.
+#[test]
+fn ranks_of_many_strata_are_those_of_sorted_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows.in.parquet");
+    let n = 3000_usize;
+    let names: Vec<String> = (0..299).map(|g| format!("g{g:03}")).collect();
+    let of = |i: usize| (i * i + 3 * i) % 301;
+    let groups: Vec<&str> =
+        (0..n).map(|i| names.get(of(i)).map_or("none", String::as_str)).collect();
+    let y: Vec<i64> = (0..n as i64).map(|i| i % 7 % 2).collect();
+    // Without row ids keys are numbers of rows, so no two hashes are equal.
+    parquet(&file, vec![("y", integers(&y)), ("g", texts(&groups))], 700);
+    let declared: Vec<&str> = names.iter().map(String::as_str).collect();
+    let params = PrepareParams {
+        label: label("y", &["1"]),
+        sensitive: vec![sensitive("g", &declared)],
+        ..PrepareParams::default()
+    };
+    prepare_parquet(&file, &params, dir.path(), 64, 2).unwrap();
+    let rule = RankedSplit::Folds(7, Stratification::LabelAndGroup);
+    let found = split(dir.path(), rule, 9).unwrap().0;
+    // A group that is not declared comes first.
+    let group = |i: usize| if of(i) < 299 { 1 + of(i) } else { 0 };
+    let mut rows: Vec<usize> = (0..n).collect();
+    rows.sort_by_key(|&i| (y[i], group(i), h(9, i as u64, 0), i));
+    let mut expected = vec![0; n];
+    for (rank, &i) in rows.iter().enumerate() {
+        expected[i] = (rank % 7) as u8;
+    }
+    assert_eq!(found, expected);
+}
+
 fn compas(out: &Path, batch_rows: usize) -> Option<()> {
     let file = shared("expected/generation/compas/input.parquet")?;
     let races = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"];
