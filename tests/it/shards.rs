@@ -102,21 +102,28 @@ pub(crate) fn with_job(job: &str) -> Work {
     work
 }
 
-/// Plans the job in `work` in so many shards and does the passes; the folder of the plan.
+/// Plans the job in `work` in so many shards, in place of an earlier plan, and does the passes; the
+/// folder of the plan.
 pub(crate) fn pass_over(work: &Work, shards: usize, passes: &[&str], args: &str) -> String {
     let plan = format!("plan{shards}");
-    work.cfaudit(0, &format!("plan job.yaml --shards {shards} --to {plan} --cache off {args}"));
-    for pass in passes {
-        // The last shard first: no order is needed.
-        for shard in (0..shards).rev() {
-            let threads = 1 + shard % 3;
-            let how = format!("--pass {pass} --shard {shard} --threads {threads}");
-            let ran = work.cfaudit(0, &format!("worker {plan} {how}"));
-            assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
-        }
-        work.cfaudit(0, &format!("merge {plan} --pass {pass}"));
+    if work.path(&plan).exists() {
+        fs::remove_dir_all(work.path(&plan)).unwrap();
     }
+    work.cfaudit(0, &format!("plan job.yaml --shards {shards} --to {plan} --cache off {args}"));
+    passes.iter().for_each(|pass| do_pass(work, &plan, (pass, shards), ""));
     plan
+}
+
+/// Does a pass of a plan in so many shards.
+fn do_pass(work: &Work, plan: &str, (pass, shards): (&str, usize), args: &str) {
+    // The last shard first: no order is needed.
+    for shard in (0..shards).rev() {
+        let threads = 1 + shard % 3;
+        let how = format!("--pass {pass} --shard {shard} --threads {threads} {args}");
+        let ran = work.cfaudit(0, &format!("worker {plan} {how}"));
+        assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    }
+    work.cfaudit(0, &format!("merge {plan} --pass {pass}"));
 }
 
 /// What a run makes of the merged states of a plan.
@@ -134,18 +141,46 @@ pub(crate) fn is_without_lightgbm() -> bool {
     without
 }
 
+/// The files next to the rows that a job of `tests/jobs/parts` needs; whether it can run here.
+pub(crate) fn add_models(work: &Work, job: &str) -> bool {
+    match job {
+        "scores" | "decisions" | "classes" => write_scores(work, 0),
+        "onnx" => {
+            fs::copy(root().join("tests/onnx/linear.onnx"), work.path("linear.onnx")).unwrap();
+            let ran = work.command("check job.yaml --cache cache").output().unwrap();
+            let said = String::from_utf8(ran.stderr).unwrap();
+            if !cfg!(feature = "onnx") || said.contains("pip install onnxruntime") {
+                crate::work::skip("no library of the ONNX runtime here");
+                return false;
+            }
+        }
+        "command" => {
+            let loads = Command::new("python3").args(["-c", "import pyarrow"]).output();
+            if !loads.is_ok_and(|told| told.status.success()) {
+                crate::work::skip("python3 with pyarrow is not there");
+                return false;
+            }
+            fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
+            work.write(
+                "card.json",
+                r#"{"intercept": -0.25, "columns": {
+                    "region": {"edges": [2, 3], "points": [0.5, 0, -0.5], "missing": 0},
+                    "income": {"edges": [30, 60], "points": [-1, 0.25, 1], "missing": 0}}}"#,
+            );
+        }
+        _ => return !is_without_lightgbm(),
+    }
+    true
+}
+
 /// Seven shards: some have no rows, one has a single row.
 #[test]
 fn shards_give_the_bytes_of_a_run() {
-    if is_without_lightgbm() {
+    let work = with_job("naive");
+    if !add_models(&work, "naive") {
         return;
     }
-    let work = with_job("naive");
-    work.run(0, "job.yaml", "");
-    for shards in [1, 3, 7] {
-        let plan = pass_over(&work, shards, &["survey", "count"], "");
-        assert_same(&work.results(), &from_plan(&work, &plan, ""), &plan);
-    }
+    assert_in_shards(&work, &["survey", "count"], "");
     let rows: Vec<u64> = (0..7)
         .map(|i| work.json("plan7/plan.json")["shards"][i]["rows"].as_u64().unwrap())
         .collect();
@@ -157,57 +192,50 @@ fn shards_give_the_bytes_of_a_run() {
 
 #[test]
 fn fitted_sets_weights_and_compared_models_in_shards() {
-    if is_without_lightgbm() {
-        return;
-    }
-    assert_in_shards(&with_job("plausible"), &["survey", "learn", "count", "shift"], "");
+    job_in_shards("plausible", &["survey", "learn", "count", "shift"], "");
 }
 
-/// A run and three shards of a job of `tests/jobs/parts` make the same folder.
+/// A run makes the same folder as one, three and seven shards of a job of `tests/jobs/parts`: of
+/// the seven some have no rows, and one has a single row.
 #[track_caller]
 pub(crate) fn assert_in_shards(work: &Work, passes: &[&str], args: &str) {
     work.run(0, "job.yaml", args);
-    let plan = pass_over(work, 3, passes, args);
-    assert_same(&work.results(), &from_plan(work, &plan, args), "three shards");
+    for shards in [1, 3, 7] {
+        let plan = pass_over(work, shards, passes, args);
+        assert_same(&work.results(), &from_plan(work, &plan, args), &plan);
+    }
+}
+
+/// The same of a job with its files, where it can run here.
+#[track_caller]
+fn job_in_shards(job: &str, passes: &[&str], args: &str) {
+    let work = with_job(job);
+    if add_models(&work, job) {
+        assert_in_shards(&work, passes, args);
+    }
 }
 
 #[test]
 fn five_groups_with_strata_and_weights_in_shards() {
-    if !is_without_lightgbm() {
-        assert_in_shards(&with_job("groups"), &["survey", "count"], "");
-    }
+    job_in_shards("groups", &["survey", "count"], "");
 }
 
 #[test]
 fn decisions_in_shards() {
-    let work = with_job("decisions");
-    write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "count"], "");
+    job_in_shards("decisions", &["survey", "count"], "");
 }
 
 #[test]
 fn three_classes_in_shards() {
-    let work = with_job("classes");
-    write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "count"], "");
+    job_in_shards("classes", &["survey", "count"], "");
     // Balances of each class, from the first rows of all shards.
-    let (args, work) = ("--set metrics.interval.method=none", with_job("classes"));
-    write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "learn", "count"], args);
+    let args = "--set metrics.interval.method=none";
+    job_in_shards("classes", &["survey", "learn", "count"], args);
 }
 
-#[cfg(feature = "onnx")]
 #[test]
 fn an_onnx_file_in_shards() {
-    let work = with_job("onnx");
-    fs::copy(root().join("tests/onnx/linear.onnx"), work.path("linear.onnx")).unwrap();
-    let ran = work.command("check job.yaml --cache cache").output().unwrap();
-    let said = String::from_utf8(ran.stderr).unwrap();
-    if said.contains("pip install onnxruntime") {
-        crate::work::skip("no library of the ONNX runtime here");
-        return;
-    }
-    assert_in_shards(&work, &["survey", "count"], "");
+    job_in_shards("onnx", &["survey", "count"], "");
 }
 
 #[test]
@@ -291,6 +319,15 @@ fn balances_are_learnt_from_the_first_rows_of_all_shards() {
     ran.says(&["learn", "not merged yet", "hint: "]);
     let plan = pass_over(&work, 3, &["survey", "learn", "count"], args);
     assert_same(&work.results(), &from_plan(&work, &plan, args), "balances");
+    // Each shard is asked, also where another one with the same cache was asked before.
+    let plan = pass_over(&work, 3, &["survey"], args);
+    for shard in 0..3 {
+        let worker = format!("worker {plan} --pass learn --shard {shard} --cache shared");
+        assert_eq!(work.cfaudit(0, &worker).summary()["done"], "written");
+    }
+    work.cfaudit(0, &format!("merge {plan} --pass learn"));
+    do_pass(&work, &plan, ("count", 3), "--cache shared");
+    assert_same(&work.results(), &from_plan(&work, &plan, args), "balances with one cache");
 }
 
 #[test]
@@ -427,12 +464,21 @@ fn a_direction_that_the_first_rows_lack_is_passed_over_again() {
     let args = "--set metrics.interval.method=none --set metrics.by=[] --set \
                 metrics.families=[ccm,shift,clarify] --set data.features.nominal=[]";
     work.run(0, "job.yaml", args);
-    let plan = pass_over(&work, 2, &["survey", "learn", "count"], args);
-    let shift = |shard: usize| {
-        work.cfaudit(0, &format!("worker {plan} --pass shift --shard {shard}")).summary()["done"]
+    let plan = pass_over(&work, 2, &["survey"], args);
+    let done = |pass: &str, shard: usize| {
+        work.cfaudit(0, &format!("worker {plan} --pass {pass} --shard {shard}")).summary()["done"]
             .clone()
     };
-    assert_eq!([shift(0), shift(1)], ["written", "written"]);
+    // The second shard is behind the rows from which balances are estimated.
+    assert_eq!([done("learn", 0), done("learn", 1)], ["written", "nothing to do"]);
+    work.cfaudit(0, &format!("merge {plan} --pass learn"));
+    do_pass(&work, &plan, ("count", 2), "");
+    let done = |pass: &str, shard: usize| {
+        // One cache for all: a result in it must not say that nothing is asked.
+        let worker = format!("worker {plan} --pass {pass} --shard {shard} --cache shared");
+        work.cfaudit(0, &worker).summary()["done"].clone()
+    };
+    assert_eq!([done("shift", 0), done("shift", 1)], ["written", "written"]);
     let early =
         work.cfaudit(5, &format!("run job.yaml --from {plan} --out out2 --cache off {args}"));
     early.says(&["shift", "not merged yet", "hint: "]);
@@ -522,11 +568,7 @@ fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef
 fn files_of_scores_are_joined_shard_by_shard() {
     let work = with_job("scores");
     write_scores(&work, 0);
-    work.run(0, "job.yaml", "");
-    for shards in [3, 7] {
-        let plan = pass_over(&work, shards, &["survey", "count"], "");
-        assert_same(&work.results(), &from_plan(&work, &plan, ""), &plan);
-    }
+    assert_in_shards(&work, &["survey", "count"], "");
     write_scores(&work, 2);
     let plan = pass_over(&work, 2, &["survey", "count"], "");
     let ran = work.cfaudit(3, &format!("run job.yaml --from {plan} --out more --cache off"));
@@ -598,22 +640,11 @@ fn scores_in_parts() {
 /// a run.
 #[test]
 fn a_program_is_asked_shard_by_shard() {
-    let loads = Command::new("python3").args(["-c", "import pyarrow"]).output();
-    if !loads.is_ok_and(|told| told.status.success()) {
-        crate::work::skip("python3 with pyarrow is not there");
+    let work = with_job("command");
+    if !add_models(&work, "command") {
         return;
     }
-    let work = with_job("command");
-    fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
-    work.write(
-        "card.json",
-        r#"{"intercept": -0.25, "columns": {
-            "region": {"edges": [2, 3], "points": [0.5, 0, -0.5], "missing": 0},
-            "income": {"edges": [30, 60], "points": [-1, 0.25, 1], "missing": 0}}}"#,
-    );
-    work.run(0, "job.yaml", "");
-    let plan = pass_over(&work, 3, &["survey", "count"], "");
-    assert_same(&work.results(), &from_plan(&work, &plan, ""), "a program");
+    assert_in_shards(&work, &["survey", "count"], "");
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
     assert_eq!((&recheck["rows"], &recheck["differ"]), (&100.into(), &0.into()), "{recheck}");
 }

@@ -9,7 +9,7 @@ use std::process::{Output, Stdio};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::ipc::writer::StreamWriter;
 
-use crate::shards::{is_without_lightgbm, people, with_job, write_scores};
+use crate::shards::{add_models, is_without_lightgbm, people, with_job, write_scores};
 use crate::work::{Files, Ran, Work, assert_same, results, root};
 
 /// Rows of the parts: one has a single row, one has none.
@@ -241,10 +241,7 @@ fn jobs_and_calls_that_do_not_fit_streams_are_refused() {
 #[ignore = "slow, `make test-slow` runs it: Spark and Ray, where CFAUDIT_PYTHON can import them"]
 fn clusters_give_the_tables_of_a_run() {
     let Some(python) = crate::python::interpreter("pyarrow, pandas") else { return };
-    if is_without_lightgbm() {
-        return;
-    }
-    for job in ["naive", "plausible"] {
+    for job in ["naive", "plausible", "groups", "scores", "onnx", "command"] {
         assert_on_clusters(job, &python);
     }
 }
@@ -274,6 +271,9 @@ fn put_killed_program(work: &Work) {
 #[track_caller]
 fn assert_on_clusters(job: &str, python: &str) {
     let work = with_streams(job);
+    if !add_models(&work, job) {
+        return;
+    }
     // The rows of a frame have no numbers that could be their ids.
     for file in ["job.yaml", "stream.yaml"] {
         let text = fs::read_to_string(work.path(file)).unwrap();

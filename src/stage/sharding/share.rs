@@ -8,17 +8,21 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::prepare::surveyed::SurveyedRows;
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
 use crate::exec::shared_folder::SharedFolder;
 use crate::exec::{StageContext, files, misfit};
 use crate::stage::input::digest::FileHashes;
-use crate::unit::{StageKind, worded_enum};
+use crate::unit::{StageKind, UnitKind, worded_enum};
+
+/// By this file a stage says that it needs the pass that is in question: a worker that finds the
+/// result in a cache reads it there.
+const ASKED: &str = "asked";
 
 /// What replaces a stage in the label of hashes of files.
 pub(crate) const INPUTS: &str = "inputs";
@@ -122,6 +126,16 @@ impl MergedStates {
         Ok(merge_all(found.into_iter().flatten().map(|(_, hashes)| hashes)).unwrap_or_default())
     }
 
+    /// Rows that are audited before the one with this number, as the survey of all shards tells.
+    ///
+    /// # Errors
+    /// The states are not those of this program.
+    pub(crate) fn audited_before(&self, row: u64) -> Result<u64> {
+        let found = self.of_stage::<SurveyedRows>(UnitKind::Prepare.word(), ShardPass::Survey)?;
+        let all = merge_all(found.into_iter().flatten().map(|(_, rows)| rows));
+        Ok(all.map_or(0, |all| all.audited_before(row)))
+    }
+
     /// The states of a stage in a pass; none where the pass is not merged.
     fn of_stage<S: Accumulator>(
         &self,
@@ -173,26 +187,7 @@ pub(crate) struct MergedRun {
     /// The states.
     pub(crate) merged: MergedStates,
     /// The pass of which it is only asked whether any stage needs it; none: a run to its end.
-    pub(crate) question: Option<PassQuestion>,
-}
-
-/// Whether a pass is needed.
-#[derive(Debug)]
-pub(crate) struct PassQuestion {
-    pass: ShardPass,
-    asked: AtomicBool,
-}
-
-impl PassQuestion {
-    /// Nobody has asked for the pass yet.
-    pub(crate) fn new(pass: ShardPass) -> Self {
-        PassQuestion { pass, asked: AtomicBool::new(false) }
-    }
-
-    /// Whether a stage asked for it.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::SeqCst)
-    }
+    pub(crate) question: Option<ShardPass>,
 }
 
 /// Which rows a run goes over.
@@ -249,7 +244,7 @@ impl RowShare {
                 inputs
             }
             RowShare::Merged(run) => {
-                let question = run.question.as_ref().map_or("", |of| of.pass.word());
+                let question = run.question.map_or("", ShardPass::word);
                 vec![
                     input("rows", &format!("merged of plan {}", run.plan)),
                     input("merged", &run.merged.hash()),
@@ -312,16 +307,14 @@ impl<'a> StagePasses<'a> {
     ) -> Result<Option<Vec<(u64, S)>>> {
         match self.0 {
             RowShare::All => gather().map(Some),
-            RowShare::Shard(task) if pass < task.pass => {
-                found(&task.merged, None, ctx.stage(), pass)
-            }
+            RowShare::Shard(task) if pass < task.pass => found(ctx, &task.merged, None, pass),
             RowShare::Shard(task) => {
                 if pass == task.pass {
                     write_states(ctx, pass, gather()?)?;
                 }
                 Ok(None)
             }
-            RowShare::Merged(run) => found(&run.merged, run.question.as_ref(), ctx.stage(), pass),
+            RowShare::Merged(run) => found(ctx, &run.merged, run.question, pass),
         }
     }
 
@@ -342,7 +335,7 @@ impl<'a> StagePasses<'a> {
                 write_states(ctx, pass, rows()?)?;
                 Ok(None)
             }
-            RowShare::Merged(run) => found(&run.merged, run.question.as_ref(), ctx.stage(), pass),
+            RowShare::Merged(run) => found(ctx, &run.merged, run.question, pass),
         }
     }
 
@@ -366,21 +359,28 @@ impl<'a> StagePasses<'a> {
 
 /// The merged states of a stage in a pass; none where it is only asked whether a pass is needed.
 fn found<S: Accumulator>(
+    ctx: &StageContext<'_>,
     merged: &MergedStates,
-    question: Option<&PassQuestion>,
-    stage: &str,
+    question: Option<ShardPass>,
     pass: ShardPass,
 ) -> Result<Option<Vec<(u64, S)>>> {
-    if let Some(question) = question.filter(|question| pass >= question.pass) {
-        question.asked.fetch_or(pass == question.pass, Ordering::SeqCst);
+    if question.is_some_and(|question| pass >= question) {
+        if question == Some(pass) {
+            files::write(&ctx.out().join(ASKED), "")?;
+        }
         return Ok(None);
     }
     let lacking = || {
-        let cause = format!("its states are needed by `{stage}` and are not merged yet");
+        let cause = format!("its states are needed by `{}` and are not merged yet", ctx.stage());
         let hint = "run every `cfaudit worker` of the pass, then `cfaudit merge` of it";
         Error::operator("read", Path::new(pass.word()), cause, hint)
     };
-    merged.of_stage(stage, pass)?.ok_or_else(lacking).map(Some)
+    merged.of_stage(ctx.stage(), pass)?.ok_or_else(lacking).map(Some)
+}
+
+/// Whether a stage with this folder needs the pass that was in question.
+pub(crate) fn is_asked(folder: &Path) -> bool {
+    folder.join(ASKED).is_file()
 }
 
 /// Writes states into the folder of a stage.

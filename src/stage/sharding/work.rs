@@ -11,6 +11,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
+use crate::stage::count::switches::LEARN_ROWS;
 use crate::stage::input::asked_rows::CopiedRows;
 use crate::stage::input::digest::{FileHashes, part_of_stream};
 use crate::stage::input::{self, AbsentDataSet};
@@ -20,7 +21,7 @@ use crate::stage::settings::RunSettings;
 use crate::stage::sharding::plan::OpenPlan;
 use crate::stage::sharding::shard_rows;
 use crate::stage::sharding::share::{
-    INPUTS, MergedRun, MergedStates, PassQuestion, RowShare, ShardPass, ShardTask, states_text,
+    INPUTS, MergedRun, MergedStates, RowShare, ShardPass, ShardTask, is_asked, states_text,
 };
 use crate::stage::sharding::state::{self, StateHeader};
 use crate::stage::sharding::stream::StreamCopy;
@@ -32,7 +33,7 @@ pub(crate) enum WorkOutcome {
     Written,
     /// They were there already, and sound.
     AlreadyThere,
-    /// No stage asks for the pass: the states are empty.
+    /// No stage asks for the pass, or not for the rows of the shard: the states are empty.
     NothingToDo,
 }
 
@@ -126,13 +127,16 @@ impl PassOfShard<'_> {
         header
     }
 
-    /// The states; none where no stage asks for the pass.
+    /// The states; none where no stage asks for the pass, or not for the rows of the shard.
     fn states(&self, stream: Option<&mut dyn Read>) -> Result<Option<String>> {
         let PassOfShard { plan, pass, shard, .. } = *self;
         if !pass.is_always_asked() && !self.is_asked()? {
             return Ok(None);
         }
         let (of, merged) = (plan.shard(shard)?, plan.merged_before(Some(pass))?);
+        if pass == ShardPass::Learn && merged.audited_before(of.first_row)? >= LEARN_ROWS {
+            return Ok(None);
+        }
         let copy = stream.map(|source| self.copied(source, &merged)).transpose()?;
         let mut states = String::new();
         if pass == ShardPass::Survey {
@@ -192,7 +196,7 @@ impl PassOfShard<'_> {
             plan: self.plan.id.clone(),
             folder: self.plan.folder.clone(),
             merged: self.plan.merged_before(Some(self.pass))?,
-            question: Some(PassQuestion::new(self.pass)),
+            question: Some(self.pass),
         });
         self.run(&share, self.plan.columns().as_ref()).map(|(_, asked)| asked)
     }
@@ -219,7 +223,7 @@ impl PassOfShard<'_> {
                 shard_rows::keep(&records, task.shard, &plan.folder)?;
             }
             let asked = match share {
-                RowShare::Merged(run) => run.question.as_ref().is_some_and(PassQuestion::is_asked),
+                RowShare::Merged(_) => records.iter().any(|record| is_asked(&record.folder)),
                 RowShare::All | RowShare::Shard(_) => true,
             };
             Ok((states_of(&records, pass)?, asked))
