@@ -81,7 +81,7 @@ fn audited(work: &Work, out: &str, version: &str) {
             "    level: warn\n    note: \"]]> ${vars.version}\"\n  worse: {metric: sr, model: \
              trained, counterfactual: flip, direction: any, against: baseline, rise_at_most: 0.01}",
         )
-        .replace("about:", "about:\n  version: ${vars.version}");
+        .replace("# about:", "about:\n  version: ${vars.version} #");
     work.write(&format!("{out}.yaml"), &text);
     let mut run = work.command(&format!("run {out}.yaml --out {out} --cache cache"));
     Ran::of(run.args(["--set", &format!("version={}", Json::from(version))]), 0);
