@@ -11,8 +11,9 @@ KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas compas-graph
 # Unit tests are compiled with all checks; integration tests ask the program that `make run` builds. `make test` compiles the former while
 # the latter run: the second cargo waits for the first one's lock, which cargo holds until it runs what it has built.
-UNIT = $(CARGO) test --locked $(FEATURES) --lib
-WHOLE = $(CARGO) test --locked $(FEATURES) --profile dev --test it
+SCRATCH := $(shell tests/scratch.sh)
+UNIT = $(SCRATCH) $(CARGO) test --locked $(FEATURES) --lib
+WHOLE = $(SCRATCH) $(CARGO) test --locked $(FEATURES) --profile dev --test it
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
 MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python
