@@ -190,37 +190,6 @@ fn shards_give_the_bytes_of_a_run() {
     assert_eq!(body(merged("plan3")), body(merged("plan7")), "merged states");
 }
 
-/// With a cache the rows that were surveyed are those of the later passes: they are decoded once,
-/// and stand on the disk once.
-#[test]
-fn a_cache_keeps_the_rows_of_the_survey() {
-    use std::os::unix::fs::MetadataExt;
-
-    let work = with_job("naive");
-    if !add_models(&work, "naive") {
-        return;
-    }
-    work.run(0, "job.yaml", "");
-    work.cfaudit(0, "plan job.yaml --shards 3 --to plan --cache off");
-    for pass in ["survey", "learn", "count", "shift"] {
-        do_pass(&work, "plan", (pass, 3), "--cache shared");
-    }
-    assert_same(&work.results(), &from_plan(&work, "plan", ""), "a shared cache");
-    let rows: Vec<u64> = files(&work.path("shared"))
-        .into_keys()
-        .filter(|name| name.ends_with("/rows.parquet"))
-        .map(|name| fs::metadata(work.path("shared").join(name)).unwrap().nlink())
-        .collect();
-    // Questions whether a pass is needed have files without rows, and later stages their own.
-    let linked = rows.iter().filter(|links| **links == 2).count();
-    assert_eq!(linked, 6, "three shards, each surveyed once and described once: {rows:?}");
-    let stages = files(&work.path("shared")).into_iter().filter_map(|(name, bytes)| {
-        let is_stage = name.ends_with("/stage.json");
-        is_stage.then(|| serde_json::from_slice::<Json>(&bytes).unwrap()["id"].clone())
-    });
-    assert_eq!(stages.filter(|id| id == "survey").count(), 3, "decoded once");
-}
-
 #[test]
 fn fitted_sets_weights_and_compared_models_in_shards() {
     job_in_shards("plausible", &["survey", "learn", "count", "shift"], "");

@@ -215,8 +215,7 @@ impl<'p> Preparation<'p> {
     }
 }
 
-/// The file of prepared rows in a folder.
-pub(crate) fn rows_file(folder: &Path) -> PathBuf {
+fn rows_file(folder: &Path) -> PathBuf {
     folder.join("rows.parquet")
 }
 
