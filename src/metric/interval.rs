@@ -387,6 +387,10 @@ pub(crate) fn percentile(
     if undefined * 20 > values.len() + undefined {
         return Err(NoIntervalReason::TooManyUndefined);
     }
+    // The ends of few persons lie so far out that the smallest and largest replicate would be they.
+    if source.persons.is_some() && outside * ((values.len() + undefined) as f64) < 1.0 {
+        return Err(NoIntervalReason::FewPersons);
+    }
     sort_tails(&mut values, outside);
     let end = |q| quantile(&values, q).ok_or(NoIntervalReason::TooManyUndefined);
     if end(0.0)? == end(1.0)? {

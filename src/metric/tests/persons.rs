@@ -130,7 +130,8 @@ fn check_ends(
 fn is_drawn(found: &MeasuredValue, what: &str) {
     let method = found.interval.map(|interval| interval.method);
     let alike = found.ci_method.starts_with("boundary: all ");
-    let few = found.ci_method == "boundary: too few persons for percentiles of this level";
+    let few = found.ci_method
+        == "boundary: too few persons, or replicates, for percentiles of this level";
     // Of a pair the persons of both are counted.
     assert!(!few || found.persons.is_some_and(|of| of.n < 12), "{what}: {:?}", found.persons);
     assert!(

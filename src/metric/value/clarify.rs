@@ -185,9 +185,9 @@ impl FactualMeasurement<'_> {
         };
         let drawn =
             CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)))
-                .of_persons(facet.persons.map(|[_, of_d, _]| of_d));
+                .of_persons([facet.persons.map(|[_, of_d, _]| of_d); 2]);
         let (interval, mut ci_method) =
-            self.context.interval(value, || drawn.percentile(&self.context, of));
+            self.context.interval(value, || drawn.percentile(&self.context, false, of));
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");
         }

@@ -89,9 +89,14 @@ impl<const N: usize> ComparedSide<N> {
         n: [u64; 2],
         persons: Option<Vec<(u64, [u64; N])>>,
         blocks: Option<Vec<(u64, [u64; N])>>,
+        is_labelled: impl Fn(&[u64; N]) -> bool,
     ) -> Option<Self> {
+        let counted = |is_counted: &dyn Fn(&[u64; N]) -> bool| {
+            let persons = persons.as_ref()?.iter();
+            Some(persons.filter(|(_, own)| is_counted(own)).count() as u64)
+        };
         let bootstrap = CellBootstrap::new(Some(blocks?), Vec::new, String::new())
-            .of_persons(persons.as_ref().map(|persons| persons.len() as u64));
+            .of_persons([counted(&|_| true), counted(&is_labelled)]);
         Some(ComparedSide { people, weights, n, persons, bootstrap })
     }
 
@@ -145,7 +150,10 @@ pub(crate) fn change_factual(
         let persons = counts
             .persons(who)
             .map(|persons| persons.into_iter().map(|(key, own)| (key, own.to_cells())).collect());
-        ComparedSide::new(people.to_cells(), weights, n, persons, blocks_of_groups(counts, who))
+        let blocks = blocks_of_groups(counts, who);
+        ComparedSide::new(people.to_cells(), weights, n, persons, blocks, |own| {
+            Confusion::from_cells(*own).people(true) > 0
+        })
     };
     let n = first.groups.len();
     let both = |who: GroupSelection| Some([side(first, who)?, side(second, who)?]);
@@ -200,8 +208,9 @@ pub(crate) fn change_factual(
             };
             let n_rows = (a[0].n(metric) + b[0].n(metric)).min(a[1].n(metric) + b[1].n(metric));
             compared(&ask, metric, scope, [value(0), value(1)], n_rows, || {
-                let of_b = b[0].bootstrap.source().persons;
-                ask.percentile(replicates(), a[0].bootstrap.source().with(of_b))
+                let source =
+                    |of: &ComparedSide<CONFUSION_CELLS>| of.bootstrap.source(metric.needs_label);
+                ask.percentile(replicates(), source(&a[0]).with(source(&b[0]).persons))
             })
         };
         let mut out = Vec::new();
@@ -312,6 +321,7 @@ pub(crate) fn change_counterfactual(
                 n,
                 counts.persons(place),
                 blocks_of_scope(counts, place),
+                |own| Eccm(*own).n_labelled() > 0,
             )
         };
         let (Some(one_side), Some(other)) = (side(first, 0), side(second, 1)) else {
@@ -386,7 +396,11 @@ fn compare_metric<const N: usize>(
             })
         }
         _ if is_at_end(x) || is_at_end(y) => IntervalBasis::Hybrid(None),
-        _ => x.bootstrap.joint_percentile(&y.bootstrap, ask, |a, b| difference(value(a), value(b))),
+        _ => {
+            let needs_label = metric.needs_label;
+            let change = |a, b| difference(value(a), value(b));
+            x.bootstrap.joint_percentile(&y.bootstrap, ask, needs_label, change)
+        }
     };
     compared(ask, metric, scope, values, x.n(metric).min(y.n(metric)), basis)
 }

@@ -177,9 +177,13 @@ impl FactualMeasurement<'_> {
             }
             _ => match hybrid() {
                 Some(interval) => IntervalBasis::Hybrid(interval),
-                None => of_a.bootstrap.joint_percentile(&of_b.bootstrap, &self.context, |x, y| {
-                    of(&Confusion::from_cells(x), &Confusion::from_cells(y))
-                }),
+                None => {
+                    let needs_label = metric.needs_label;
+                    let (a, b) = (&of_a.bootstrap, &of_b.bootstrap);
+                    a.joint_percentile(b, &self.context, needs_label, |x, y| {
+                        of(&Confusion::from_cells(x), &Confusion::from_cells(y))
+                    })
+                }
             },
         });
         let clear = match metric.reads {
@@ -260,7 +264,8 @@ impl FactualMeasurement<'_> {
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let own = of.boundary_interval(rate, z).or_else(|| {
             let replicates = of.bootstrap.replicates(&self.context).iter();
-            self.context.percentile_at(level, replicates.map(value), of.bootstrap.source())
+            let source = of.bootstrap.source(of.counts_labelled(rate));
+            self.context.percentile_at(level, replicates.map(value), source)
         })?;
         // Replicates may have their own bias.
         let value = rate(of.cells()).value().ok()?;
@@ -337,7 +342,9 @@ impl FactualMeasurement<'_> {
         self.context.percentile_at(
             level,
             replicates.map(|(a, b)| difference(value(a), value(b))),
-            of_a.bootstrap.source().with(of_b.bootstrap.source().persons),
+            of_a.bootstrap
+                .source(of_a.counts_labelled(rate))
+                .with(of_b.bootstrap.source(of_b.counts_labelled(rate)).persons),
         )
     }
 }

@@ -21,8 +21,9 @@ use crate::param::Level;
 /// People and the replicates drawn from them, once they are asked for.
 pub(crate) struct CellBootstrap<const N: usize> {
     units: ResampledUnits<N>,
-    /// How many persons they are; none where each row is a person.
-    persons: Option<u64>,
+    /// How many persons they are, and how many of them have a label; none where each row is a
+    /// person.
+    persons: [Option<u64>; 2],
     replicates: OnceLock<Vec<[u64; N]>>,
 }
 
@@ -44,21 +45,23 @@ impl<const N: usize> CellBootstrap<N> {
     ) -> Self {
         let people =
             blocks.map_or_else(|| ResampledUnits::Kinds(kinds(), stream), ResampledUnits::Blocks);
-        CellBootstrap { units: people, persons: None, replicates: OnceLock::new() }
+        CellBootstrap { units: people, persons: [None; 2], replicates: OnceLock::new() }
     }
 
-    /// The same of so many persons with several rows.
-    pub(crate) fn of_persons(self, persons: Option<u64>) -> Self {
+    /// The same of so many persons with several rows, and so many of them with a label.
+    pub(crate) fn of_persons(self, persons: [Option<u64>; 2]) -> Self {
         CellBootstrap { persons, ..self }
     }
 
-    /// The percentiles of a value over the replicates.
+    /// The percentiles of a value over the replicates; whether it counts those with a label only.
     pub(crate) fn percentile(
         &self,
         ask: &MeasureContext<'_>,
+        needs_label: bool,
         value: impl Fn([u64; N]) -> MetricValue,
     ) -> IntervalBasis {
-        ask.percentile(self.replicates(ask).iter().copied().map(value), self.source())
+        let replicates = self.replicates(ask).iter().copied();
+        ask.percentile(replicates.map(value), self.source(needs_label))
     }
 
     /// The same of the replicates of two, drawn together.
@@ -66,23 +69,24 @@ impl<const N: usize> CellBootstrap<N> {
         &self,
         other: &Self,
         ask: &MeasureContext<'_>,
+        needs_label: bool,
         value: impl Fn([u64; N], [u64; N]) -> MetricValue,
     ) -> IntervalBasis {
         ask.percentile(
             self.replicates(ask).iter().zip(other.replicates(ask)).map(|(a, b)| value(*a, *b)),
-            self.source().with(other.persons),
+            self.source(needs_label).with(other.source(needs_label).persons),
         )
     }
 
-    /// How they are drawn, and from whom.
-    pub(crate) fn source(&self) -> ReplicateSource {
+    /// How they are drawn, and from whom: those with a label, or all.
+    pub(crate) fn source(&self, needs_label: bool) -> ReplicateSource {
         let method = match self.units {
             ResampledUnits::Kinds(..) => IntervalProcedure::Bootstrap,
             ResampledUnits::Blocks(_) => {
                 IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
             }
         };
-        ReplicateSource { method, persons: self.persons }
+        ReplicateSource { method, persons: self.persons[usize::from(needs_label)] }
     }
 
     /// The replicates, drawn where nobody has asked before.
@@ -102,7 +106,8 @@ impl<const N: usize> CellBootstrap<N> {
 const RATE_AT_END: &str = "boundary: a rate behind it is 0 or 1, and the other one has no interval";
 
 /// Why there is no interval where very few persons could be drawn.
-const TOO_FEW_PERSONS: &str = "boundary: too few persons for percentiles of this level";
+const TOO_FEW_PERSONS: &str =
+    "boundary: too few persons, or replicates, for percentiles of this level";
 
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {

@@ -355,9 +355,8 @@ impl FactualSubject {
             weighed_persons: counts.weighed_persons(who),
             bootstrap: drawn,
         };
-        // Where nobody has a label, what is drawn needs none.
         let counted = |needs_label| Some(subject.counted_persons(needs_label)?.count() as u64);
-        let persons = counted(true).filter(|labelled| *labelled > 0).or_else(|| counted(false));
+        let persons = [false, true].map(counted);
         subject.bootstrap = subject.bootstrap.of_persons(persons);
         subject
     }
@@ -395,6 +394,11 @@ impl FactualSubject {
         let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?.iter();
         let counted = persons.filter(move |(_, own)| own.people(needs_label) > 0);
         Some(counted.map(|(key, _)| *key))
+    }
+
+    /// Whether a rate counts nobody without a label, as far as these people tell.
+    pub(crate) fn counts_labelled(&self, rate: impl Fn(&Confusion) -> Rate) -> bool {
+        rate(&self.people).denominator <= self.people.people(true)
     }
 
     /// People whom a metric counts with what they weigh; none where nobody has a weight.
@@ -527,9 +531,11 @@ impl FactualMeasurement<'_> {
                 let of_mean = self.mean_interval(rates, subject, level);
                 IntervalBasis::Hybrid(of_mean.map(|(_, interval)| interval))
             }
-            (None, None) => subject
-                .bootstrap
-                .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
+            (None, None) => {
+                subject.bootstrap.percentile(&self.context, metric.needs_label, |cells| {
+                    of(&Confusion::from_cells(cells))
+                })
+            }
         });
         MeasuredValue::new(
             &self.context,

@@ -50,9 +50,7 @@ impl<'a> ScopePeople<'a> {
             let persons = weighed_persons.as_ref().or(persons.as_ref())?.iter();
             Some(persons.filter(|(_, cells)| is_counted(&Eccm(*cells)) > 0).count() as u64)
         };
-        // Where nobody has a label, what is drawn needs none.
-        let labelled = counted(Eccm::n_labelled).filter(|labelled| *labelled > 0);
-        let n_persons = labelled.or_else(|| counted(Eccm::n));
+        let n_persons = [Eccm::n, Eccm::n_labelled].map(counted);
         ScopePeople {
             profiles: spread,
             weights,

@@ -320,7 +320,7 @@ impl SwitchMeasurement<'_> {
                 }
                 (Reads::AnySwitch(of), ..) => {
                     people.any_bootstrap.as_ref().map_or(IntervalBasis::NotDrawn, |drawn| {
-                        drawn.percentile(&self.context, |cells| {
+                        drawn.percentile(&self.context, metric.needs_label, |cells| {
                             of(&AnySwitch::from_cells(cells)).value()
                         })
                     })
@@ -332,9 +332,13 @@ impl SwitchMeasurement<'_> {
                         |kind| of(&Eccm(*kind)),
                         z,
                     )),
-                    None => people.bootstrap.percentile(&self.context, replicate),
+                    None => {
+                        people.bootstrap.percentile(&self.context, metric.needs_label, replicate)
+                    }
                 },
-                (_, _, Some(replicate)) => people.bootstrap.percentile(&self.context, replicate),
+                (_, _, Some(replicate)) => {
+                    people.bootstrap.percentile(&self.context, metric.needs_label, replicate)
+                }
                 _ => match shift
                     .filter(|shift| shift.absolute == 0.0)
                     .and_then(|_| people.unmoved_interval(metric, z))
@@ -407,6 +411,7 @@ impl SwitchMeasurement<'_> {
                 (_, Some(replicate)) => of_forth.bootstrap.joint_percentile(
                     &of_back.bootstrap,
                     &self.context,
+                    metric.needs_label,
                     |x, y| difference(replicate(x), replicate(y)),
                 ),
                 _ => self.shift_interval(metric, scope),

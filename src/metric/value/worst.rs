@@ -243,7 +243,7 @@ impl FactualMeasurement<'_> {
                     .for_each(|(cells, drawn)| *cells = Confusion::from_cells(drawn[r]));
                 find(metric, favourable, &redrawn).value
             });
-            let sources = groups.iter().map(|subject| subject.bootstrap.source());
+            let sources = groups.iter().map(|subject| subject.bootstrap.source(metric.needs_label));
             sources
                 .reduce(|all, one| all.with(one.persons))
                 .map_or(IntervalBasis::NotDrawn, |source| {
