@@ -340,8 +340,8 @@ impl From<IntervalProcedure> for ReplicateSource {
 
 impl ReplicateSource {
     /// The same where what was drawn is compared with what others were drawn from.
-    pub(crate) fn with(self, persons: Option<u64>) -> Self {
-        ReplicateSource { persons: fewest(self.persons, persons), ..self }
+    pub(crate) fn with(self, other: Self) -> Self {
+        ReplicateSource { persons: fewest(self.persons, other.persons), ..self }
     }
 
     /// The share of replicates beyond each end. Rows that are persons: (1 - level) / 2. Of P

@@ -1,6 +1,8 @@
 //! The table of comparisons of two models.
 
-use super::key_columns::{ARM, AuditKey, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP};
+use super::key_columns::{
+    ARM, AuditKey, COUNTERFACTUAL, FROM_GROUP, SCOPE, SENSITIVE, TO_GROUP, key_about_all_rows,
+};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -65,14 +67,6 @@ table! {
 impl ComparisonRow {
     /// Whose value is the first of the two.
     pub(crate) fn audit_key(&self) -> AuditKey {
-        AuditKey::of_all_rows([
-            &self.arm,
-            &self.model,
-            &self.counterfactual,
-            &self.sensitive,
-            &self.scope,
-            &self.from_group,
-            &self.to_group,
-        ])
+        key_about_all_rows!(self)
     }
 }

@@ -1,6 +1,6 @@
 //! The table of gates.
 
-use super::key_columns::{AuditKey, FROM_GROUP, SENSITIVE, TO_GROUP};
+use super::key_columns::{AuditKey, FROM_GROUP, SENSITIVE, TO_GROUP, key_about_all_rows};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
@@ -104,15 +104,7 @@ table! {
 impl GateRow {
     /// Whose value it judges.
     pub(crate) fn audit_key(&self) -> AuditKey {
-        AuditKey::of_all_rows([
-            &self.arm,
-            &self.model,
-            &self.counterfactual,
-            &self.sensitive,
-            &self.scope,
-            &self.from_group,
-            &self.to_group,
-        ])
+        key_about_all_rows!(self)
     }
 
     /// The limit's direction and what decides, as `rule` gives them: `at_most` and `interval,

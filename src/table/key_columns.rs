@@ -42,15 +42,25 @@ columns! {
     }
 }
 
-impl AuditKey {
-    /// That of a value about all rows, of the texts of the first columns but for the slice.
-    pub(crate) fn of_all_rows(texts: [&SharedText; 7]) -> Self {
-        let [arm, model, counterfactual, sensitive, scope, from_group, to_group] =
-            texts.map(SharedText::clone);
-        let slice = SharedText::default();
-        AuditKey { arm, model, counterfactual, sensitive, scope, from_group, to_group, slice }
-    }
+/// The key of the value that a row is about, which is one about all rows, from the columns of the
+/// same names: other columns stand between them there.
+macro_rules! key_about_all_rows {
+    ($row:expr) => {
+        $crate::table::key_columns::AuditKey {
+            arm: $row.arm.clone(),
+            model: $row.model.clone(),
+            counterfactual: $row.counterfactual.clone(),
+            sensitive: $row.sensitive.clone(),
+            scope: $row.scope.clone(),
+            from_group: $row.from_group.clone(),
+            to_group: $row.to_group.clone(),
+            slice: Default::default(),
+        }
+    };
+}
+pub(super) use key_about_all_rows;
 
+impl AuditKey {
     /// What the groups mean, the first and the second: `["direction", "Female", "Male"]`.
     pub(crate) fn scope_and_groups(&self) -> [&str; 3] {
         [&self.scope, &self.from_group, &self.to_group]

@@ -229,7 +229,8 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
     line!(text, "name: {}", name(&wishes.data));
     line!(
         text,
-        "# about:   # words of the page; those of the sign-off are blank lines on paper where left out"
+        "# about:   # words of the page; those of the sign-off are blank lines on paper where left \
+         out"
     );
     line!(text, "#   decision: What the model decides, in a sentence");
     line!(text, "#   purpose: Yearly review");

@@ -46,7 +46,7 @@ const BY_NAME: &[(&[&str], &str)] = &[
 ];
 
 /// Keys of the job itself, which `--set KEY=VALUE` means where no variable has the name.
-const TOP_KEYS: &[&str] = &[
+pub(in crate::job) const TOP_KEYS: &[&str] = &[
     "name",
     "about",
     "data",

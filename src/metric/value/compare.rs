@@ -91,12 +91,12 @@ impl<const N: usize> ComparedSide<N> {
         blocks: Option<Vec<(u64, [u64; N])>>,
         is_labelled: impl Fn(&[u64; N]) -> bool,
     ) -> Option<Self> {
-        let counted = |is_counted: &dyn Fn(&[u64; N]) -> bool| {
-            let persons = persons.as_ref()?.iter();
-            Some(persons.filter(|(_, own)| is_counted(own)).count() as u64)
-        };
+        let labelled = |(_, own): &&(u64, [u64; N])| is_labelled(own);
+        let n_persons = persons.as_ref().map(|persons| persons.len() as u64);
+        let n_labelled =
+            persons.as_ref().map(|persons| persons.iter().filter(labelled).count() as u64);
         let bootstrap = CellBootstrap::new(Some(blocks?), Vec::new, String::new())
-            .of_persons([counted(&|_| true), counted(&is_labelled)]);
+            .of_persons([n_persons, n_labelled]);
         Some(ComparedSide { people, weights, n, persons, bootstrap })
     }
 
@@ -210,7 +210,7 @@ pub(crate) fn change_factual(
             compared(&ask, metric, scope, [value(0), value(1)], n_rows, || {
                 let source =
                     |of: &ComparedSide<CONFUSION_CELLS>| of.bootstrap.source(metric.needs_label);
-                ask.percentile(replicates(), source(&a[0]).with(source(&b[0]).persons))
+                ask.percentile(replicates(), source(&a[0]).with(source(&b[0])))
             })
         };
         let mut out = Vec::new();

@@ -177,13 +177,12 @@ impl FactualMeasurement<'_> {
             }
             _ => match hybrid() {
                 Some(interval) => IntervalBasis::Hybrid(interval),
-                None => {
-                    let needs_label = metric.needs_label;
-                    let (a, b) = (&of_a.bootstrap, &of_b.bootstrap);
-                    a.joint_percentile(b, &self.context, needs_label, |x, y| {
-                        of(&Confusion::from_cells(x), &Confusion::from_cells(y))
-                    })
-                }
+                None => of_a.bootstrap.joint_percentile(
+                    &of_b.bootstrap,
+                    &self.context,
+                    metric.needs_label,
+                    |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y)),
+                ),
             },
         });
         let clear = match metric.reads {
@@ -264,8 +263,7 @@ impl FactualMeasurement<'_> {
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let own = of.boundary_interval(rate, z).or_else(|| {
             let replicates = of.bootstrap.replicates(&self.context).iter();
-            let source = of.bootstrap.source(of.counts_labelled(rate));
-            self.context.percentile_at(level, replicates.map(value), source)
+            self.context.percentile_at(level, replicates.map(value), of.source_of(rate))
         })?;
         // Replicates may have their own bias.
         let value = rate(of.cells()).value().ok()?;
@@ -342,9 +340,7 @@ impl FactualMeasurement<'_> {
         self.context.percentile_at(
             level,
             replicates.map(|(a, b)| difference(value(a), value(b))),
-            of_a.bootstrap
-                .source(of_a.counts_labelled(rate))
-                .with(of_b.bootstrap.source(of_b.counts_labelled(rate)).persons),
+            of_a.source_of(rate).with(of_b.source_of(rate)),
         )
     }
 }

@@ -74,7 +74,7 @@ impl<const N: usize> CellBootstrap<N> {
     ) -> IntervalBasis {
         ask.percentile(
             self.replicates(ask).iter().zip(other.replicates(ask)).map(|(a, b)| value(*a, *b)),
-            self.source(needs_label).with(other.source(needs_label).persons),
+            self.source(needs_label).with(other.source(needs_label)),
         )
     }
 

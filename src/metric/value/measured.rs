@@ -23,7 +23,9 @@ use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_people};
+use crate::metric::interval::{
+    IntervalProcedure, ReplicateSource, ValueInterval, wilson, wilson_of_people,
+};
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -396,9 +398,11 @@ impl FactualSubject {
         Some(counted.map(|(key, _)| *key))
     }
 
-    /// Whether a rate counts nobody without a label, as far as these people tell.
-    pub(crate) fn counts_labelled(&self, rate: impl Fn(&Confusion) -> Rate) -> bool {
-        rate(&self.people).denominator <= self.people.people(true)
+    /// How replicates of a rate are drawn, and from whom: those with a label where it counts nobody
+    /// else, as far as these people tell.
+    pub(crate) fn source_of(&self, rate: impl Fn(&Confusion) -> Rate) -> ReplicateSource {
+        let needs_label = rate(&self.people).denominator <= self.people.people(true);
+        self.bootstrap.source(needs_label)
     }
 
     /// People whom a metric counts with what they weigh; none where nobody has a weight.

@@ -15,7 +15,7 @@
 use super::gaps::{favourable_rate, first_is_lower, largest_distance};
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::interval::ValueInterval;
+use crate::metric::interval::{ReplicateSource, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::IntervalBasis;
@@ -244,11 +244,9 @@ impl FactualMeasurement<'_> {
                 find(metric, favourable, &redrawn).value
             });
             let sources = groups.iter().map(|subject| subject.bootstrap.source(metric.needs_label));
-            sources
-                .reduce(|all, one| all.with(one.persons))
-                .map_or(IntervalBasis::NotDrawn, |source| {
-                    self.context.percentile(replicates, source)
-                })
+            sources.reduce(ReplicateSource::with).map_or(IntervalBasis::NotDrawn, |source| {
+                self.context.percentile(replicates, source)
+            })
         });
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,

@@ -161,6 +161,11 @@ impl RowBuilder<'_> {
         &self.texts.groups[rank]
     }
 
+    /// The same as a text of tables; empty where there is no group.
+    fn group_text(&self, rank: Option<usize>) -> SharedText {
+        rank.map(|rank| self.texts.groups[rank].clone()).unwrap_or_default()
+    }
+
     /// Units of weight in the unit of the user's column; null where there are no weights.
     pub(crate) fn weight(&self, units: Option<u64>) -> Option<f64> {
         units
@@ -189,14 +194,12 @@ impl RowBuilder<'_> {
 
     /// The columns arm to slice.
     pub(crate) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> AuditKey {
-        let AuditTexts { key, groups } = &self.texts;
-        let group = |rank: Option<usize>| rank.map(|r| groups[r].clone()).unwrap_or_default();
         AuditKey {
             scope: scope.into(),
-            from_group: group(from),
-            to_group: group(to),
+            from_group: self.group_text(from),
+            to_group: self.group_text(to),
             slice: self.slice.into(),
-            ..key.clone()
+            ..self.texts.key.clone()
         }
     }
 
@@ -248,8 +251,7 @@ impl RowBuilder<'_> {
         let ends = measured.placebo.and_then(|band| band.ends);
         let spread = |of: Option<RepeatSpread>| of.filter(|_| measured.value.is_ok())?.spread;
         let (fit, training) = (spread(measured.fit), spread(measured.training));
-        let group =
-            |rank: Option<usize>| rank.map(|r| self.texts.groups[r].clone()).unwrap_or_default();
+        let group = |rank| self.group_text(rank);
         let furthest = measured.furthest;
         MetricRow {
             key: self.key_of(measured.scope),
