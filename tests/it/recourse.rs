@@ -507,8 +507,8 @@ fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
 /// had, to the same bytes.
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bytes() {
-    // Dealing takes long enough to be met.
-    let run = "run job.yaml --out out --cache cache --set recourse.sex.chance.deals=3000";
+    // Dealing takes long enough to be met, also where other processes delay the signal.
+    let run = "run job.yaml --out out --cache cache --set recourse.sex.chance.deals=20000";
     let (reference, work) = (trained(), trained());
     reference.cfaudit(0, run);
     let expected = reference.results();
