@@ -20,7 +20,7 @@ CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test
+.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test image
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -101,7 +101,7 @@ golden: .tools/env  ## rewrites the expected texts of the tests; review the diff
 FORWARD = +@$(MAKE) --no-print-directory -f
 bench:; $(FORWARD) bench/Makefile $@
 bench-%:; $(FORWARD) bench/Makefile $@
-dist dist-test:; $(FORWARD) tests/packages/Makefile $@
+dist dist-test image:; $(FORWARD) tests/packages/Makefile $@
 
 clean:            ## removes output folders and the cache
 	rm -rf outputs/*/ outputs/.cache

@@ -6,7 +6,6 @@
 //! reason in `undefined`, rows are sorted by key, and the version of a table is in its file's
 //! metadata. What is not known here: how a number was computed.
 
-mod byte_source;
 mod changes;
 mod comparisons;
 mod counts;
@@ -15,7 +14,6 @@ pub(crate) mod digits;
 mod experiments;
 pub(crate) mod field_marks;
 pub(crate) mod file;
-mod footer;
 mod gates;
 mod graphs;
 mod groups;

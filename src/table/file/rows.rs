@@ -1,0 +1,520 @@
+//! Result tables as files: rows of one type in, sorted by key or in a stream, and out again.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
+
+use super::{
+    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, READ_ROWS, unreadable,
+};
+use crate::error::{Error, Result};
+use crate::table::field_marks::distinct;
+use crate::table::{ColumnDef, ColumnType, TableDef, TableRow};
+
+/// Rows of one row group in result tables.
+const TABLE_GROUP_ROWS: usize = 1_000_000;
+
+/// Rows of one row group in long tables: the open group is the memory that writing them takes.
+const LONG_GROUP_ROWS: usize = 250_000;
+
+/// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
+const LONG_CHUNK_ROWS: usize = 50_000;
+
+/// The Arrow schema of a result table.
+fn schema_of(def: &TableDef) -> Schema {
+    let fields: Vec<Field> = def
+        .columns
+        .iter()
+        .map(|c| {
+            let kind = match c.kind {
+                ColumnType::Text => DataType::Utf8,
+                ColumnType::Int => DataType::Int64,
+                ColumnType::Real => DataType::Float64,
+                ColumnType::Wide => DataType::Decimal128(38, 0),
+                ColumnType::Key => DataType::UInt64,
+            };
+            let field = Field::new(c.name, kind, c.nullable);
+            if matches!(c.kind, ColumnType::Real | ColumnType::Key) {
+                distinct(field)
+            } else {
+                field
+            }
+        })
+        .collect();
+    Schema::new(fields)
+}
+
+/// The metadata every result table carries.
+fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
+    vec![("cfaudit.table", def.name.to_owned()), ("cfaudit.version", def.version.to_string())]
+}
+
+/// Writes a small table, sorted by its key, to `<folder>/<name>.parquet`.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
+    let mut rows: Vec<&R> = rows.iter().collect();
+    rows.sort_by(|a, b| a.order(b));
+    let path = folder.join(R::TABLE.file());
+    let (encoder, mut writer) =
+        GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
+    for rows in rows.chunks(TABLE_GROUP_ROWS) {
+        writer.append(encoder.encode(&batch_of(rows.iter().copied(), &path)?)?)?;
+    }
+    writer.finish()
+}
+
+fn batch_of<'a, R: TableRow + 'a>(
+    rows: impl Iterator<Item = &'a R> + Clone,
+    path: &Path,
+) -> Result<RecordBatch> {
+    RecordBatch::try_new(Arc::new(schema_of(R::TABLE)), R::arrays(rows))
+        .map_err(|e| unreadable(path, FileOwner::Program, e))
+}
+
+/// Writes a table too long for memory, such as `outcomes`, rows of one type at a time.
+pub(crate) struct RowWriter<R> {
+    pub(crate) writer: LongWriter,
+    rows: PhantomData<fn(R)>,
+}
+
+impl<R: TableRow> RowWriter<R> {
+    /// Creates `<folder>/<name>.parquet`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
+        Ok(RowWriter { writer: LongWriter::create(folder, R::TABLE)?, rows: PhantomData })
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn push(&mut self, rows: &[R]) -> Result<()> {
+        let batch = batch_of(rows.iter(), &self.writer.path)?;
+        self.writer.push_batch(batch)
+    }
+
+    /// Writes what is left and the footer.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
+}
+
+/// Writes a long table. Rows are gathered into chunks of one size before they are encoded, so the
+/// bytes do not depend on how they arrive; a row group holds 250,000 rows.
+pub(crate) struct LongWriter {
+    encoder: GroupEncoder,
+    writer: GroupWriter,
+    def: &'static TableDef,
+    path: PathBuf,
+    open: Option<OpenGroup>,
+    pending: Vec<RecordBatch>,
+    n_pending: usize,
+}
+
+struct OpenGroup {
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl LongWriter {
+    /// Creates `<folder>/<name>.parquet`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
+        let path = folder.join(def.file());
+        let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
+        Ok(LongWriter { encoder, writer, def, path, open: None, pending: Vec::new(), n_pending: 0 })
+    }
+
+    /// Appends rows of the same table.
+    ///
+    /// # Errors
+    /// The disk refuses, or the rows are of another table.
+    pub(crate) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
+        self.n_pending += batch.num_rows();
+        self.pending.push(batch);
+        while self.n_pending >= LONG_CHUNK_ROWS {
+            self.write(LONG_CHUNK_ROWS)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the first `n` waiting rows.
+    fn write(&mut self, n: usize) -> Result<()> {
+        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, FileOwner::Program, e);
+        let all =
+            concat_batches(&Arc::new(schema_of(self.def)), &self.pending).map_err(|e| fail(&e))?;
+        let chunk = all.slice(0, n);
+        self.pending = vec![all.slice(n, all.num_rows() - n)];
+        self.n_pending -= n;
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => OpenGroup {
+                columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?,
+                rows: 0,
+            },
+        };
+        let mut writers = open.columns.iter_mut();
+        for (field, column) in self.encoder.schema.fields().iter().zip(chunk.columns()) {
+            for leaf in compute_leaves(field, column).map_err(|e| fail(&e))? {
+                if let Some(writer) = writers.next() {
+                    writer.write(&leaf).map_err(|e| fail(&e))?;
+                }
+            }
+        }
+        open.rows += n;
+        if open.rows >= LONG_GROUP_ROWS {
+            return self.close(open);
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn close(&mut self, open: OpenGroup) -> Result<()> {
+        let chunks =
+            open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
+        self.writer.append(EncodedGroup(
+            chunks.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?,
+        ))
+    }
+
+    /// Writes what is left and the footer.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.n_pending > 0 {
+            self.write(self.n_pending)?;
+        }
+        if let Some(open) = self.open.take() {
+            self.close(open)?;
+        }
+        self.writer.finish()
+    }
+}
+
+/// Reads `<folder>/<name>.parquet`, in the order of the file; an absent file is an empty table.
+///
+/// # Errors
+/// A damaged file, or a table of a later version.
+pub(crate) fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
+    read_matching(folder, |_| true)
+}
+
+/// Shows `is_kept` every row of `<folder>/<name>.parquet` and keeps those for which it says so, in
+/// their order; an absent file is an empty table.
+///
+/// # Errors
+/// A damaged file, or a table of a later version.
+pub(crate) fn read_matching<R: TableRow>(
+    folder: &Path,
+    mut is_kept: impl FnMut(&R) -> bool,
+) -> Result<Vec<R>> {
+    let mut rows = Vec::new();
+    if let Some(file) = open_table(folder, R::TABLE)? {
+        for_each_row(&file, |row: &R| {
+            if is_kept(row) {
+                rows.push(row.clone());
+            }
+        })?;
+    }
+    Ok(rows)
+}
+
+/// Hands every row of the file to `each`, in order.
+///
+/// # Errors
+/// The file is absent or damaged, or holds another table or a later version.
+pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
+    let file = ParquetFile::open(path, FileOwner::Program)?;
+    check_version(&file, R::TABLE)?;
+    for_each_row(&file, each)
+}
+
+/// Hands every row of a table of this version or an older one to `each`, in the order of the file.
+///
+/// # Errors
+/// The file is damaged: a column is missing, or cannot hold the value there.
+fn for_each_row<R: TableRow>(file: &ParquetFile, mut each: impl FnMut(&R)) -> Result<()> {
+    let misfit = |column: &str| {
+        let what = format!("column `{column}` holds invalid values");
+        unreadable(file.path(), FileOwner::Program, what)
+    };
+    let mut before: Option<R> = None;
+    for group in 0..file.n_groups() {
+        for batch in file.batches(group, None, None, READ_ROWS)? {
+            let batch = batch?;
+            let arrays = columns_of(R::TABLE, file, &batch)?;
+            let columns = R::columns(&mut arrays.iter()).map_err(misfit)?;
+            for row in 0..batch.num_rows() {
+                let row = R::read(&columns, row, before.as_ref()).map_err(misfit)?;
+                each(&row);
+                before = Some(row);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens a table of this version or an older one; none where it is absent.
+pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<ParquetFile>> {
+    let path = folder.join(def.file());
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = ParquetFile::open(&path, FileOwner::Program)?;
+    check_version(&file, def)?;
+    Ok(Some(file))
+}
+
+/// The columns of a table in the order of `def`. A column that came after the version of the file
+/// is null where it may be; a text of the key is empty, which means all.
+fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let (schema, n) = (schema_of(def), batch.num_rows());
+    let column = |(i, (column, field)): (usize, (&ColumnDef, &Arc<Field>))| -> Result<ArrayRef> {
+        let older = table_version(file).filter(|version| *version < column.since);
+        let is_key_text = i < def.n_key && column.kind == ColumnType::Text;
+        match (batch.column_by_name(column.name), older) {
+            (Some(array), _) => Ok(Arc::clone(array)),
+            (None, Some(_)) if column.nullable => Ok(new_null_array(field.data_type(), n)),
+            (None, Some(_)) if is_key_text => {
+                Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n("", n))))
+            }
+            (None, Some(version)) => Err(Error::operator(
+                "read",
+                file.path(),
+                format!("table `{}` of version {version} lacks `{}`", def.name, column.name),
+                OTHER_VERSION,
+            )),
+            (None, None) => Err(unreadable(
+                file.path(),
+                FileOwner::Program,
+                format!("column `{}` is missing", column.name),
+            )),
+        }
+    };
+    def.columns.iter().zip(schema.fields()).enumerate().map(column).collect()
+}
+
+/// What to do about a table of another version.
+const OTHER_VERSION: &str =
+    "run the job again with this program, or read the folder with the version that wrote it";
+
+/// Refuses a file of a later version of a table.
+pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
+    let version = table_version(file);
+    if version.is_some_and(|version| (1..=def.version).contains(&version)) {
+        return Ok(());
+    }
+    Err(Error::operator(
+        "read",
+        file.path(),
+        format!(
+            "it is version {} of table `{}`, this program reads version {}",
+            version.map_or("?".to_owned(), |v| v.to_string()),
+            def.name,
+            def.version
+        ),
+        OTHER_VERSION,
+    ))
+}
+
+pub(crate) fn table_version(file: &ParquetFile) -> Option<u32> {
+    file.note("cfaudit.version")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::{GroupWriter, read_rows, table_metadata, write_rows};
+    use crate::table::{
+        AuditKey, CountRow, CurveRow, GraphRow, GroupRow, IssueRow, RowColumns, SelectedRow,
+        TableDef, TableRow,
+    };
+
+    #[test]
+    fn rows_are_read_back_sorted_by_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = |group: &str, weight| GroupRow {
+            model: "m".into(),
+            group: group.into(),
+            n: -3,
+            weight,
+            ..GroupRow::default()
+        };
+        let rows = [row("b", Some(0.5)), row("", None), row("a", Some(f64::INFINITY))];
+        write_rows(folder.path(), &rows).unwrap();
+        let [b, all, a] = rows;
+        assert_eq!(read_rows::<GroupRow>(folder.path()).unwrap(), [all, a, b]);
+        let selected = [true, false].map(|label| SelectedRow {
+            row_key: u64::MAX - u64::from(label),
+            label,
+            predicted: label.then_some(true),
+            ..SelectedRow::default()
+        });
+        write_rows(folder.path(), &selected).unwrap();
+        assert_eq!(read_rows::<SelectedRow>(folder.path()).unwrap(), selected);
+        assert!(read_rows::<IssueRow>(folder.path()).unwrap().is_empty());
+    }
+
+    /// Columns that tables share are like columns of their own: in files, in their order by key, in
+    /// JSON.
+    #[test]
+    fn shared_columns_stand_before_those_of_the_table() {
+        let names = |table: &TableDef| -> Vec<&str> {
+            table.columns[..table.n_key].iter().map(|column| column.name).collect()
+        };
+        const KEY: [&str; 8] = [
+            "arm",
+            "model",
+            "counterfactual",
+            "sensitive",
+            "scope",
+            "from_group",
+            "to_group",
+            "slice",
+        ];
+        assert_eq!(names(CurveRow::TABLE), [&KEY[..], &["class", "metric", "step"]].concat());
+        assert_eq!(names(CountRow::TABLE)[..9], [&KEY[..], &["label"]].concat());
+        let row = |slice: &str, class: &str, step| CurveRow {
+            key: AuditKey { slice: slice.into(), ..AuditKey::default() },
+            class: class.into(),
+            step,
+            ..CurveRow::default()
+        };
+        let rows = [row("b", "", 0), row("a", "y", 1), row("a", "x", 9), row("a", "x", 2)];
+        let folder = tempfile::tempdir().unwrap();
+        write_rows(folder.path(), &rows).unwrap();
+        let [last, third, second, first] = rows;
+        let found = read_rows::<CurveRow>(folder.path()).unwrap();
+        assert_eq!(found, [first, second, third, last]);
+        let cells = found[1].texts();
+        assert_eq!(cells.len(), CurveRow::TABLE.columns.len());
+        assert_eq!(cells[7..11], ["a", "x", "", "9"]);
+        let json = serde_json::json!(found[1]);
+        assert_eq!((&json["slice"], &json["step"]), (&"a".into(), &9.into()));
+        assert_eq!(json.as_object().unwrap().len(), cells.len());
+    }
+
+    /// The file of `issues` with these columns, and what reading it gives.
+    fn read_changed(
+        version: &str,
+        change: impl Fn(&mut Vec<(&str, ArrayRef)>),
+    ) -> Result<Vec<IssueRow>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |text: &str| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+        let mut columns = vec![
+            ("code", text("c")),
+            ("severity", text("info")),
+            ("where", text("w")),
+            ("n", Arc::new(Int64Array::from(vec![1])) as _),
+            ("text", text("t")),
+        ];
+        change(&mut columns);
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap();
+        let mut notes = table_metadata(IssueRow::TABLE);
+        notes[1].1 = version.to_owned();
+        let path = folder.path().join(IssueRow::TABLE.file());
+        let (encoder, mut writer) = GroupWriter::create(&path, &batch.schema(), &notes).unwrap();
+        writer.append(encoder.encode(&batch).unwrap()).unwrap();
+        writer.finish().unwrap();
+        read_rows(folder.path()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_a_row_cannot_hold_is_refused() {
+        assert_eq!(read_changed("1", |_| ()).unwrap()[0].r#where, "w");
+        let newer = read_changed("2", |_| ()).unwrap_err();
+        assert!(newer.contains("version 2 of table `issues`, this program reads"), "{newer}");
+        let lacks = read_changed("1", |columns| columns.truncate(4)).unwrap_err();
+        assert!(lacks.contains("column `text` is missing"), "{lacks}");
+        let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+        let other = read_changed("1", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
+        assert!(other.contains("column `n` holds invalid values"), "{other}");
+        let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
+        let empty = read_changed("1", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
+        assert!(empty.contains("column `where` holds invalid values"), "{empty}");
+    }
+
+    /// What came later is null, or empty in a key, or the file is refused; a file without a column
+    /// that its version had is damaged.
+    #[test]
+    fn older_files_are_read() {
+        use crate::table::MetricRow;
+        let folder = tempfile::tempdir().unwrap();
+        let read = |version: u32, lacks: &[&str]| {
+            let row = MetricRow { class: "c".into(), world_lo: Some(0.5), ..MetricRow::default() };
+            let fields = super::schema_of(MetricRow::TABLE);
+            let arrays = MetricRow::arrays([&row].into_iter());
+            let kept = fields
+                .fields()
+                .iter()
+                .zip(arrays)
+                .filter(|(f, _)| !lacks.contains(&f.name().as_str()));
+            let batch = RecordBatch::try_from_iter_with_nullable(
+                kept.map(|(f, array)| (f.name().clone(), array, f.is_nullable())),
+            )
+            .unwrap();
+            let mut notes = table_metadata(MetricRow::TABLE);
+            notes[1].1 = version.to_string();
+            let path = folder.path().join(MetricRow::TABLE.file());
+            let (encoder, mut writer) =
+                GroupWriter::create(&path, &batch.schema(), &notes).unwrap();
+            writer.append(encoder.encode(&batch).unwrap()).unwrap();
+            writer.finish().unwrap();
+            read_rows::<MetricRow>(folder.path()).map_err(|e| e.to_string())
+        };
+        let row = &read(6, &["world_level", "mixed_var"]).unwrap()[0];
+        assert_eq!((row.world_lo, row.world_level, &*row.class), (Some(0.5), None, "c"));
+        assert_eq!(read(4, &["class", "world_level"]).unwrap()[0].class, "");
+        let refused = read(3, &["highest_group"]).unwrap_err();
+        assert!(refused.contains("of version 3 lacks `highest_group`"), "{refused}");
+        let damaged = read(7, &["world_level"]).unwrap_err();
+        assert!(damaged.contains("column `world_level` is missing"), "{damaged}");
+        assert!(read(6, &["world_lo"]).is_err(), "version 1 had it");
+        let follows = GraphRow::TABLE.columns.iter().find(|c| c.name == "attribute_follows");
+        assert_eq!(follows.map(|c| (c.since, c.nullable)), Some((2, true)));
+    }
+
+    /// What fits into the buffer of the writer meets the disk at the end, the rest before.
+    #[test]
+    fn a_full_disk_is_told_with_a_hint() {
+        let full = Path::new("/dev/full");
+        if !full.exists() {
+            return;
+        }
+        let schema = Schema::new(vec![Field::new("x", DataType::Float64, false)]);
+        for n in [1_u32, 100_000] {
+            let (encoder, mut writer) = GroupWriter::create(full, &schema, &[]).unwrap();
+            let column: ArrayRef = Arc::new((0..n).map(f64::from).collect::<Float64Array>());
+            let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![column]).unwrap();
+            let group = encoder.encode(&batch).unwrap();
+            let error = writer.append(group).and_then(|()| writer.finish()).unwrap_err();
+            assert_eq!(error.exit().code(), 5);
+            let words = error.to_string();
+            assert!(words.contains("cannot write `/dev/full`"), "{words}");
+            assert!(words.contains("hint: free some space"), "{words}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A Parquet file being written: batches become row groups on any thread and are appended in order.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
+};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::{FileOwner, unreadable};
+use crate::error::{Error, Result};
+use crate::exec::files::{self, File};
+use crate::table::field_marks::{CACHED, DIRECT, SAMPLED, is_written, repeats};
+
+/// A row group encoded on some thread, ready to be appended.
+#[derive(Debug)]
+pub(crate) struct EncodedGroup(pub(super) Vec<ArrowColumnChunk>);
+
+/// Encodes batches into row groups; shared by the threads of a stage.
+pub(crate) struct GroupEncoder {
+    pub(super) factory: ArrowRowGroupWriterFactory,
+    /// Writes columns without a dictionary; there where a row group may ask for it.
+    direct: Option<ArrowRowGroupWriterFactory>,
+    pub(super) schema: SchemaRef,
+    path: PathBuf,
+}
+
+impl GroupEncoder {
+    /// Encodes one batch as one row group.
+    ///
+    /// # Errors
+    /// A batch that does not fit the schema.
+    pub(crate) fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
+        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
+        let writers =
+            |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
+        let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
+        let mut chunks = Vec::new();
+        let mut usual = writers(&self.factory)?.into_iter();
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            let direct_here = is_written(field, SAMPLED) && !repeats(column);
+            for leaf in compute_leaves(field, column).map_err(fail)? {
+                let (usual, direct) = (usual.next(), direct.as_mut().and_then(Iterator::next));
+                if let Some(mut writer) = direct.filter(|_| direct_here).or(usual) {
+                    writer.write(&leaf).map_err(fail)?;
+                    chunks.push(writer.close().map_err(fail)?);
+                }
+            }
+        }
+        Ok(EncodedGroup(chunks))
+    }
+}
+
+/// A Parquet file being written, row group after row group in order.
+pub(crate) struct GroupWriter {
+    writer: SerializedFileWriter<File>,
+    path: PathBuf,
+}
+
+fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
+    match cause {
+        parquet::errors::ParquetError::External(inner) => {
+            match inner.downcast::<std::io::Error>() {
+                Ok(io) => Error::io("write", path, &io),
+                Err(other) => Error::operator("write", path, other, None),
+            }
+        }
+        other => Error::operator("write", path, other, None),
+    }
+}
+
+impl GroupWriter {
+    /// Creates the file; `metadata` goes into the schema's key-value pairs.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn create(
+        path: &Path,
+        schema: &Schema,
+        metadata: &[(&str, String)],
+    ) -> Result<(GroupEncoder, GroupWriter)> {
+        let mut pairs = schema.metadata().clone();
+        pairs.extend(metadata.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
+        let schema: SchemaRef = Arc::new(Schema::new_with_metadata(schema.fields().clone(), pairs));
+        let file = files::create(path)?;
+        // Sorted, so that the bytes do not depend on the order of a hash map.
+        let mut key_values: Vec<KeyValue> =
+            metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
+        key_values.sort_by(|a, b| a.key.cmp(&b.key));
+        let key_values = (!key_values.is_empty()).then_some(key_values);
+        let properties = |is_direct: &dyn Fn(&Field) -> bool| {
+            let mut properties = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .set_created_by("cfaudit".to_owned())
+                .set_key_value_metadata(key_values.clone());
+            for field in schema.fields().iter().filter(|f| f.metadata().contains_key(CACHED)) {
+                // Numbers that hardly repeat have few equal bytes; codes are packed already.
+                let kind = field.data_type();
+                let is_dense = kind.is_floating() || kind.is_unsigned_integer();
+                let codec = match is_dense && is_direct(field) {
+                    true => Compression::UNCOMPRESSED,
+                    false => Compression::LZ4_RAW,
+                };
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties
+                    .set_column_compression(column.clone(), codec)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None);
+            }
+            for field in schema.fields().iter().filter(|field| is_direct(field)) {
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_dictionary_enabled(column.clone(), false);
+                if field.data_type().is_integer() {
+                    properties =
+                        properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+                }
+            }
+            let properties = properties.build();
+            parquet::arrow::arrow_writer::ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_skip_arrow_metadata(true)
+        };
+        let fail = |e| write_error(path, e);
+        let options = properties(&|field| is_written(field, DIRECT));
+        let writer =
+            ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
+        let (writer, factory) = writer.into_serialized_writer().map_err(fail)?;
+        let direct = if schema.fields().iter().any(|field| is_written(field, SAMPLED)) {
+            // Chunks say themselves how they are encoded; the file around this writer goes nowhere.
+            let options =
+                properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
+            let writer =
+                ArrowWriter::try_new_with_options(std::io::sink(), Arc::clone(&schema), options)
+                    .map_err(fail)?;
+            Some(writer.into_serialized_writer().map_err(fail)?.1)
+        } else {
+            None
+        };
+        Ok((
+            GroupEncoder { factory, direct, schema, path: path.to_path_buf() },
+            GroupWriter { writer, path: path.to_path_buf() },
+        ))
+    }
+
+    /// Appends an encoded row group.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn append(&mut self, group: EncodedGroup) -> Result<()> {
+        let mut row_group = self.writer.next_row_group().map_err(|e| write_error(&self.path, e))?;
+        for chunk in group.0 {
+            chunk.append_to_row_group(&mut row_group).map_err(|e| write_error(&self.path, e))?;
+        }
+        row_group.close().map_err(|e| write_error(&self.path, e))?;
+        Ok(())
+    }
+
+    /// Writes the footer and makes sure that the bytes are on the disk.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        // `into_inner` would make a text of what the disk says, and lose the hint.
+        self.writer.finish().map_err(|e| write_error(&self.path, e))?;
+        self.writer.inner().sync_all().map_err(|e| Error::io("write", &self.path, &e))
+    }
+}
