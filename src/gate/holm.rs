@@ -157,15 +157,23 @@ impl<'a> HolmTest<'a> {
 /// What becomes of a comparison: the verdict, why, and the interval that judged it with its level.
 type HolmDecision = (GateStatus, String, (f64, f64, f64));
 
+/// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot be
+/// judged.
+pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option<f64> {
+    if obstacle(question, seen).is_some() {
+        return None;
+    }
+    Some(HolmTest::new(seen)?.excess(question.limit))
+}
+
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
 pub(super) fn decide_jointly(
     question: &GateQuestion,
     seen: Vec<GateObservation>,
 ) -> Vec<GateRuling> {
     let mut tests: Vec<(usize, f64)> = Vec::new();
-    for (i, seen) in seen.iter().enumerate().filter(|(_, seen)| obstacle(question, seen).is_none())
-    {
-        tests.extend(HolmTest::new(seen).map(|test| (i, test.excess(question.limit))));
+    for (i, seen) in seen.iter().enumerate() {
+        tests.extend(clarity(question, seen).map(|clarity| (i, clarity)));
     }
     // Stable: what breaks the limit alike keeps its order.
     tests.sort_by(|x, y| y.1.total_cmp(&x.1));

@@ -222,27 +222,29 @@ pub(super) fn reconsider(
     if shifts.iter().all(Option::is_none) {
         return;
     }
-    let judged_at = |end: usize| -> Vec<GateRuling> {
-        let moved = seen.iter().zip(&shifts).map(|(seen, shift)| match shift {
-            Some(shift) => shift.moved(seen, end),
-            None => seen.clone(),
-        });
-        match question.holm {
-            true => holm::decide_jointly(question, moved.collect()),
-            false => moved.map(|seen| decide(question, seen)).collect(),
-        }
-    };
-    let judged = [0, 1].map(judged_at);
+    let moved: Vec<Vec<GateObservation>> = seen
+        .iter()
+        .zip(&shifts)
+        .map(|(seen, shift)| {
+            shift.iter().flat_map(|shift| [0, 1].map(|end| shift.moved(seen, end))).collect()
+        })
+        .collect();
+    let joint = question.holm.then(|| JointExtremes::new(question, seen, &moved));
     for (i, ruling) in rulings.iter_mut().enumerate() {
-        // Alone, a comparison depends on its own switches only.
-        let may_differ = shifts[i].is_some() || question.holm;
-        if !may_differ || !matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail) {
+        if !matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail) {
             continue;
         }
-        let others = judged.iter().map(|judged| &judged[i]);
-        let Some(other) = others.into_iter().find(|other| other.verdict != ruling.verdict) else {
-            continue;
+        // Alone, a comparison depends on its own switches only.
+        let mut others: Vec<GateRuling> = match &joint {
+            Some(joint) => {
+                let undefined = moved[i].iter().filter(|moved| moved.value.is_none());
+                let undefined = undefined.map(|moved| decide(question, moved.clone()));
+                undefined.chain([joint.least_favourable(question, i, ruling.verdict)]).collect()
+            }
+            None => moved[i].iter().map(|moved| decide(question, moved.clone())).collect(),
         };
+        others.retain(|other| other.verdict != ruling.verdict);
+        let Some(other) = others.first() else { continue };
         let without = without_them(&ruling.observation, &other.observation, question.holm);
         let (behind, rounded, switches) = match &shifts[i] {
             Some(own) if ruling.observation.is_change => {
@@ -263,6 +265,59 @@ pub(super) fn reconsider(
              without them {without}: score rows and counterfactuals by one program in one \
              precision"
         );
+    }
+}
+
+/// What rounding may make of comparisons that are judged together: of each the way in which it
+/// breaks the limit least, and that in which it does most. Any mixture of them is possible.
+///
+/// Holm's adjusted p-values never fall where a p-value rises. So a verdict `fail` is least
+/// favourable where all comparisons break the limit least, one corner for all. The level at which a
+/// comparison is judged depends on how many break the limit less than it does: the more these are,
+/// the wider its interval. So a verdict `pass` is least favourable where the comparison itself
+/// breaks the limit most and all others do least. No other mixture needs to be judged; the tests
+/// enumerate them.
+pub(super) struct JointExtremes {
+    pub(super) least: Vec<GateObservation>,
+    pub(super) most: Vec<GateObservation>,
+}
+
+impl JointExtremes {
+    /// `moved` are what rounding may make of each, next to what it is.
+    pub(super) fn new(
+        question: &GateQuestion,
+        seen: &[GateObservation],
+        moved: &[Vec<GateObservation>],
+    ) -> Self {
+        let pick = |sign: f64| {
+            let of = |(seen, moved): (&GateObservation, &Vec<GateObservation>)| {
+                let mut best = seen;
+                for other in moved {
+                    let found = holm::clarity(question, other);
+                    let known = holm::clarity(question, best);
+                    if found.zip(known).is_some_and(|(found, known)| sign * found > sign * known) {
+                        best = other;
+                    }
+                }
+                best.clone()
+            };
+            seen.iter().zip(moved).map(of).collect()
+        };
+        JointExtremes { least: pick(-1.0), most: pick(1.0) }
+    }
+
+    /// The ruling on a comparison where its verdict is least favourable.
+    pub(super) fn least_favourable(
+        &self,
+        question: &GateQuestion,
+        i: usize,
+        verdict: GateStatus,
+    ) -> GateRuling {
+        let mut corner = self.least.clone();
+        if verdict == GateStatus::Pass {
+            corner[i] = self.most[i].clone();
+        }
+        holm::decide_jointly(question, corner).swap_remove(i)
     }
 }
 

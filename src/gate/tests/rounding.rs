@@ -3,9 +3,15 @@
 use super::{
     GateValueRow, NSR, against, baseline_of, changes, direction, metrics, question, rates,
 };
-use crate::gate::question::{GateBaseline, GateLimit, GateQuestion, GateSubject, GateTables};
-use crate::gate::{judge, rounded_switches};
+use crate::gate::question::{
+    GateBaseline, GateLimit, GateObservation, GateQuestion, GateStatus, GateSubject, GateTables,
+};
+use crate::gate::rounding::JointExtremes;
+use crate::gate::{holm, judge, rounded_switches};
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::interval::{IntervalProcedure, wilson, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::seed::RandomStream;
 use crate::table::{AuditKey, CountRow};
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
@@ -125,4 +131,81 @@ fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
     assert!(found[0].1.contains("without them Holm's method would decide otherwise: "));
     let own = "without them the value would be 0.0000, and Holm's method would decide otherwise";
     assert!(found[1].1.contains(own), "{found:?}");
+}
+
+/// A rate of so many of 200 people with its interval.
+fn rate_of(from: usize, numerator: u64) -> GateObservation {
+    let rate = Rate { numerator, denominator: 200, empty: Undefined::EmptyGroup };
+    let interval = wilson(rate, z_of_level(0.95)).unwrap();
+    GateObservation {
+        metric: "nsr".into(),
+        scope: "direction".into(),
+        from: format!("g{from}"),
+        value: rate.value().ok(),
+        lo: Some(interval.lo),
+        hi: Some(interval.hi),
+        level: Some(0.95),
+        interval: IntervalProcedure::Wilson.as_str().into(),
+        numerator: Some(numerator as i64),
+        denominator: Some(200),
+        n_rows: 200,
+        ..GateObservation::default()
+    }
+}
+
+/// Every mixture of what up to six comparisons may be: a verdict holds in all of them exactly
+/// where it holds in its least favourable corner.
+#[test]
+fn corners_of_joint_verdicts_are_the_least_favourable() {
+    let mut stream = RandomStream::new(8, "corners of joint verdicts");
+    let mut below = |n: usize| ((stream.u01() * n as f64) as usize).min(n - 1);
+    let (mut kept, mut lost, mut mixed) = (0, 0, 0);
+    for trial in 0..240 {
+        let m = 2 + below(5);
+        let limit = if trial % 2 == 0 { GateLimit::AtMost(0.1) } else { GateLimit::AtLeast(0.1) };
+        let question = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
+        let number = |below: &mut dyn FnMut(usize) -> usize| 2 + below(38) as u64;
+        let seen: Vec<_> = (0..m).map(|i| rate_of(i, number(&mut below))).collect();
+        let moved: Vec<Vec<GateObservation>> = (0..m)
+            .map(|i| match below(3) {
+                0 => Vec::new(),
+                _ => {
+                    let own = seen[i].numerator.unwrap() as usize;
+                    let near = |shift: usize| (own + shift).saturating_sub(8) as u64;
+                    vec![rate_of(i, near(below(17))), rate_of(i, near(below(17)))]
+                }
+            })
+            .collect();
+        let verdicts = |all: Vec<GateObservation>| -> Vec<GateStatus> {
+            let rulings = holm::decide_jointly(&question, all);
+            rulings.into_iter().map(|ruling| ruling.verdict).collect()
+        };
+        let ways: Vec<Vec<&GateObservation>> = seen
+            .iter()
+            .zip(&moved)
+            .map(|(seen, moved)| std::iter::once(seen).chain(moved).collect())
+            .collect();
+        let mut corners: Vec<Vec<GateStatus>> = Vec::new();
+        for number in 0..3_usize.pow(m as u32) {
+            let digit = |i: usize| number / 3_usize.pow(i as u32) % 3;
+            if (0..m).all(|i| digit(i) < ways[i].len()) {
+                corners.push(verdicts((0..m).map(|i| ways[i][digit(i)].clone()).collect()));
+            }
+        }
+        let joint = JointExtremes::new(&question, &seen, &moved);
+        let ends = [&joint.least, &joint.most].map(|corner| verdicts(corner.clone()));
+        for (i, verdict) in verdicts(seen.clone()).into_iter().enumerate() {
+            if !matches!(verdict, GateStatus::Pass | GateStatus::Fail) {
+                continue;
+            }
+            let holds = corners.iter().all(|corner| corner[i] == verdict);
+            let found = joint.least_favourable(&question, i, verdict).verdict;
+            assert_eq!(found == verdict, holds, "{trial}: {i} of {m}, {verdict:?}");
+            kept += u32::from(holds);
+            lost += u32::from(!holds);
+            // Neither all low nor all high shows it.
+            mixed += u32::from(!holds && ends.iter().all(|end| end[i] == verdict));
+        }
+    }
+    assert!(kept > 50 && lost > 50 && mixed > 0, "{kept} {lost} {mixed}");
 }
