@@ -32,6 +32,7 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
 use crate::report::diff::on_one_line;
+use crate::stage::advice::IssueNote;
 use crate::stage::preview::CheckFindings;
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
@@ -424,7 +425,19 @@ fn check(args: &CheckArgs) -> Result<Exit> {
             Err(error) => error.to_string().into(),
         };
         let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
-        let warnings = result.as_ref().map_or(&[][..], |(_, look)| &look.warnings);
+        let warnings: Vec<serde_json::Value> = result.as_ref().map_or_else(
+            |_| Vec::new(),
+            |(_, seen)| {
+                let of = |(issue, place): (&IssueNote, &Option<FilePlace>)| {
+                    let place = place.as_ref();
+                    json!({"code": issue.code, "severity": issue.severity, "where": issue.place,
+                        "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
+                        "column": place.map(|l| l.column), "n": issue.n, "text": issue.text,
+                        "hint": issue.hint})
+                };
+                seen.warnings.iter().zip(&seen.places).map(of).collect()
+            },
+        );
         print(&format!(
             "{}\n",
             json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})
@@ -456,6 +469,7 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
             &cancel,
         )?;
     }
+    let seen = seen.located(&checked);
     let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {

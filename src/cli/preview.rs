@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::error::{Exit, Result};
+use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
@@ -198,16 +198,19 @@ pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> Stri
 
 /// A line for each warning; with `quiet` without those that are only worth knowing.
 pub(crate) fn warnings_text(seen: &CheckFindings, quiet: bool) -> String {
-    seen.warnings
-        .iter()
-        .filter(|issue| !quiet || issue.severity == "warning")
-        .map(issue_text)
+    let places = seen.places.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let told = seen.warnings.iter().zip(places);
+    told.filter(|(issue, _)| !quiet || issue.severity == "warning")
+        .map(|(issue, place)| issue_text(issue, place))
         .collect()
 }
 
-/// A line on something that was met in the data.
-fn issue_text(issue: &IssueNote) -> String {
-    format!("{}[{}]: {}\n", issue.severity, issue.code, visible(&issue.text))
+/// What was met, the key that it is about, and what to do about it.
+fn issue_text(issue: &IssueNote, place: Option<&FilePlace>) -> String {
+    let place = place.map(|place| format!("  --> {}\n", visible(&place.to_string())));
+    let hint = issue.hint.as_ref().map(|hint| format!("  hint: {}\n", visible(hint)));
+    let what = format!("{}[{}]: {}\n", issue.severity, issue.code, visible(&issue.text));
+    what + &place.unwrap_or_default() + &hint.unwrap_or_default()
 }
 
 fn data_text(data: &DataPreview) -> String {
@@ -252,7 +255,7 @@ fn data_text(data: &DataPreview) -> String {
     if !data.issues.is_empty() {
         text.push('\n');
     }
-    data.issues.iter().for_each(|issue| text += &issue_text(issue));
+    data.issues.iter().for_each(|issue| text += &issue_text(issue, None));
     let awaited = awaited_text(&data.awaited);
     if awaited.is_empty() { text } else { format!("{text}\n{awaited}") }
 }

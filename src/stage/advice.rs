@@ -58,7 +58,8 @@ pub(crate) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueNote> {
 }
 
 fn issue(code: &str, severity: IssueSeverity, place: String, text: String) -> IssueNote {
-    IssueNote { code: code.to_owned(), severity: severity.as_str().to_owned(), place, n: 0, text }
+    let (code, severity) = (code.to_owned(), severity.as_str().to_owned());
+    IssueNote { code, severity, place, n: 0, text, hint: None }
 }
 
 /// Gates that judge the change of a set that is fitted on the rows of each run.
@@ -93,14 +94,11 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
         };
         let text = format!(
             "the gate `{name}` judges how the set `{set}` changes, which is fitted on {rows}: \
-             if these differ from the baseline's, the gate is inconclusive (refitted); {helps}"
+             if these differ from the baseline's, the gate is inconclusive (refitted)"
         );
-        found.push(issue(
-            "refitted-gate",
-            IssueSeverity::Warning,
-            path(&["gates", name.as_str()]),
-            text,
-        ));
+        let place = path(&["gates", name.as_str()]);
+        let of = issue("refitted-gate", IssueSeverity::Warning, place, text);
+        found.push(of.with_hint(helps.to_owned()));
     }
     found
 }
@@ -177,12 +175,13 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         };
         let text = format!(
             "the gate `{name}` limits `{}`, `{first}` minus `{second}`, only from {from}: it sees \
-             {sees}no gap the other way round, however large; add a gate with `{other}: {}`{all}",
+             {sees}no gap the other way round, however large",
             metric.id,
-            0.0 - limit
         );
+        let hint = format!("add a gate with `{other}: {}`{all}", 0.0 - limit);
         let place = path(&["gates", name.as_str()]);
-        found.push(issue("one-sided-gate", IssueSeverity::Warning, place, text));
+        let of = issue("one-sided-gate", IssueSeverity::Warning, place, text);
+        found.push(of.with_hint(hint));
     }
     found
 }
@@ -191,7 +190,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
 fn partly_retrained(job: &Job) -> Vec<IssueNote> {
     let (sets, mut found) = (job.sets(), Vec::new());
     for (name, _) in job.models.iter().filter(|(_, model)| model.doubt.is_some()) {
-        let mut tell = |what: &str, names: Vec<String>, why: &str| {
+        let mut tell = |what: &str, names: Vec<String>, (why, hint): (&str, &str)| {
             if names.is_empty() {
                 return;
             }
@@ -201,21 +200,28 @@ fn partly_retrained(job: &Job) -> Vec<IssueNote> {
                  `training_lo` and `training_hi`: {why}"
             );
             let place = path(&["models", name.as_str(), "doubt"]);
-            found.push(issue("partly-retrained", IssueSeverity::Warning, place, text));
+            let of = issue("partly-retrained", IssueSeverity::Warning, place, text);
+            found.push(of.with_hint(hint.to_owned()));
         };
         let experiments = job.experiments.iter().filter(|(_, of)| of.model == *name);
         tell(
             "arms of",
             experiments.map(|(name, _)| name.to_string()).collect(),
-            "each repeat would choose the rows to add and train every arm and fold once more; \
-             with `folds` the table `arm_folds` shows how much arms differ from training to training",
+            (
+                "each repeat would choose the rows to add and train every arm and fold once more",
+                "with `folds` the table `arm_folds` shows how much arms differ from training to \
+                 training",
+            ),
         );
         let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some() && set.asks(name));
         tell(
             "values of the graph-uncertain sets",
             graphs.map(|(set, _)| set.clone()).collect(),
-            "each repeat would be asked about the rows of every graph; name the model in `models` \
-             of a set without graphs to see how much its rates depend on the training",
+            (
+                "each repeat would be asked about the rows of every graph",
+                "name the model in `models` of a set without graphs to see how much its rates \
+                 depend on the training",
+            ),
         );
     }
     found
@@ -234,11 +240,10 @@ fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNo
             (Some(_), None) => ("decision", "decisions"),
             (Some(_), Some(_)) => ("decision", "amounts"),
         };
-        let text = format!(
-            "the request names the rows, not the model: add `recheck` to detect {what} of another \
-             model version"
-        );
-        issue("no-recheck", severity, path(&["models", name.as_str(), key]), text)
+        let place = path(&["models", name.as_str(), key]);
+        let of = "the request names the rows, not the model".to_owned();
+        issue("no-recheck", severity, place, of)
+            .with_hint(format!("add `recheck` to detect {what} of another model version"))
     })
 }
 
@@ -253,10 +258,11 @@ fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
             ),
         };
         let text = format!(
-            "the block `{name}` tells who switches, but not through which features: {cause}; {help}"
+            "the block `{name}` tells who switches, but not through which features: {cause}"
         );
         let place = path(&["why", name.as_str()]);
-        Some(issue("patterns-only", IssueSeverity::Info, place, text))
+        let of = issue("patterns-only", IssueSeverity::Info, place, text);
+        Some(of.with_hint(help.to_owned()))
     })
 }
 
@@ -289,4 +295,22 @@ pub(crate) struct IssueNote {
     pub n: u64,
     /// What, in words.
     pub text: String,
+    /// What to do about it, where there is something to do in the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl IssueNote {
+    /// The same with what to do about it.
+    pub(crate) fn with_hint(self, hint: String) -> Self {
+        IssueNote { hint: Some(hint), ..self }
+    }
+
+    /// All of it in one sentence, for tables.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.text),
+            None => self.text.clone(),
+        }
+    }
 }

@@ -306,6 +306,7 @@ impl StagePlan<'_> {
             n: 0,
             place: need.path.clone(),
             text: need.words(),
+            hint: None,
         };
         Ok(short.iter().map(issue).collect())
     }

@@ -15,7 +15,7 @@ use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, Prepar
 use crate::data::rows::split::RolesReader;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
-use crate::error::Result;
+use crate::error::{FilePlace, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
@@ -27,7 +27,7 @@ use crate::job::check::CheckedJob;
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
-use crate::stage::disk::DiskForecast;
+use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
@@ -155,6 +155,8 @@ pub(crate) fn forecast(
 pub(crate) struct CheckFindings {
     /// What was met and may change what the results mean.
     pub warnings: Vec<IssueNote>,
+    /// For each warning the place of the key that it is about, where it is about one.
+    pub places: Vec<Option<FilePlace>>,
     /// The files of scores that are not there yet.
     pub awaited: Vec<AwaitedFile>,
 }
@@ -162,7 +164,17 @@ pub(crate) struct CheckFindings {
 impl CheckFindings {
     /// What a job tells by itself.
     pub(crate) fn of_job(checked: &CheckedJob) -> Self {
-        CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
+        CheckFindings { warnings: advice::of_job(checked), ..CheckFindings::default() }
+    }
+
+    /// The same with the places of what the warnings are about.
+    pub(crate) fn located(self, checked: &CheckedJob) -> Self {
+        let place = |issue: &IssueNote| {
+            // That of a disk is no key of the job.
+            let is_of_job = issue.code != LITTLE_DISK;
+            checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned()
+        };
+        CheckFindings { places: self.warnings.iter().map(place).collect(), ..self }
     }
 }
 
@@ -235,13 +247,13 @@ fn blind_gates(
     let shares = |model: &str, attribute: &str| {
         labels::favourable_shares(counted, layout, favours_positive, (model, attribute))
     };
-    let line = |path: &str| checked.places.at(path).map_or(0, |place| place.line);
     let issue = |found: blind::BlindGate| IssueNote {
         code: blind::BLIND_GATE.to_owned(),
         severity: IssueSeverity::Warning.as_str().to_owned(),
         n: 0,
-        text: format!("line {}: {}", line(&found.path), found.text),
+        text: found.text,
         place: found.path,
+        hint: Some(found.hint),
     };
     blind::gates(job, shares).into_iter().map(issue).collect()
 }
@@ -264,6 +276,7 @@ fn unlabelled_people(
         place: found.set,
         n: found.n,
         text: found.text,
+        hint: None,
     };
     found.into_iter().map(issue).collect()
 }
@@ -281,6 +294,7 @@ fn selective_labels(
         place: attribute,
         n: of.n,
         text: of.text(),
+        hint: None,
     };
     found.into_iter().map(issue).collect()
 }
@@ -541,6 +555,7 @@ fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNot
         place: r.r#where.to_string(),
         n: count(r.n),
         text: r.text.to_string(),
+        hint: None,
     });
     Ok((filters, issues.collect()))
 }

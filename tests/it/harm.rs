@@ -38,10 +38,11 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     work.write("away.yaml", BLIND);
     let told = work.cfaudit(0, &format!("check away.yaml {FEW}")).stdout;
     for words in [
-        "warning[blind-gate]: line 7: the gate `women-keep-approvals` measures `nsr` of `sex` from \
+        "warning[blind-gate]: the gate `women-keep-approvals` measures `nsr` of `sex` from \
          `Female` to `Male`, which detects harm to `Male`",
         "harm to `Female`, the group with the lowest share of favourable labels (",
         "write `harm_to: {sex: Female}`",
+        "\n  --> away.yaml:7:",
     ] {
         assert!(told.contains(words), "{told}");
     }
@@ -197,9 +198,11 @@ gates:
         let words = format!(
             "warning[one-sided-gate]: the gate `gap` limits `demp_difference`, `f` minus `m`, only \
              from above: it sees harm to `{harmed}` only, and no gap the other way round, however \
-             large; add a gate with `at_least: -0.05`, or `between: worst_case`"
+             large\n  --> "
         );
         assert!(found.contains(&words), "{found}");
+        let hint = "  hint: add a gate with `at_least: -0.05`, or `between: worst_case`";
+        assert!(found.contains(hint), "{found}");
     }
     let closed = [
         gate("back", "demp_difference", "between: {sex: [f, m]}, at_least: -0.05"),

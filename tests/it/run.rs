@@ -199,7 +199,7 @@ fn quiet_prints_nothing_on_success() {
     let job = demo.replacen("gates:\n", gate, 1).replacen("  flip: {naive: {}}\n", world, 1);
     work.write("jobs/drift.yaml", &job);
     let told = work.cfaudit(0, "check jobs/drift.yaml --no-data --quiet").stdout;
-    assert!(told.starts_with("warning[refitted-gate]: ") && told.lines().count() == 1, "{told}");
+    assert!(told.starts_with("warning[refitted-gate]: ") && told.lines().count() == 3, "{told}");
     let failed = work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --quiet --replace"));
     assert_eq!(failed.summary()["verdict"], "fail");
 }

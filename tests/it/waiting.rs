@@ -1080,9 +1080,10 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     );
 
     // Nothing tells by which version of the first model its counterfactuals were scored.
-    let words = "the request names the rows, not the model: add `recheck`";
+    let words = "the request names the rows, not the model\n  --> job.yaml:";
     let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
     assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
+    assert!(told.contains("\n  hint: add `recheck` to detect "), "{told}");
     let issues = read_frame(&work.path("out/tables"), "issues");
     let told: Vec<&str> = issues
         .records()

@@ -88,7 +88,11 @@ impl Work {
     /// Runs the program to its end and asserts its exit status.
     #[track_caller]
     pub(crate) fn cfaudit(&self, status: i32, args: &str) -> Ran {
-        Ran::of(&mut self.command(args), status)
+        let ran = Ran::of(&mut self.command(args), status);
+        if args.starts_with("check ") && !args.contains("--json") {
+            ran.every_warning_has_a_line();
+        }
+        ran
     }
 
     /// Runs a job into `out` with the cache in `cache`.
@@ -130,6 +134,20 @@ impl Ran {
         };
         assert_eq!(output.status.code(), Some(status), "{command:?}\n{}{}", ran.stderr, ran.stdout);
         ran
+    }
+
+    /// Every warning of `check` whose cause is a key of the job says where that key stands.
+    #[track_caller]
+    fn every_warning_has_a_line(&self) {
+        let mut lines = self.stdout.lines().peekable();
+        while let Some(line) = lines.next() {
+            let is_told = ["warning[", "info["].iter().any(|start| line.starts_with(start));
+            // The cause of this one is a disk.
+            if is_told && !line.starts_with("warning[little-disk]") {
+                let next = lines.peek().copied().unwrap_or_default();
+                assert!(next.starts_with("  --> ") && next.contains(':'), "{line}\n{next}");
+            }
+        }
     }
 
     /// The last line of stdout.

@@ -19,6 +19,7 @@ mod gate_of_scores;
 mod gate_scopes;
 mod gates;
 mod graphs;
+mod issue_places;
 mod known_names;
 mod metrics;
 mod models;
@@ -103,6 +104,11 @@ impl JobPlaces {
             }
             YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
         }
+    }
+
+    /// Where a dotted path stands that is written in the job.
+    pub(crate) fn written(&self, path: &str) -> Option<&FilePlace> {
+        self.0.get(path).filter(|_| !path.is_empty())
     }
 
     /// Where a dotted path stands (as [`path`] makes it); if it is not written, the nearest

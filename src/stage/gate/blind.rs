@@ -27,6 +27,8 @@ pub(crate) struct BlindGate {
     pub(crate) path: String,
     /// What it cannot see, and what to write.
     pub(crate) text: String,
+    /// What to do about it.
+    pub(crate) hint: String,
 }
 
 /// Whom one of the rates that count a single kind of switch tells of harm to, in a direction; none
@@ -177,6 +179,7 @@ pub(crate) fn gates(
         found.push(BlindGate {
             path: crate::job::check::path(&["gates", name.as_str()]),
             text: blind_gate_text(name, gate, (told, low), why),
+            hint: blind_gate_hint(gate, low),
         });
     }
     found
@@ -193,13 +196,13 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
         }
         None => format!("the gate `{name}` checks harm to `{told}`"),
     };
+    format!("{asks}; no gate on this model and set detects harm to `{low}`, {why}")
+}
+
+fn blind_gate_hint(gate: &GateBlock, low: &str) -> String {
     let attribute =
         gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
-    let attribute = attribute.map_or("", ColumnName::as_str);
-    format!(
-        "{asks}; no gate on this model and set detects harm to `{low}`, {why}: write `harm_to: \
-         {{{attribute}: {low}}}`"
-    )
+    format!("write `harm_to: {{{}: {low}}}`", attribute.map_or("", ColumnName::as_str))
 }
 
 #[cfg(test)]

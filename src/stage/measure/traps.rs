@@ -118,11 +118,9 @@ pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<
             is_apart.then_some("it identifies rows")
         };
         if let Some(why) = told.or_else(apart) {
-            let text = format!(
-                "the feature `{name}` may know what it should not: {why}; list it under \
-                 `features.ignore` unless it is known before the decision"
-            );
-            notes.push(note(LEAKY_FEATURE, name, 0, text));
+            let text = format!("the feature `{name}` may know what it should not: {why}");
+            let hint = "list it under `features.ignore` unless it is known before the decision";
+            notes.push(note(LEAKY_FEATURE, name, 0, text).with_hint(hint.to_owned()));
         }
         if let (FeatureKind::Continuous { .. }, Some((code, n, next))) =
             (&layout.features[f].kind, leaks::missing_code(look))
@@ -130,11 +128,13 @@ pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<
             let (code, next) = (float_text(code), float_text(next));
             let text = format!(
                 "the feature `{name}` is {code} in {n} of {} rows looked at, and the nearest other \
-                 number is {next}: if it means missing, write `data.missing.null_values: {{{name}: \
-                 [{code}]}}`",
+                 number is {next}",
                 look.sample.len()
             );
-            notes.push(note(MISSING_CODE, name, n as u64, text));
+            let hint = format!(
+                "if it means missing, write `data.missing.null_values: {{{name}: [{code}]}}`"
+            );
+            notes.push(note(MISSING_CODE, name, n as u64, text).with_hint(hint));
         }
     }
     Ok(notes)
@@ -147,6 +147,7 @@ fn note(code: &str, place: &str, n: u64, text: String) -> IssueNote {
         place: place.to_owned(),
         n,
         text,
+        hint: None,
     }
 }
 

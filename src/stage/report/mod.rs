@@ -552,11 +552,11 @@ fn write_row_tables(
         .chain(advice::whole_numbers(job, origins.context.rows.layout()))
     {
         issues.push(IssueRow {
+            text: advice.sentence().into(),
             code: advice.code.into(),
             severity: advice.severity.into(),
             r#where: advice.place.into(),
             n: whole(advice.n),
-            text: advice.text.into(),
         });
     }
     for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
@@ -685,7 +685,7 @@ fn write_row_tables(
             severity: "warning".into(),
             r#where: found.path.as_str().into(),
             n: 0,
-            text: found.text.as_str().into(),
+            text: format!("{}: {}", found.text, found.hint).into(),
         });
     }
     write_rows(&ctx.out().join("tables"), &issues)
