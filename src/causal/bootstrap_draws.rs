@@ -7,7 +7,13 @@
 //! `bootstrap/<replicate>`, the second `bootstrap/<replicate>/<block>`, so any thread can draw any
 //! block of any replicate, and memory is one number per block and replicate. With strata (the rows
 //! of one group each) every stratum is drawn separately and keeps its number of rows.
+//!
+//! Where a person may have several rows, persons are drawn in the same way, each in the block of
+//! the first own row, and all rows of a person occur equally often: rows of one person resemble
+//! each other, so draws of rows would differ too little. With one row each the draws are those of
+//! rows. Memory: then 4 bytes per row, and per person and replicate.
 
+use crate::causal::person_units::PersonUnits;
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 
@@ -28,6 +34,8 @@ enum DrawSource {
     Seeded { n_strata: usize, totals: Vec<Vec<u64>> },
     /// For each replicate the multiplicity of every row.
     Given(Vec<Vec<u32>>),
+    /// The persons, and for each replicate the multiplicity of every person.
+    Persons(PersonUnits, Vec<Vec<u32>>),
 }
 
 impl BootstrapDraws {
@@ -54,6 +62,41 @@ impl BootstrapDraws {
             source: DrawSource::Seeded { n_strata, totals },
             has_all_rows: false,
         }
+    }
+
+    /// Bootstraps of persons; `sizes` are those of their rows.
+    pub(crate) fn by_person(
+        seed: u64,
+        replicates: usize,
+        sizes: &[Vec<u64>],
+        persons: PersonUnits,
+    ) -> Self {
+        let draws = BootstrapDraws::seeded(seed, replicates, persons.sizes());
+        let of_replicate = |b: usize| {
+            let blocks = persons.strata().iter().enumerate();
+            blocks.flat_map(|(block, strata)| draws.multiplicities(b, block, strata)).collect()
+        };
+        let times = (0..replicates).map(of_replicate).collect();
+        BootstrapDraws {
+            starts: block_starts(sizes),
+            source: DrawSource::Persons(persons, times),
+            ..draws
+        }
+    }
+
+    /// As many rows of people who each have one as are as sure as those of replicate `b`, if all
+    /// rows of a person agree: (sum of n_j)^2 / sum of n_j^2, n_j the rows of the j-th draw of a
+    /// person. None where each row is a person.
+    pub(crate) fn effective_rows(&self, b: usize) -> Option<f64> {
+        let DrawSource::Persons(persons, times) = &self.source else { return None };
+        let of_all = vec![1; persons.rows_of().len()];
+        let times = times.get(b).unwrap_or(&of_all);
+        let (mut rows, mut squares) = (0.0, 0.0);
+        for (&times, &own) in times.iter().zip(persons.rows_of()) {
+            rows += f64::from(times) * f64::from(own);
+            squares += f64::from(times) * f64::from(own) * f64::from(own);
+        }
+        Some(rows * rows / squares)
     }
 
     /// Replicates with given multiplicities, one per row and replicate.
@@ -85,7 +128,7 @@ impl BootstrapDraws {
     fn n_drawn(&self) -> usize {
         match &self.source {
             DrawSource::Seeded { totals, .. } => totals.len(),
-            DrawSource::Given(rows) => rows.len(),
+            DrawSource::Given(times) | DrawSource::Persons(_, times) => times.len(),
         }
     }
 
@@ -98,6 +141,11 @@ impl BootstrapDraws {
             DrawSource::Given(rows) => {
                 let start = self.starts[block] as usize;
                 rows[b][start..start + strata.len()].to_vec()
+            }
+            DrawSource::Persons(persons, times) => {
+                let start = self.starts[block] as usize;
+                let of_rows = &persons.of_rows()[start..start + strata.len()];
+                of_rows.iter().map(|&person| times[b][person as usize]).collect()
             }
             DrawSource::Seeded { n_strata, totals } => {
                 let mut times = vec![0; strata.len()];

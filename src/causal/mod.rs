@@ -41,6 +41,7 @@ mod grow_shrink;
 pub mod knowledge;
 pub mod moments;
 pub(crate) mod nodes;
+pub(crate) mod person_units;
 pub(crate) mod scm;
 pub mod score;
 pub(crate) mod search;

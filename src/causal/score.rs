@@ -31,7 +31,7 @@ pub const SINGULAR_VARIANCE: f64 = 1e-10;
 pub struct GraphScore {
     /// Penalty for one more coefficient: c ln n.
     pub(super) penalty: f64,
-    /// Number of draws.
+    /// Number of draws, or of rows that are as sure.
     pub(super) n: f64,
     /// For each variable its columns.
     pub(super) columns: Vec<Range<usize>>,
@@ -55,7 +55,20 @@ pub struct LocalScore {
 impl GraphScore {
     /// The scores of a replicate under a penalty discount c.
     pub fn new(encoding: &GraphEncoding, moments: &EncodedMoments, discount: f64) -> Self {
-        let n = moments.n_draws();
+        GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
+    }
+
+    /// The same where the draws are as sure as `n` independent rows.
+    ///
+    /// Choice: where a person has several rows, n is
+    /// [`BootstrapDraws::effective_rows`](crate::causal::bootstrap_draws::BootstrapDraws::effective_rows):
+    /// the likelihood of rows that repeat each other would find edges that chance made.
+    pub(crate) fn of_effective_rows(
+        encoding: &GraphEncoding,
+        moments: &EncodedMoments,
+        discount: f64,
+        n: f64,
+    ) -> Self {
         let mut shown = Vec::new();
         let mut columns = Vec::new();
         let mut log_units = Vec::new();

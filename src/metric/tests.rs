@@ -4,6 +4,7 @@
 mod amounts;
 mod boundaries;
 mod clarify;
+mod class_persons;
 mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;

@@ -83,7 +83,7 @@ table! {
 table! {
     /// `transitions`: one row per key and two classes: how often predictions of one turn into the
     /// other. Only where the label has several classes.
-    pub struct TransitionRow in "transitions", version 1, key 10,
+    pub struct TransitionRow in "transitions", version 2, key 10,
     one row per "key, class before and class after (another one)",
     written by "measure", read by "report" {
         ..key: AuditKey,
@@ -105,13 +105,18 @@ table! {
         weight_numerator: Option<f64>,
         /// what those below weigh; null as weight_numerator
         weight_denominator: Option<f64>,
+        /// with `data.person` or `data.weight` the persons with a counterfactual below the share
+        /// (that weighs more than 0); null = neither in the job
+        [since 2]
+        denominator_persons: Option<i64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,
         /// upper end of the interval; null = none
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, bootstrap, block-bootstrap; empty = none
+        /// method of the interval: wilson, wilson-people, wilson-deff, bootstrap, block-bootstrap;
+        /// empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

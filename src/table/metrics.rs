@@ -73,8 +73,9 @@ table! {
         /// only such that weigh more than 0; null = neither in the job
         [since 8]
         n_persons: Option<i64>,
-        /// of n_persons those with a row below a rate, without `data.person` their cases; null as
-        /// n_persons, and where the metric is not a rate
+        /// of n_persons those with a row below a rate, without `data.person` their cases; of a
+        /// graph-uncertain set at least so many persons, where the denominator depends on what
+        /// switches; null as n_persons, and where the metric is not a rate
         [since 8]
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the

@@ -1,14 +1,15 @@
 //! A label of several classes, from the columns of the user's files to tables, gates and page:
 //! against numbers counted here by hand.
 
+use crate::diff::as_version;
 use crate::frame::{TableFrame, TableRecord, read_frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
 use crate::waiting::read_folder;
-use crate::work::{Work, assert_same, column};
+use crate::work::{Work, assert_same, column, results};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
 
@@ -89,6 +90,8 @@ fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
             ),
         ),
         ("w", column(people.iter().map(|p| p.weight).collect::<Int64Array>())),
+        ("household", column((0..n).map(|i| 7000 + i % 90).collect::<Int64Array>())),
+        ("own", column((0..n).map(|i| 9000 - i).collect::<Int64Array>())),
     ];
     if !apart {
         columns.extend([
@@ -433,6 +436,80 @@ fn three_classes_and_two_groups() {
 #[test]
 fn three_classes_and_three_groups_with_scores_apart() {
     check(3, true);
+}
+
+/// Rows of households: intervals and what is small take persons, and rows of one person each are
+/// people.
+#[test]
+fn classes_of_persons() {
+    for (groups, weight) in [(2, ""), (3, ""), (2, "  weight: w\n")] {
+        let work = work(&people(400, groups), groups, false, "");
+        let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+        let person = |name: &str| format!("  row_id: id\n{weight}  person: {name}\n");
+        let of = |name: &str| job.replace("  row_id: id\n", &person(name));
+        work.write(
+            "plain.yaml",
+            &job.replace("  row_id: id\n", &format!("  row_id: id\n{weight}")),
+        );
+        work.write("own.yaml", &of("own"));
+        work.write("job.yaml", &of("household"));
+        work.run(0, "job.yaml", "--threads 1");
+        for (threads, rows) in [(2, 1024), (7, 2048)] {
+            let args = format!(
+                "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
+                 {rows}"
+            );
+            work.cfaudit(0, &args);
+            assert_same(&work.results(), &results(&work.path("other")), "threads");
+        }
+        work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+        work.cfaudit(0, "run own.yaml --out own --cache cache");
+        let of = |out: &str, table: &str| read_frame(&work.path(&format!("{out}/tables")), table);
+        let [metrics, plain, own] = ["out", "plain", "own"].map(|out| of(out, "metrics"));
+        let mut methods: BTreeSet<String> = BTreeSet::new();
+        let (mut persons, mut wider) = (0, 0);
+        let rows = metrics.records().zip(plain.records()).zip(own.records());
+        for ((row, plain), own) in rows {
+            let what =
+                format!("{} {} {}", row.text("class"), row.text("metric"), row.text("scope"));
+            for other in [&plain, &own] {
+                assert_eq!(row.text("metric"), other.text("metric"));
+                assert_eq!(row.real("value"), other.real("value"), "{what}");
+                assert_eq!(row.int("denominator"), other.int("denominator"), "{what}");
+            }
+            let n = row.int("n_persons").unwrap();
+            assert!(n <= 90 && n <= row.int("n_rows").unwrap(), "{what}: {n}");
+            assert!(row.int("denominator_persons") <= row.int("denominator"), "{what}");
+            persons = persons.max(n);
+            methods.insert(row.text("interval").to_owned());
+            // Where each row is a person of its own nothing but the name of the method changes.
+            if own.text("interval").ends_with("-deff") {
+                let end = |row: &TableRecord<'_>, end: &str| row.real(end).unwrap();
+                for name in ["lo", "hi"] {
+                    assert!((end(&own, name) - end(&plain, name)).abs() < 1e-9, "{what}");
+                }
+                wider += usize::from(end(&row, "hi") - end(&row, "lo") > 0.0);
+            }
+        }
+        assert_eq!(persons, 90);
+        for of_rows in ["wilson", "newcombe", "katz", "bootstrap"] {
+            assert!(!methods.contains(of_rows), "{methods:?}");
+        }
+        assert!(!weight.is_empty() || wider > 50, "{wider}");
+        let [moves, plain] = ["out", "plain"].map(|out| of(out, "transitions"));
+        for (row, plain) in moves.records().zip(plain.records()) {
+            assert_eq!(row.real("value"), plain.real("value"));
+            let below = row.int("denominator_persons").unwrap();
+            assert!(below <= 90.min(row.int("denominator").unwrap()), "{below}");
+            assert_eq!(plain.int("denominator_persons").is_some(), !weight.is_empty());
+            assert!(!["wilson", "bootstrap"].contains(&row.text("interval")));
+        }
+        let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+        assert!(page.contains("Counts are rows; they belong to "));
+        // A table of the version before is read.
+        as_version(&work, "out", "tables/transitions.parquet", 1, &["denominator_persons"]);
+        work.cfaudit(0, "report out");
+    }
 }
 
 /// Each class against all others at every threshold of its score; at the step of the job the

@@ -6,7 +6,7 @@ use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 
-use crate::work::{Work, column};
+use crate::work::{Work, assert_same, column, results};
 
 const TRAINED: i64 = 400;
 const ROWS: i64 = 600;
@@ -50,6 +50,8 @@ fn write(work: &Work, moved: &dyn Fn(i64) -> (f64, f64)) {
             ("first", column((0..ROWS).map(|i| of(i).0).collect::<Float64Array>())),
             ("second", column((0..ROWS).map(|i| of(i).1).collect::<Float64Array>())),
             ("same", column((0..ROWS).map(|_| 7).collect::<Int64Array>())),
+            ("household", column((0..ROWS).map(|i| 800 + i / 4).collect::<Int64Array>())),
+            ("own", column((0..ROWS).map(|i| 9000 - i).collect::<Int64Array>())),
             (
                 "holes",
                 column(
@@ -87,6 +89,62 @@ fn slope(pairs: &[(f64, f64)]) -> f64 {
         .iter()
         .fold((0.0, 0.0), |sum, p| (sum.0 + (p.0 - x) * (p.1 - y), sum.1 + (p.0 - x) * (p.0 - x)));
     xy / xx
+}
+
+/// Households of four rows: bootstraps and intervals draw households; rows of one household each
+/// give the graphs and worlds of rows.
+#[test]
+fn graphs_of_persons() {
+    let work = Work::new();
+    write(&work, &numbers);
+    for more in ["", ", levels: drawn", ", levels: drawn, mechanism: binned, stratify: group"] {
+        let set = format!(
+            "{{graph-uncertain: {{discovery: {{boss: {{}}}}, bootstraps: 12, knowledge: {{all: \
+             {{tiers: [{{columns: [group]}}, {{columns: [first, second]}}]}}}}{more}}}}}"
+        );
+        let plain = job(&set);
+        let of = |name: &str| {
+            plain.replace("  row_id: id\n", &format!("  row_id: id\n  person: {name}\n"))
+        };
+        work.write("plain.yaml", &plain);
+        work.write("own.yaml", &of("own"));
+        work.write("job.yaml", &of("household"));
+        work.run(0, "job.yaml", "--threads 1");
+        for (threads, rows) in [(2, 1024), (7, 2048)] {
+            let args = format!(
+                "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
+                 {rows}"
+            );
+            work.cfaudit(0, &args);
+            assert_same(&work.results(), &results(&work.path("other")), "threads");
+        }
+        work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+        work.cfaudit(0, "run own.yaml --out own --cache cache");
+        let of = |out: &str, table: &str| read_frame(&work.path(&format!("{out}/tables")), table);
+        for table in ["worlds", "edges", "graphs"] {
+            let [own, plain] = ["own", "plain"].map(|out| of(out, table));
+            assert_eq!(own.rows, plain.rows, "{table} {more}");
+        }
+        assert_ne!(of("out", "worlds").rows, of("plain", "worlds").rows, "{more}");
+        let [found, own, plain] = ["out", "own", "plain"].map(|out| of(out, "metrics"));
+        let rows = found.records().zip(own.records()).zip(plain.records());
+        let mut drawn = 0;
+        for ((found, own), plain) in rows.filter(|(_, plain)| plain.text("family") != "graph") {
+            let what = format!("{} {}", plain.text("metric"), plain.text("scope"));
+            assert_eq!(own.real("value"), plain.real("value"), "{what}");
+            assert_eq!(own.real("world_lo"), plain.real("world_lo"), "{what}");
+            let (n, persons) = (found.int("n_rows").unwrap(), found.int("n_persons").unwrap());
+            assert!(persons <= 50 && persons <= n, "{what}: {persons} of {n}");
+            assert!(
+                found.int("denominator_persons").is_none_or(|below| below <= persons),
+                "{what}"
+            );
+            drawn += usize::from(found.text("interval") == "block-bootstrap");
+        }
+        assert!(drawn > 10, "{drawn}");
+        let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+        assert!(page.contains("which draws persons with all their rows"));
+    }
 }
 
 /// In a chain the first number moves by the difference of the groups' means and the second by the

@@ -54,6 +54,8 @@ models:
 #[test]
 fn tables_of_the_version_before_are_read() {
     let several = TABLES.iter().filter(|table| table.version > 1).map(|table| table.name);
+    // That of labels with several classes is read in `classes::classes_of_persons`.
+    let several = several.filter(|name| *name != "transitions");
     let listed = BEFORE.iter().map(|(name, ..)| *name);
     assert_eq!(listed.collect::<BTreeSet<_>>(), several.collect(), "list its version before");
     let work = recourse::trained();

@@ -2,5 +2,6 @@
 
 mod classes;
 pub(crate) mod frame;
+mod persons;
 mod promises;
 mod search;

@@ -447,6 +447,7 @@ fn neither_threads_nor_batches_change_a_byte() {
                 rows: rows.take(&positions),
                 labels: vec![true; end - start],
                 weights: Vec::new(),
+                persons: Vec::new(),
                 blocks,
             }
         };

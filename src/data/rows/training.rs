@@ -30,6 +30,8 @@ pub struct TrainingBatch {
     ///
     /// Empty where the job names no weight: then each row counts 1.
     pub weights: Vec<f64>,
+    /// The key of the person whose row it is. Empty where each row is a person, and in memory.
+    pub persons: Vec<u64>,
     /// Consecutive ranges of `rows`, one for each block that is not empty.
     pub blocks: Vec<Range<usize>>,
 }
@@ -41,7 +43,7 @@ impl TrainingBatch {
             .step_by(BLOCK_ROWS)
             .map(|start| start..(start + BLOCK_ROWS).min(rows.n))
             .collect();
-        TrainingBatch { number: 0, rows, labels, weights, blocks }
+        TrainingBatch { number: 0, rows, labels, weights, persons: Vec::new(), blocks }
     }
 
     /// Rows of a row group of prepared rows, or made from them.
@@ -62,7 +64,7 @@ impl TrainingBatch {
             blocks.push(start..end);
             start = end;
         }
-        TrainingBatch { number: 0, rows, labels, weights, blocks }
+        TrainingBatch { number: 0, rows, labels, weights, persons: Vec::new(), blocks }
     }
 
     /// The weight of row `i`.
@@ -344,5 +346,7 @@ fn read_group(
     let weight = |&i: &usize| batch.weight.get(i).copied().unwrap_or(1.0) * times(i, false);
     let weighted = drawn.is_some_and(|of| !of.copied) || !batch.weight.is_empty();
     let weights = if weighted { trains.iter().map(weight).collect() } else { Vec::new() };
-    Ok(TrainingBatch::from_origin(batch.rows.take(&trains), labels, weights, &trains))
+    let persons = trains.iter().filter_map(|&i| batch.person.get(i).copied()).collect();
+    let rows = batch.rows.take(&trains);
+    Ok(TrainingBatch { persons, ..TrainingBatch::from_origin(rows, labels, weights, &trains) })
 }

@@ -27,24 +27,6 @@ impl JobChecker<'_> {
         let refuse = |what: &str| {
             format!("{what} are not offered together with `data.person`: they take rows for people")
         };
-        if data.label.classes().is_some() && self.is_sound(&["data.label"]) {
-            let what = refuse("metrics of several classes");
-            let hint = "make a job for each class, with its value under `positive` and no \
-                        `classes`, or remove `data.person`";
-            self.push_problem("not-offered", "data.label.classes", what, hint);
-        }
-        for (name, set) in &self.job.counterfactuals {
-            let at = path(&["counterfactuals", name.as_str()]);
-            if !self.is_sound(&[&at]) {
-                continue;
-            }
-            if set.graphs().is_some() {
-                let what = refuse("sets that depend on causal graphs");
-                let hint = "use `naive`, `plausible`, `transport` or `external`, or remove \
-                            `data.person`";
-                self.push_problem("not-offered", at.clone(), what, hint);
-            }
-        }
         for name in self.job.recourse.keys() {
             let at = path(&["recourse", name.as_str()]);
             let hint = "give recourse a job of its own over one row of each person, or remove \

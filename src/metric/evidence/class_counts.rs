@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::block_bootstrap::{WeightSums, block_of, block_seed};
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::matrix::ClassMatrix;
@@ -86,7 +86,9 @@ pub(crate) struct FactualClassCounts {
     classes: usize,
     /// By group, the matrix row by row.
     groups: Vec<Vec<u64>>,
-    weighed: Option<ClassBlockSums>,
+    /// Places are groups, cells those of the matrix. None where each row is a person who counts as
+    /// one.
+    units: Option<ClassUnitSums>,
     one_vs_all: Vec<FactualCounts>,
 }
 
@@ -96,21 +98,18 @@ impl FactualClassCounts {
         FactualClassCounts {
             classes,
             groups: vec![vec![0; classes * classes]; groups],
-            weighed: None,
+            units: None,
             one_vs_all: vec![FactualCounts::new(groups); classes],
         }
     }
 
-    /// The same where people have weights; the seed cuts them into blocks.
+    /// The same, counted by this unit too; the seed cuts people into blocks.
     #[must_use]
-    pub(crate) fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
         let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
-        FactualClassCounts {
-            weighed: Some(ClassBlockSums::new(self.groups.len(), seed)),
-            one_vs_all,
-            ..self
-        }
+            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+        let units = ClassUnitSums::new(unit, self.groups.len(), seed);
+        FactualClassCounts { units, one_vs_all, ..self }
     }
 
     /// The same where scores as such are measured, of which there are none yet.
@@ -128,20 +127,19 @@ impl FactualClassCounts {
         FactualClassCounts { one_vs_all, ..self }
     }
 
-    /// Adds one person. `key` is the person's own.
+    /// Adds one row. `keys` are those of the person and of the row.
     ///
     /// # Panics
     /// Where a group or a class is beyond its number: a bug of the caller.
-    pub(crate) fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
-        let (weighed, tied) = (self.weighed.is_some(), person.is_tied());
+    pub(crate) fn add(&mut self, keys: (u64, u64), person: &ClassPerson<'_>) {
+        let tied = person.is_tied();
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
             counts.groups[person.group].add(one.label, one.predicted, tied);
             let labelled = (one.label, one.score.unwrap_or(f64::NAN));
-            counts.add_score(person.group, labelled, person.weight, (key, key));
-            if weighed {
-                counts.add_weight(person.group, key, person.weight, one.label, one.predicted);
-            }
+            counts.add_score(person.group, labelled, person.weight, keys);
+            counts.add_weight(person.group, keys.0, person.weight, one.label, one.predicted);
+            counts.add_paired(person.group, keys.0, one.label, one.predicted);
         }
         let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
         assert!(
@@ -151,8 +149,8 @@ impl FactualClassCounts {
         );
         let cell = label * self.classes + predicted;
         self.groups[person.group][cell] += 1;
-        if let Some(weighed) = &mut self.weighed {
-            weighed.add(key, person.group, cell, person.weight);
+        if let Some(units) = &mut self.units {
+            units.add(keys.0, person.group, cell, person.weight);
         }
     }
 
@@ -186,12 +184,14 @@ impl FactualClassCounts {
 
     /// The same in units of weight; none where nobody has a weight.
     pub(crate) fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
-        Some(sum_over_blocks(self.classes, &self.blocks(of)?))
+        self.unit_cells(of)?.weights
     }
 
-    /// Block, cell and weight of some people; none where nobody has a weight.
-    pub(crate) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, usize, u64)>> {
-        Some(self.weighed.as_ref()?.sums_at(of.groups(self.groups.len()), |cell| cell))
+    /// The cells of some people by block and by person; none where each row is a person who counts
+    /// as one.
+    pub(crate) fn unit_cells(&self, of: GroupSelection) -> Option<ClassUnitCells> {
+        let groups: Vec<usize> = of.groups(self.groups.len()).collect();
+        Some(self.units.as_ref()?.at(self.classes, &groups, |cell| cell))
     }
 
     /// The evidence of each class against all others, in order.
@@ -205,7 +205,7 @@ impl Accumulator for FactualClassCounts {
         for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             *mine += theirs;
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
             mine.merge(theirs);
         }
         self.one_vs_all
@@ -231,8 +231,9 @@ pub(crate) struct SwitchClassCounts {
     classes: usize,
     groups: usize,
     people: KeyedSums<ClassPattern>,
-    /// Places are directions, cells those of the extended matrix.
-    weighed: Option<ClassBlockSums>,
+    /// Places are directions, cells those of the extended matrix. None where each row is a person
+    /// who counts as one.
+    units: Option<ClassUnitSums>,
     one_vs_all: Vec<CounterfactualCounts>,
 }
 
@@ -240,25 +241,16 @@ impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
-        SwitchClassCounts {
-            classes,
-            groups,
-            people: KeyedSums::default(),
-            weighed: None,
-            one_vs_all,
-        }
+        SwitchClassCounts { classes, groups, people: KeyedSums::default(), units: None, one_vs_all }
     }
 
-    /// The same where people have weights; the seed cuts them into blocks.
+    /// The same, counted by this unit too; the seed cuts people into blocks.
     #[must_use]
-    pub(crate) fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
         let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
-        SwitchClassCounts {
-            weighed: Some(ClassBlockSums::new(self.groups * self.groups, seed)),
-            one_vs_all,
-            ..self
-        }
+            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+        let units = ClassUnitSums::new(unit, self.groups * self.groups, seed);
+        SwitchClassCounts { units, one_vs_all, ..self }
     }
 
     /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
@@ -278,10 +270,7 @@ impl SwitchClassCounts {
             let one = person.one_vs_rest(class);
             let moved: Vec<ScoredCounterfactual> =
                 counterfactuals.iter().map(|cf| cf.one_vs_rest(class)).collect();
-            counts.add(&one, &moved);
-            if self.weighed.is_some() {
-                counts.add_weight(key, &one, &moved);
-            }
+            counts.add_person(key, &one, &moved);
         }
         self.add_classes(key, person, counterfactuals);
     }
@@ -305,9 +294,9 @@ impl SwitchClassCounts {
                 && [predicted, after].iter().all(|class| *class < self.classes);
             assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
             *outcomes.entry((to as u32, after as u32)).or_default() += 1;
-            if let Some(weighed) = &mut self.weighed {
+            if let Some(units) = &mut self.units {
                 let cell = (label * self.classes + predicted) * self.classes + after;
-                weighed.add(key, person.group * self.groups + to, cell, person.weight);
+                units.add(key, person.group * self.groups + to, cell, person.weight);
             }
         }
         if !outcomes.is_empty() {
@@ -353,8 +342,7 @@ impl SwitchClassCounts {
     /// The matrix of all labels in units of weight; none where nobody has a weight.
     #[cfg(test)]
     pub(crate) fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
-        let place = self.scope_number(direction);
-        Some(sum_over_blocks(self.classes, &self.blocks(place)?))
+        self.unit_cells(self.scope_number(direction))?.weights
     }
 
     /// The same in units of weight; none where nobody has a weight.
@@ -365,10 +353,9 @@ impl SwitchClassCounts {
     ) -> Option<ClassMatrix> {
         let label = label.unwrap_or(self.classes);
         let (mut all, square) = (ClassMatrix::new(self.classes), self.classes * self.classes);
-        let sums = self
-            .weighed
-            .as_ref()?
-            .sums_at(self.directions_of(self.scope_number(direction)), |cell| cell);
+        let units = self.units.as_ref().filter(|units| units.weighted)?;
+        let sums =
+            units.blocks.sums_at(&self.directions_of(self.scope_number(direction)), |cell| cell);
         sums.iter()
             .filter(|(_, cell, _)| cell / square == label)
             .for_each(|(_, cell, weight)| all.add(cell % square, *weight));
@@ -390,9 +377,9 @@ impl SwitchClassCounts {
     }
 
     /// The directions that a scope holds, by their number.
-    fn directions_of(&self, place: usize) -> impl Iterator<Item = usize> {
+    fn directions_of(&self, place: usize) -> Vec<usize> {
         let places = self.scope_index();
-        places.directions_of(place).map(move |(from, to)| places.direction(from, to))
+        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
     }
 
     fn sum(
@@ -437,18 +424,19 @@ impl SwitchClassCounts {
         kinds.into_iter().map(|kinds| kinds.into_iter().collect()).collect()
     }
 
-    /// Block, cell of the matrix and weight of a scope by its number; none where nobody has a
-    /// weight.
-    pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, usize, u64)>> {
+    /// The cells of the matrix of a scope, by its number, by block and by person; none where each
+    /// row is a person who counts as one.
+    pub(crate) fn unit_cells(&self, place: usize) -> Option<ClassUnitCells> {
         let square = self.classes * self.classes;
-        Some(self.weighed.as_ref()?.sums_at(self.directions_of(place), |cell| cell % square))
+        let directions = self.directions_of(place);
+        Some(self.units.as_ref()?.at(self.classes, &directions, |cell| cell % square))
     }
 }
 
 impl Accumulator for SwitchClassCounts {
     fn merge(&mut self, other: Self) {
         self.people.merge(&other.people);
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
             mine.merge(theirs);
         }
         self.one_vs_all
@@ -461,15 +449,93 @@ impl Accumulator for SwitchClassCounts {
 /// Cells that one person fills, and how often; the number of such people.
 pub(crate) type FilledCells = (Vec<(usize, u64)>, u64);
 
+/// What is drawn of the people of a scope in place of rows, and who they are.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassUnitCells {
+    /// What the cells weigh; none where nobody has a weight.
+    pub(crate) weights: Option<ClassMatrix>,
+    /// Block, cell and what is in both: weight where people have weights, else rows.
+    pub(crate) blocks: Vec<(u64, usize, u64)>,
+    /// The same by person, ascending by key; none where each row is a person.
+    pub(crate) persons: Option<Vec<(u64, usize, u64)>>,
+}
+
+/// The cells of matrices by block of people, and by person where one may have several rows: sums of
+/// weight where people have weights, else rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ClassUnitSums {
+    weighted: bool,
+    blocks: ClassBlockSums,
+    /// By key, place and cell.
+    persons: Option<KeyedSums<(u64, u32, u32)>>,
+}
+
+impl ClassUnitSums {
+    /// Nobody yet; none where each row is a person who counts as one.
+    fn new(unit: CountingUnit, places: usize, seed: Seed) -> Option<Self> {
+        let (weighted, by_person) = match unit {
+            CountingUnit::Row | CountingUnit::PairedRow => return None,
+            CountingUnit::Person => (false, true),
+            CountingUnit::Weight => (true, false),
+            CountingUnit::WeightedPerson => (true, true),
+        };
+        let persons = by_person.then(KeyedSums::default);
+        Some(ClassUnitSums { weighted, blocks: ClassBlockSums::new(places, seed), persons })
+    }
+
+    /// Adds a row of a person, or one counterfactual of it; what weighs nothing does not count.
+    fn add(&mut self, key: u64, place: usize, cell: usize, weight: u64) {
+        let n = if self.weighted { weight } else { 1 };
+        if n == 0 {
+            return;
+        }
+        self.blocks.add(key, place, cell, n);
+        if let Some(persons) = &mut self.persons {
+            persons.add((key, place as u32, cell as u32), n);
+        }
+    }
+
+    fn merge(&mut self, other: &ClassUnitSums) {
+        self.blocks.merge(&other.blocks);
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Those of some places, each block or person and cell once, ascending.
+    fn at(
+        &self,
+        classes: usize,
+        places: &[usize],
+        cell_of: impl Fn(usize) -> usize,
+    ) -> ClassUnitCells {
+        let blocks = self.blocks.sums_at(places, &cell_of);
+        let weights = self.weighted.then(|| sum_over_blocks(classes, &blocks));
+        let persons = self.persons.as_ref().map(|persons| {
+            let here =
+                persons.0.iter().filter(|((_, place, _), _)| places.contains(&(*place as usize)));
+            summed(here.map(|(&(key, _, cell), n)| ((key, cell_of(cell as usize)), *n)))
+        });
+        ClassUnitCells { weights, blocks, persons }
+    }
+}
+
 /// The sum over blocks.
-pub(crate) fn sum_over_blocks(classes: usize, blocks: &[(u64, usize, u64)]) -> ClassMatrix {
+fn sum_over_blocks(classes: usize, blocks: &[(u64, usize, u64)]) -> ClassMatrix {
     let mut all = ClassMatrix::new(classes);
     blocks.iter().for_each(|(_, cell, weight)| all.add(*cell, *weight));
     all
 }
 
-/// What people weigh by place, and in each place by block of people and cell; cells that weigh
-/// nothing are not there.
+/// Sums by block or person and cell, each once, ascending.
+fn summed(parts: impl Iterator<Item = ((u64, usize), u64)>) -> Vec<(u64, usize, u64)> {
+    let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
+    parts.for_each(|(at, n)| *all.entry(at).or_default() += n);
+    all.into_iter().map(|((of, cell), n)| (of, cell, n)).collect()
+}
+
+/// What people weigh, or how many rows they have, by place, and in each place by block of people
+/// and cell; cells that hold nothing are not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ClassBlockSums {
     cut: u64,
@@ -481,27 +547,22 @@ impl ClassBlockSums {
         ClassBlockSums { cut: block_seed(seed), places: vec![KeyedSums::default(); places] }
     }
 
-    fn add(&mut self, key: u64, place: usize, cell: usize, weight: u64) {
-        if weight > 0 {
-            self.places[place].add([block_of(self.cut, key) as u32, cell as u32], weight);
-        }
+    fn add(&mut self, key: u64, place: usize, cell: usize, n: u64) {
+        self.places[place].add([block_of(self.cut, key) as u32, cell as u32], n);
     }
 
     fn merge(&mut self, other: &ClassBlockSums) {
         self.places.iter_mut().zip(&other.places).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// Block, cell and weight of some places, each block and cell once, ascending.
+    /// Block, cell and sum of some places, each block and cell once, ascending.
     fn sums_at(
         &self,
-        places: impl Iterator<Item = usize>,
+        places: &[usize],
         cell_of: impl Fn(usize) -> usize,
     ) -> Vec<(u64, usize, u64)> {
-        let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-        for (&[block, cell], weight) in places.flat_map(|place| &self.places[place].0) {
-            *all.entry((u64::from(block), cell_of(cell as usize))).or_default() += weight;
-        }
-        all.into_iter().map(|((block, cell), weight)| (block, cell, weight)).collect()
+        let here = places.iter().flat_map(|&place| &self.places[place].0);
+        summed(here.map(|(&[block, cell], n)| ((u64::from(block), cell_of(cell as usize)), *n)))
     }
 }
 

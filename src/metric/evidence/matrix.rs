@@ -127,9 +127,61 @@ impl ClassMatrix {
     }
 }
 
+/// A share of the cases of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatrixRate {
+    /// [`ClassMatrix::agreement`].
+    Agreement,
+    /// [`ClassMatrix::disagreement`].
+    Disagreement,
+    /// [`ClassMatrix::transition`] from one class to another.
+    Transition(usize, usize),
+}
+
+impl MatrixRate {
+    /// The share of a matrix.
+    pub(crate) fn of(self, matrix: &ClassMatrix) -> Rate {
+        match self {
+            MatrixRate::Agreement => matrix.agreement(),
+            MatrixRate::Disagreement => matrix.disagreement(),
+            MatrixRate::Transition(from, to) => matrix.transition(from, to),
+        }
+    }
+
+    /// The same of the cells of one person, each with its number of cases.
+    pub(crate) fn of_cells(
+        self,
+        classes: usize,
+        cells: impl Iterator<Item = (usize, u64)>,
+    ) -> Rate {
+        let mut rate = Rate { numerator: 0, denominator: 0, empty: Undefined::EmptyGroup };
+        for (cell, n) in cells {
+            let (row, column) = (cell / classes, cell % classes);
+            let (counts, is_case) = match self {
+                MatrixRate::Agreement => (true, row == column),
+                MatrixRate::Disagreement => (true, row != column),
+                MatrixRate::Transition(from, to) => (row == from, column == to),
+            };
+            if counts {
+                rate.denominator += n;
+                rate.numerator += if is_case { n } else { 0 };
+            }
+        }
+        rate
+    }
+
+    /// The class whose cases are below it; none of all.
+    pub(crate) fn class(self) -> Option<usize> {
+        match self {
+            MatrixRate::Transition(from, _) => Some(from),
+            MatrixRate::Agreement | MatrixRate::Disagreement => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ClassMatrix;
+    use super::{ClassMatrix, MatrixRate};
     use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
 
@@ -142,6 +194,22 @@ mod tests {
         // c s - sum of t p = 88 - 42 - 20; s^2 - sum of p^2 = 121 - 65; s^2 - sum of t^2 =
         // 121 - 61.
         assert!((m.correlation().unwrap() - 26.0 / (56.0_f64 * 60.0).sqrt()).abs() < 1e-15);
+    }
+
+    /// Cell by cell the shares are those of the whole matrix.
+    #[test]
+    fn shares_of_cells() {
+        let cells = [5, 1, 0, 2, 3, 4, 0, 7, 9];
+        let whole = ClassMatrix::from_cells(3, &cells);
+        let pairs = (0..9).map(|cell| MatrixRate::Transition(cell / 3, cell % 3));
+        for share in pairs.chain([MatrixRate::Agreement, MatrixRate::Disagreement]) {
+            let (sum, of) = (share.of_cells(3, cells.into_iter().enumerate()), share.of(&whole));
+            assert_eq!(
+                (sum.numerator, sum.denominator),
+                (of.numerator, of.denominator),
+                "{share:?}"
+            );
+        }
     }
 
     /// Of two classes it is the correlation of a table of four.

@@ -6,6 +6,7 @@ use super::{measure_counterfactual, measure_factual, one, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::classes::measure::{
@@ -23,14 +24,14 @@ use serde_json::Value as Json;
 
 /// A person by key, with counterfactuals; scores are next to, so that they can be lent out.
 #[derive(Clone, Default)]
-struct ClassTestPerson {
-    key: u64,
-    group: usize,
-    label: Option<usize>,
-    predicted: Option<usize>,
-    scores: Vec<Option<f64>>,
-    weight: u64,
-    moved: Vec<(usize, Option<usize>, Vec<Option<f64>>)>,
+pub(super) struct ClassTestPerson {
+    pub(super) key: u64,
+    pub(super) group: usize,
+    pub(super) label: Option<usize>,
+    pub(super) predicted: Option<usize>,
+    pub(super) scores: Vec<Option<f64>>,
+    pub(super) weight: u64,
+    pub(super) moved: Vec<(usize, Option<usize>, Vec<Option<f64>>)>,
 }
 
 impl ClassTestPerson {
@@ -45,21 +46,21 @@ impl ClassTestPerson {
                 scores,
             })
             .collect();
-        factual.add(key, &person);
+        factual.add((key, key), &person);
         switches.add(key, &person, &moved);
     }
 }
 
-struct ClassTestEvidence {
-    factual: FactualClassCounts,
-    switches: SwitchClassCounts,
+pub(super) struct ClassTestEvidence {
+    pub(super) factual: FactualClassCounts,
+    pub(super) switches: SwitchClassCounts,
 }
 
 /// Evidence of people in as many batches as `batch` names, merged last first.
-fn gather(
+pub(super) fn gather(
     people: &[ClassTestPerson],
     sizes: [usize; 2],
-    weighed: bool,
+    unit: CountingUnit,
     batch: impl Fn(usize) -> usize,
 ) -> ClassTestEvidence {
     let [classes, groups] = sizes;
@@ -68,11 +69,9 @@ fn gather(
         vec![FactualClassCounts::new(classes, groups); parts],
         vec![SwitchClassCounts::new(classes, groups); parts],
     );
-    if weighed {
-        factual = factual.into_iter().map(|counts| counts.with_weights(settings().seed)).collect();
-        switches =
-            switches.into_iter().map(|counts| counts.with_weights(settings().seed)).collect();
-    }
+    let seed = settings().seed;
+    factual = factual.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+    switches = switches.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
     people
         .iter()
         .enumerate()
@@ -85,7 +84,7 @@ fn gather(
 }
 
 /// Random people with labels and scores of each class, some missing.
-fn people(
+pub(super) fn people(
     classes: usize,
     groups: usize,
     per_target: usize,
@@ -137,7 +136,7 @@ fn cells(found: &ClassMatrix) -> Vec<Vec<u64>> {
     found.rows().map(<[u64]>::to_vec).collect()
 }
 
-fn transition(
+pub(super) fn transition(
     all: &[ClassTransition],
     scope: MetricScope,
     from: usize,
@@ -183,7 +182,8 @@ fn several_classes() {
     };
     // A weight of 1 changes nothing but the intervals.
     for weighed in [false, true] {
-        let found = gather(&people, [3, 2], weighed, |i| i % 3);
+        let unit = CountingUnit::of(weighed, false, false);
+        let found = gather(&people, [3, 2], unit, |i| i % 3);
         let factual = measure_factual_classes(&found.factual, &settings);
         let (switches, transitions) = measure_switch_classes(&found.switches, &settings);
         let mut compared = 0;
@@ -271,7 +271,7 @@ fn several_classes() {
 /// rates.
 #[test]
 fn two_classes() {
-    let found = gather(&people(2, 3, 1, 900, |_| 1), [2, 3], false, |_| 0);
+    let found = gather(&people(2, 3, 1, 900, |_| 1), [2, 3], CountingUnit::Row, |_| 0);
     let factual = measure_factual_classes(&found.factual, &settings());
     let (switches, transitions) = measure_switch_classes(&found.switches, &settings());
     let binary = measure_factual(&found.factual.one_vs_rest()[1], None, &settings());
@@ -317,7 +317,7 @@ fn two_classes() {
 #[test]
 fn scores_per_class() {
     let people = people(3, 2, 1, 400, |_| 1);
-    let found = gather(&people, [3, 2], false, |_| 0);
+    let found = gather(&people, [3, 2], CountingUnit::Row, |_| 0);
     for class in 0..3 {
         let pairs = people
             .iter()
@@ -345,8 +345,8 @@ fn weights_are_repeated_people() {
             .collect();
         let few = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
         let (by_weight, by_people) = (
-            gather(&people, [4, groups], true, |i| i % 2),
-            gather(&repeated, [4, groups], false, |_| 0),
+            gather(&people, [4, groups], CountingUnit::Weight, |i| i % 2),
+            gather(&repeated, [4, groups], CountingUnit::Row, |_| 0),
         );
         assert_eq!(by_weight.switches.weight_matrix(None), Some(by_people.switches.matrix(None)));
         let direction = Some((1, 0));
@@ -383,8 +383,10 @@ fn weights_are_repeated_people() {
 #[test]
 fn any_partition_gives_the_same() {
     let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
-    for weighed in [false, true] {
-        let people = people(3, 3, 2, 300, |i| 1 + i % 5);
+    let of = |weighed, persons| CountingUnit::of(weighed, persons, false);
+    for unit in [of(false, false), of(true, false), of(false, true), of(true, true)] {
+        let mut people = people(3, 3, 2, 300, |i| 1 + i % 5);
+        people.iter_mut().for_each(|someone| someone.key %= 97);
         let text = |found: &ClassTestEvidence| {
             let evidence = serde_json::to_string(&found.factual).unwrap()
                 + &serde_json::to_string(&found.switches).unwrap();
@@ -397,13 +399,13 @@ fn any_partition_gives_the_same() {
                 ),
             )
         };
-        let whole = text(&gather(&people, [3, 3], weighed, |_| 0));
+        let whole = text(&gather(&people, [3, 3], unit, |_| 0));
         for trial in 0..6 {
             let mut stream = RandomStream::new(trial, "partition");
             let parts = 1 + (stream.u01() * 9.0) as usize;
             let batches: Vec<usize> =
                 people.iter().map(|_| (stream.u01() * parts as f64) as usize).collect();
-            let found = gather(&people, [3, 3], weighed, |i| batches[i]);
+            let found = gather(&people, [3, 3], unit, |i| batches[i]);
             assert!(text(&found) == whole, "{parts} batches");
             let read: SwitchClassCounts =
                 serde_json::from_str(&serde_json::to_string(&found.switches).unwrap()).unwrap();

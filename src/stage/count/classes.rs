@@ -18,7 +18,8 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    BlockSettings, check_weight_total, no_rows_counted, no_scores, ranks, weight_units,
+    BlockSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, ranks,
+    weight_units,
 };
 use crate::stage::row_context::RowContext;
 
@@ -111,8 +112,9 @@ pub(crate) fn gather_rows(
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let empty = || {
+        let unit = counting_unit(layout, false);
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
-        let none = if layout.weight.is_some() { none.with_weights(blocks.seed) } else { none };
+        let none = none.counted_by(unit, blocks.seed);
         let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
         if blocks.scores {
             none.with_scores(&no_scores(layout, ScoreScale::default()))
@@ -124,7 +126,7 @@ pub(crate) fn gather_rows(
         let (batch, roles, scores) =
             (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
         for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
-            part.add(batch.row_key[i], &person);
+            part.add((batch.person_keys()[i], batch.row_key[i]), &person);
         }
         Ok(batch.row.len() as u64)
     })
@@ -207,8 +209,8 @@ impl ClassScoredGroup {
         self.batch.row.len()
     }
 
-    /// Passes on the position of every audited row of a group, its key, the person and the
-    /// counterfactuals.
+    /// Passes on the position of every audited row of a group, the key of the person, the person
+    /// and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
@@ -229,7 +231,7 @@ impl ClassScoredGroup {
                 });
                 next += 1;
             }
-            each(i, self.batch.row_key[i], &person, &cfs);
+            each(i, self.batch.person_keys()[i], &person, &cfs);
         }
     }
 }

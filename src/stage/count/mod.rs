@@ -273,9 +273,19 @@ impl StagePlan<'_> {
         })
     }
 
+    /// How often people are counted: of several classes all together, and in each against all
+    /// others.
+    fn class_forms(&self) -> u64 {
+        self.n_classes().map_or(1, |classes| classes as u64 + 1)
+    }
+
     /// Fails where the sums of persons, of so many places for each row, could take more memory than
     /// the run may have.
-    fn check_person_memory(&self, row_context: RowContext<'_>, per_row: u64) -> Result<()> {
+    pub(crate) fn check_person_memory(
+        &self,
+        row_context: RowContext<'_>,
+        per_row: u64,
+    ) -> Result<()> {
         let Some(person) = &row_context.rows.layout().person else { return Ok(()) };
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
         // What rows weigh is summed too.
@@ -335,7 +345,7 @@ impl Stage for CountStage {
             rows.with(ctx, 1 + u64::from(sliced), |row_context| {
                 // Of strata the persons of each group too.
                 let strata = u64::from(row_context.rows.layout().strata.is_some());
-                plan.check_person_memory(row_context, 1 + strata)?;
+                plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
                 plan.check_score_memory(row_context, *position)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
@@ -407,7 +417,8 @@ fn plan_switches<'a>(
             let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
             // With more than two groups also by whether anything switches.
             let others = groups.saturating_sub(1);
-            plan.check_person_memory(row_context, others + u64::from(others > 1))?;
+            let places = others + u64::from(others > 1);
+            plan.check_person_memory(row_context, places * plan.class_forms())?;
             let write = |name: &str| ctx.out().join(name);
             if let Some(n) = plan.n_classes() {
                 let passes = (ctx, passes);

@@ -550,10 +550,8 @@ impl ClassSwitchPass<'_> {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = SwitchClassCounts::new(self.n_classes, n_groups);
-        ClassSwitchAccumulator::new(match layout.weight.is_some() {
-            true => none.with_weights(self.blocks.seed),
-            false => none,
-        })
+        let unit = counting_unit(layout, false);
+        ClassSwitchAccumulator::new(none.counted_by(unit, self.blocks.seed))
     }
 
     /// Adds the rows of a row group before the position `end`.

@@ -15,6 +15,7 @@ use crate::stage::discover::scenarios::{
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::refits;
 use crate::stage::kinds::{DiscoverStage, GenerateStage};
+use crate::stage::memory;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -66,7 +67,8 @@ impl Stage for DiscoverStage {
                 let variables = column
                     .map(|column| plan.job.data.graph_variables(graphs, &column))
                     .unwrap_or_default();
-                let asked = DiscoveryInputs { graphs, variables: &variables, position, seed };
+                let (variables, memory) = (&variables, memory::allowed(plan.settings));
+                let asked = DiscoveryInputs { graphs, variables, position, seed, memory };
                 let asked_by = |error| {
                     plan.with_model_place(
                         error,

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::causal::bag::BagOfDags;
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::class::LargeClassRule;
-use crate::causal::encoding::{GraphEncoding, GraphVariable};
+use crate::causal::encoding::{GraphEncoding, GraphVariable, TrainingBlocks};
 use crate::causal::graph::Dag;
 use crate::causal::knowledge::Knowledge;
 use crate::causal::moments::EncodedMoments;
+use crate::causal::person_units::PersonUnits;
 use crate::causal::scm::EquationCache;
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, list_dags};
@@ -27,6 +28,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
 use crate::stage::row_context::RowContext;
+use crate::stage::train::trainer::memory_in_words;
 
 /// What is known of one scenario once its graphs are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +59,42 @@ pub(crate) struct DiscoveryInputs<'a> {
     pub position: usize,
     /// The seed of the job.
     pub seed: Seed,
+    /// Bytes that the run may take.
+    pub memory: u64,
+}
+
+/// The bootstraps of training rows, and all of them once at the end; without bootstraps all rows
+/// once alone. Where a person may have several rows, persons are drawn.
+///
+/// # Errors
+/// The rows cannot be read, the persons take more memory than `memory`, or the run is to stop.
+pub(crate) fn bootstrap_draws(
+    (seed, memory): (Seed, u64),
+    graphs: &GraphUncertainBlock,
+    (encoding, blocks): (&GraphEncoding, &TrainingBlocks),
+    rows: &TrainingRows<'_>,
+) -> Result<BootstrapDraws> {
+    let bootstraps = usize::try_from(graphs.n_bootstraps()).unwrap_or(usize::MAX);
+    let sizes = &blocks.sizes;
+    let draws = match PersonUnits::read(encoding, blocks, rows)? {
+        Some(persons) => {
+            let needed = persons.memory(bootstraps);
+            if needed > memory {
+                let what = format!(
+                    "the bootstraps of persons take {}; the run may take {}",
+                    memory_in_words(needed),
+                    memory_in_words(memory)
+                );
+                let hint =
+                    "take fewer `bootstraps` or training rows, or allow more with `--memory`";
+                return Err(Fault::new("too-many-persons", what).hint(hint).into());
+            }
+            BootstrapDraws::by_person(seed.0, bootstraps, sizes, persons)
+        }
+        None if bootstraps == 0 => return Ok(BootstrapDraws::all_rows(sizes)),
+        None => BootstrapDraws::seeded(seed.0, bootstraps, sizes),
+    };
+    Ok(draws.with_all_rows())
 }
 
 /// What one bootstrap gives in one scenario: what the search found, unless the graph is given, and
@@ -94,17 +132,18 @@ pub(crate) fn discover(
             fitted => fitted?,
         };
     let bootstraps = usize::try_from(asked.graphs.n_bootstraps()).unwrap_or(usize::MAX);
-    let draws = match bootstraps {
-        0 => BootstrapDraws::all_rows(&blocks.sizes),
-        n => BootstrapDraws::seeded(asked.seed.0, n, &blocks.sizes).with_all_rows(),
-    };
+    let limits = (asked.seed, asked.memory);
+    let draws = bootstrap_draws(limits, asked.graphs, (&encoding, &blocks), &rows)?;
     let moments = EncodedMoments::for_replicates(&encoding, &blocks, &rows, &draws)?;
     // Without bootstraps all rows are the only replicate.
     let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
     let scenarios = ScenarioSearch::new(asked, &names, &encoding, sensitive)?;
     let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
     row_context.pieces(drawn.len()).in_order(
-        |b| Ok((0, scenarios.of_replicate(b, &drawn[b])?)),
+        |b| {
+            let n = draws.effective_rows(b).unwrap_or_else(|| drawn[b].n_draws());
+            Ok((0, scenarios.of_replicate(b, &drawn[b], n)?))
+        },
         |_, part| {
             found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
             Ok(())
@@ -279,8 +318,13 @@ impl<'a> ScenarioSearch<'a> {
         })
     }
 
-    /// The worlds of one bootstrap in every scenario.
-    fn of_replicate(&self, b: usize, moments: &EncodedMoments) -> Result<Vec<BootstrapGraphs>> {
+    /// The worlds of one bootstrap in every scenario; its rows are as sure as `n` independent ones.
+    fn of_replicate(
+        &self,
+        b: usize,
+        moments: &EncodedMoments,
+        n: f64,
+    ) -> Result<Vec<BootstrapGraphs>> {
         let (knobs, singular) = self.inputs.graphs.search_settings();
         let mut fits = EquationCache::new(self.encoding, moments);
         let mut score = None;
@@ -290,7 +334,8 @@ impl<'a> ScenarioSearch<'a> {
                     Some(_) => None,
                     None => {
                         let score = score.get_or_insert_with(|| {
-                            GraphScore::new(self.encoding, moments, knobs.penalty)
+                            let penalty = knobs.penalty;
+                            GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
                         });
                         let (variables, limits, seed) =
                             (self.variables, &self.limits, self.inputs.seed.0);

@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, MissingRows};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
@@ -31,7 +30,7 @@ use crate::exec::{StageContext, files, misfit};
 use crate::num::fixed::FixedSum;
 use crate::param::Count;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::scenarios::variables;
+use crate::stage::discover::scenarios::{bootstrap_draws, variables};
 use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows::{self, EFFECTS_FILE, GeneratedEffects};
 use crate::stage::kinds::{DiscoverStage, GenerateStage};
@@ -243,12 +242,9 @@ impl WorldRowWriting<'_> {
         if encoding != worlds.encoding {
             return Err(misfit("the graphs are of other training rows".to_owned()));
         }
-        let bootstraps = usize::try_from(self.graphs.n_bootstraps()).unwrap_or(usize::MAX);
-        let seed = self.plan.job.run.seed;
-        let draws = match bootstraps {
-            0 => BootstrapDraws::all_rows(&blocks.sizes),
-            n => BootstrapDraws::seeded(seed.0, n, &blocks.sizes).with_all_rows(),
-        };
+        let (seed, memory) = (self.plan.job.run.seed, memory::allowed(self.plan.settings));
+        let of = (&encoding, &blocks);
+        let draws = bootstrap_draws((seed, memory), self.graphs, of, &rows)?;
         let moments = EncodedMoments::for_replicates(&worlds.encoding, &blocks, &rows, &draws)?;
         let training = TrainingColumns::read(&worlds.encoding, &blocks, &rows)?;
         let Some(choice) = self.graphs.levels.choice() else {
@@ -276,7 +272,7 @@ impl WorldRowWriting<'_> {
             start = end;
         }
         parts.push((moments.len() - 1, &on_all_rows));
-        let allowed = usize::try_from(memory::allowed(self.plan.settings)).unwrap_or(usize::MAX);
+        let allowed = usize::try_from(memory).unwrap_or(usize::MAX);
         let (mut made, mut taken) = (Vec::new(), 0);
         row_context.pieces(parts.len()).in_order(
             |k| {

@@ -244,6 +244,7 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
         denominator: whole(transition.cases.denominator),
         weight_numerator: row_builder.weight(transition.weights.map(|rate| rate.numerator)),
         weight_denominator: row_builder.weight(transition.weights.map(|rate| rate.denominator)),
+        denominator_persons: transition.persons.and_then(|of| of.denominator).map(whole),
         lo: interval.map(|i| i.lo).and_then(finite),
         hi: interval.map(|i| i.hi).and_then(finite),
         level: interval.and(row_builder.settings.level).map(|level| level.get()).and_then(finite),

@@ -10,7 +10,7 @@ use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::{SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -209,34 +209,37 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
     });
 }
 
+/// Rows that are people, that weigh, that belong to persons, and both.
+fn class_unit(variant: u64) -> CountingUnit {
+    CountingUnit::of(variant % 2 == 1, variant > 1, false)
+}
+
 impl SampleState for FactualClassCounts {
-    const VARIANTS: u64 = 2;
+    const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        let empty = FactualClassCounts::new(CLASSES, GROUPS);
-        if variant == 0 { empty } else { empty.with_weights(SEED) }
+        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
     }
 
     fn add_sample(&mut self, row: u64) {
-        with_class_person(row, |person| self.add(row, person));
+        with_class_person(row, |person| self.add((row % 11, row), person));
     }
 }
 
 impl SampleState for SwitchClassCounts {
-    const VARIANTS: u64 = 2;
+    const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        let empty = SwitchClassCounts::new(CLASSES, GROUPS);
-        if variant == 0 { empty } else { empty.with_weights(SEED) }
+        SwitchClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
     }
 
     fn add_sample(&mut self, row: u64) {
-        with_class_switches(row, |person, cfs| self.add(row, person, cfs));
+        with_class_switches(row, |person, cfs| self.add(row % 11, person, cfs));
     }
 }
 
 impl SampleState for ClassSwitchAccumulator {
-    const VARIANTS: u64 = 2;
+    const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
         ClassSwitchAccumulator::new(SwitchClassCounts::sample(variant))
@@ -277,9 +280,12 @@ impl SampleState for FlipTestSample {
 }
 
 impl SampleState for WorldCounts {
-    fn sample(_: u64) -> Self {
+    const VARIANTS: u64 = 2;
+
+    fn sample(variant: u64) -> Self {
         let world = |bootstrap| GraphWorld { bootstrap, copies: 2, all_rows: 0 };
-        WorldCounts::new((0..3).map(world).collect(), 2, Vec::new(), true, SEED)
+        let empty = WorldCounts::new((0..3).map(world).collect(), 2, Vec::new(), true, SEED);
+        if variant == 0 { empty } else { empty.with_persons() }
     }
 
     fn add_sample(&mut self, row: u64) {
@@ -295,7 +301,7 @@ impl SampleState for WorldCounts {
             }
         };
         let cfs: Vec<ScoredCounterfactual> = (0..4).map(moved).collect();
-        self.add(row, &person, &cfs);
+        self.add(row % 13, &person, &cfs);
     }
 }
 

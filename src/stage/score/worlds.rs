@@ -110,6 +110,7 @@ pub(crate) struct GraphScoring<'a> {
 
 /// One row in every world, then in every graph fitted on all training rows.
 struct PersonInWorlds<'r> {
+    /// The key of the person.
     key: u64,
     person: &'r ScoredPerson,
     /// World by world those of all target groups.
@@ -178,6 +179,10 @@ impl GraphScoring<'_> {
         };
         let absent = frame.saw.iter().map(absent).collect();
         let nobody = WorldCounts::new(kinds, groups, absent, sampled, self.seed);
+        let nobody = match row_context.rows.layout().person {
+            Some(_) => nobody.with_persons(),
+            None => nobody,
+        };
         let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = create_scores(out)?;
         let mut counts = nobody.clone();
@@ -305,7 +310,7 @@ impl GraphScoring<'_> {
                 weight: 1,
             };
             each(&PersonInWorlds {
-                key: batch.row_key[i],
+                key: batch.person_keys()[i],
                 person: &person,
                 counterfactuals: &counterfactuals,
                 scores: &found,

@@ -69,6 +69,7 @@ impl Stage for WorldsStage {
         let seed = b.seed();
         work(move |ctx| {
             rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
+                plan.check_person_memory(row_context, 1)?;
                 let found = found.open(ctx, scenario)?;
                 let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
                 let keys =

@@ -15,11 +15,12 @@
 //! Evidence is gathered in one pass and merges
 //! ([`class_counts`](crate::metric::evidence::class_counts)); [`measure`] makes values with
 //! intervals. Where people have weights, they are counted anyway, and what they weigh is
-//! summed separately.
+//! summed separately; so are the rows of each person, where one may have several.
 //!
 //! Memory: without weights a number per kind of people, at most K + 1 kinds per label, prediction
-//! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix.
-//! The K forms against all others take K times what two classes take.
+//! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix;
+//! with several rows per person an entry for each person, direction and cell that holds a row of
+//! the person. The K forms against all others take K times what two classes take.
 
 pub(crate) mod measure;
 

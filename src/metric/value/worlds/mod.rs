@@ -21,10 +21,13 @@
 //! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
 //! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
 //! their worlds are kept as sums of everybody; but where no score moves in any graph, the distances
-//! have that of the share of people who move.
+//! have that of the share of people who move. Where a person may have several rows, persons fall
+//! into the blocks, and [`persons`] says how many they are.
 //!
 //! Memory: 17 kilobytes a world with two groups, 5 more for each further direction; cost of the
 //! intervals: worlds x replicates x (blocks x 8 + metrics x scopes) steps.
+
+mod persons;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -37,9 +40,11 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
 };
+use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson, wilson_of_people,
+    IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
+    wilson_of_people,
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -110,6 +115,9 @@ pub(crate) struct WorldCounts {
     cut: u64,
     /// People of each block, group and kind: block by block, then group by group.
     people: Vec<u64>,
+    /// The same rows by person and group. None where each row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    persons: Option<PersonCells<KINDS>>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<WorldSwitchCounts>,
 }
@@ -218,7 +226,14 @@ impl WorldCounts {
         of_world.extend(vec![nobody(0); on_all_rows]);
         let cut = named_seed(seed.0, "bootstrap/worlds/cut");
         let people = vec![0; WORLD_BLOCKS * groups * KINDS];
-        WorldCounts { worlds, groups, absent, sampled, cut, people, of_world }
+        let persons = None;
+        WorldCounts { worlds, groups, absent, sampled, cut, people, persons, of_world }
+    }
+
+    /// The same where a person may have several rows.
+    #[must_use]
+    pub(crate) fn with_persons(self) -> Self {
+        WorldCounts { persons: Some(PersonCells::new()), ..self }
     }
 
     /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
@@ -258,6 +273,9 @@ impl WorldCounts {
         let kind = kind.map(|predicted| 2 * label + usize::from(predicted));
         if let Some(kind) = kind {
             self.people[(block * self.groups + person.group) * KINDS + kind] += 1;
+            if let Some(persons) = &mut self.persons {
+                persons.at(key, person.group)[kind] += 1;
+            }
         }
         let (from, groups) = (person.group, self.groups);
         let directions = groups * groups.saturating_sub(1);
@@ -299,6 +317,9 @@ impl WorldCounts {
 impl Accumulator for WorldCounts {
     fn merge(&mut self, other: Self) {
         self.people.iter_mut().zip(&other.people).for_each(|(mine, theirs)| *mine += theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
+            mine.merge(theirs);
+        }
         for (mine, theirs) in self.of_world.iter_mut().zip(other.of_world) {
             mine.counts.merge(theirs.counts);
             mine.switched
@@ -351,6 +372,7 @@ pub(crate) fn measure_worlds(
         vec![0; counts.worlds.iter().map(|world| world.bootstrap + 1).max().unwrap_or(0)];
     counts.worlds.iter().for_each(|world| members[world.bootstrap] += world.copies);
     let (measured_worlds, on_all_rows) = measured.split_at(counts.worlds.len());
+    let persons = counts.scope_persons(first, measured_worlds, settings);
     let across = |k: usize| -> AcrossWorldsValue {
         let each: Vec<&MeasuredValue> =
             measured_worlds.iter().map(|of_world| &of_world[k]).collect();
@@ -384,24 +406,30 @@ pub(crate) fn measure_worlds(
             of(lead).filter(|first| told.clone().all(|m| of(m) == Some(*first)))
         };
         let counts_of_all = same(|m| m.numerator).zip(same(|m| m.denominator));
+        let persons = persons.as_ref().map(|persons| &persons[k]);
+        let n_drawn = persons.map(|persons| persons.smallest_group);
         let (interval, ci_method) = ask.interval(value, || {
-            match drawn.as_ref().map(|drawn| drawn.interval(k, settings.samples.get())) {
+            match drawn.as_ref().map(|drawn| drawn.interval(k, settings.samples.get(), n_drawn)) {
                 None => IntervalBasis::NotDrawn,
                 // Nobody switches, or everybody does: in every graph it is the same rate, which has
                 // a formula.
                 Some(IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n)) => {
                     match counts_of_all {
-                        Some((numerator, denominator)) => {
-                            let cases = cases_of_person(each[0].scope, counts.groups);
-                            IntervalBasis::Formula(boundary(numerator, denominator, cases, ask.z))
-                        }
+                        Some((numerator, denominator)) => IntervalBasis::Formula(match persons {
+                            Some(persons) => persons.boundary(numerator > 0, ask.z),
+                            None => {
+                                let cases = cases_of_person(each[0].scope, counts.groups);
+                                boundary(numerator, denominator, cases, ask.z)
+                            }
+                        }),
                         None => IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n),
                     }
                 }
                 Some(IntervalBasis::SumsOfGraphs)
                     if nobody_moves(measured_worlds, each[0].scope) =>
                 {
-                    unmoved(lead.metric, lead.n_rows as f64, ask.z)
+                    let people = persons.map_or(lead.n_rows as f64, |of| of.effective_all);
+                    unmoved(lead.metric, people, ask.z)
                         .map_or(IntervalBasis::SumsOfGraphs, |interval| {
                             IntervalBasis::Formula(Some(interval))
                         })
@@ -425,6 +453,7 @@ pub(crate) fn measure_worlds(
             .sum();
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
+        flags.extend(persons.iter().flat_map(|persons| persons.flags(&ask)));
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
         flags.extend(counts.sampled.then_some(SAMPLED));
@@ -441,6 +470,8 @@ pub(crate) fn measure_worlds(
             }
         });
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
+        // Of rows no more is known than how many persons they are at least.
+        let switched = switched.map(|rows| persons.map_or(rows, |of| rows / of.most_rows));
         let named = value.ok().filter(|_| clear);
         let impaired = named
             .and_then(|value| impaired(each[0].metric, each[0].scope, value, switched, settings));
@@ -453,6 +484,7 @@ pub(crate) fn measure_worlds(
             ci_method,
             flags,
             impaired,
+            persons: persons.map(|persons| persons.basis),
             ..lead.clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
@@ -702,11 +734,12 @@ impl WorldBootstrap {
         WorldBootstrap { level: ask.settings.level.unwrap_or(Level::DEFAULT), replicates }
     }
 
-    fn interval(&self, k: usize, samples: u64) -> IntervalBasis {
+    fn interval(&self, k: usize, samples: u64, persons: Option<u64>) -> IntervalBasis {
         let Some(replicates) = &self.replicates[k] else { return IntervalBasis::SumsOfGraphs };
         let method = IntervalProcedure::Blocks { of: WORLD_BLOCKS as u32, centred: false };
+        let source = ReplicateSource { method, persons };
         let found: Result<(ValueInterval, usize), _> =
-            percentile(replicates.iter().copied(), self.level.get(), method);
+            percentile(replicates.iter().copied(), self.level.get(), source);
         IntervalBasis::Replicates(found, samples)
     }
 }

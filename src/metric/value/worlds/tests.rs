@@ -461,3 +461,97 @@ fn people_count_equally_often_in_all_worlds() {
     let (all, single) = (width(&many, "psr"), width(&alone, "psr"));
     assert!(all.1 - all.0 < 0.9 * (single.1 - single.0), "{all:?} {single:?}");
 }
+
+/// The crowd in two worlds, each person under the key that `keys` gives the row, `again` times.
+fn of_persons(keys: impl Fn(u64) -> u64, again: usize, by_person: bool) -> Vec<AcrossWorldsValue> {
+    let counts = WorldCounts::new(worlds(&[(0, 2), (1, 1)]), 2, Vec::new(), false, Seed(3));
+    let mut counts = if by_person { counts.with_persons() } else { counts };
+    let crowd = crowd(2);
+    let rows = (0..again).flat_map(|_| crowd.iter().enumerate());
+    for (i, (number, (group, score, scores))) in rows.enumerate() {
+        let person = person(*group, *score);
+        let key = if by_person { keys(number as u64) } else { i as u64 };
+        counts.add(key, &person, &moved(&person, scores));
+    }
+    measure_worlds(&counts, Level::DEFAULT, &settings(Some(Level::DEFAULT)))
+}
+
+fn width(of: &AcrossWorldsValue) -> Option<f64> {
+    of.measured.interval.map(|interval| interval.hi - interval.lo)
+}
+
+/// Rows of one person each are people, but for the factor of few persons; rows written four times
+/// under their person have the interval of each row once, not half of it.
+#[test]
+fn the_people_of_worlds_are_persons() {
+    let (plain, once) = (of_persons(|key| key, 1, false), of_persons(|key| key, 1, true));
+    let (again, as_rows) = (of_persons(|key| key, 4, true), of_persons(|key| key, 4, false));
+    let (mut formulas, mut halves) = (0, 0);
+    for (((plain, once), again), as_rows) in plain.iter().zip(&once).zip(&again).zip(&as_rows) {
+        let of = &once.measured;
+        let what = format!("{} {:?}: {}", of.metric.id, of.scope, of.ci_method);
+        assert_eq!(plain.measured.value, of.value, "{what}");
+        assert_eq!(plain.spread, once.spread, "{what}");
+        assert_eq!(again.measured.value.is_ok(), of.value.is_ok(), "{what}");
+        let (persons, repeated) = (of.persons.unwrap(), again.measured.persons.unwrap());
+        assert_eq!(persons.n, repeated.n, "{what}");
+        assert!(persons.n <= of.n_rows && 4 * persons.n == again.measured.n_rows, "{what}");
+        assert!(persons.denominator <= of.denominator.or(persons.denominator), "{what}");
+        match width(plain).zip(width(once)) {
+            None => assert_eq!(width(plain).is_some(), width(once).is_some(), "{what}"),
+            Some((plain, once)) => assert!((0.95..1.1).contains(&(once / plain)), "{what}"),
+        }
+        if let (Some(once), Some(again), Some(as_rows)) =
+            (width(once), width(again), width(as_rows))
+        {
+            assert!((again / once - 1.0).abs() < 1e-9, "{what}: {again} instead of {once}");
+            assert!(as_rows < 0.7 * again, "{what}: {as_rows} of rows, {again} of persons");
+            halves += 1;
+        }
+        formulas += usize::from(persons.denominator.is_some());
+    }
+    assert!(formulas > 10 && halves > 10, "{formulas} {halves}");
+}
+
+/// What is small is told by persons: of ten with thirty rows each a group has five.
+#[test]
+fn few_persons_of_worlds_are_small() {
+    let small = MeasureSettings {
+        min_group_size: Count::new(20).unwrap(),
+        ..settings(Some(Level::DEFAULT))
+    };
+    let mut counts =
+        WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3)).with_persons();
+    for (i, (group, score, scores)) in crowd(1).iter().enumerate() {
+        let person = person(*group, *score);
+        counts.add(i as u64 % 10, &person, &moved(&person, scores));
+    }
+    let all = measure_worlds(&counts, Level::DEFAULT, &small);
+    let psr = find(&all, "psr", MetricScope::Direction(0, 1));
+    assert_eq!(psr.measured.persons.map(|of| of.n), Some(5));
+    assert_eq!(psr.measured.flags, ["small_group"]);
+    // Of what depends on the graph no more is told than rows show: at least so many persons.
+    let psdr = find(&all, "psdr", MetricScope::Direction(0, 1)).measured.clone();
+    let told = psdr.persons.unwrap().denominator.unwrap();
+    assert!(told <= 5 && told * 30 >= psdr.denominator.unwrap(), "{told}");
+    let gap = find(&all, "psr", MetricScope::Difference(0, 1));
+    assert_eq!(gap.measured.persons.map(|of| of.n), Some(10));
+}
+
+/// Nobody switches in any world: Wilson's on persons, not on their rows.
+#[test]
+fn rates_of_zero_of_persons_are_those_of_persons() {
+    let mut counts =
+        WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 2, Vec::new(), false, Seed(3)).with_persons();
+    for i in 0..120 {
+        let person = person((i % 2) as usize, 0.2);
+        counts.add(i % 12, &person, &moved(&person, &[0.2, 0.2]));
+    }
+    let all = measure_worlds(&counts, Level::DEFAULT, &settings(Some(Level::DEFAULT)));
+    let z = z_of_level(0.95);
+    for (scope, persons) in [(MetricScope::Direction(0, 1), 6.0), (MetricScope::Total, 12.0)] {
+        let found = find(&all, "psr", scope).measured.interval.unwrap();
+        let hi = z * z / (persons + z * z);
+        assert!((found.hi - hi).abs() < 1e-12 && found.lo == 0.0, "{found:?}");
+    }
+}

@@ -49,14 +49,20 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if groups.is_empty() {
         return None;
     }
+    let drawn = match audit.manifest.person {
+        Some(_) => ", which draws persons with all their rows",
+        None => "",
+    };
     let mut blocks = vec![
         PageBlock::Text(
-            "A counterfactual shows what would change if the attribute had another value. \
-             That is a causal question, and data rarely answer it. Here a search found one \
-             class of graphs, the best under the stated knowledge, for each bootstrap of \
-             the training rows, or the job gave the graph. Each graph has its own \
-             equations, and every rate was measured in all graphs."
-                .into(),
+            format!(
+                "A counterfactual shows what would change if the attribute had another value. \
+                 That is a causal question, and data rarely answer it. Here a search found one \
+                 class of graphs, the best under the stated knowledge, for each bootstrap of \
+                 the training rows{drawn}, or the job gave the graph. Each graph has its own \
+                 equations, and every rate was measured in all graphs."
+            )
+            .into(),
         ),
         PageBlock::Text(
             RichText::new().strong("All graphs share assumptions that no interval reflects: ").text(
