@@ -76,6 +76,8 @@ worded_enum! {
         Source = "source",
         /// Rows of a reference in a separate file.
         Reference = "reference",
+        /// The rows of a shard as numbers, and the values that occur in them.
+        Survey = "survey",
         /// Rows as numbers.
         Prepare = "prepare",
         /// Roles of the rows; of an experiment also fold by fold.
@@ -147,7 +149,9 @@ impl UnitKind {
     /// The kind of stage in the plain audit.
     const fn stage_kind(self) -> StageKind {
         match self {
-            UnitKind::Source | UnitKind::Reference | UnitKind::Prepare => StageKind::Prepare,
+            UnitKind::Source | UnitKind::Reference | UnitKind::Survey | UnitKind::Prepare => {
+                StageKind::Prepare
+            }
             UnitKind::Split | UnitKind::Labels => StageKind::Split,
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,

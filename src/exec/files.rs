@@ -16,7 +16,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -377,6 +377,17 @@ pub(super) fn copy_synced(from: &Path, to: &Path) -> Result<()> {
 /// Makes a hard link to a large file that does not change, or a copy where links are not supported.
 pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
     fs::hard_link(from, to).or_else(|_| copy(from, to))
+}
+
+/// Whether two paths are one file: links to the same content.
+///
+/// # Errors
+/// One of them cannot be looked at.
+pub(super) fn is_same_file(a: &Path, b: &Path) -> Result<bool> {
+    let place =
+        |path: &Path| metadata_if_there(path).map(|found| found.map(|of| (of.dev(), of.ino())));
+    let found = place(a)?;
+    Ok(found.is_some() && found == place(b)?)
 }
 
 /// Makes a hard link to an entry that a run has not written.

@@ -212,7 +212,9 @@ impl ResultStore {
             for closed in path.ancestors().take_while(|folder| *folder != draft.0) {
                 files::protect(closed)?;
             }
-            files.insert(name, FileMark { bytes, sha256: files::sync_and_hash(&path)? });
+            let known = needs.iter().find_map(|need| need.mark_of_link(&name, &path));
+            let sha256 = known.map_or_else(|| files::sync_and_hash(&path), Ok)?;
+            files.insert(name, FileMark { bytes, sha256 });
         }
         let key = fingerprint.key();
         let need_outputs = needs.iter().map(|need| need.output()).collect();
@@ -435,6 +437,13 @@ impl StoreEntry {
         hash_parts(
             self.record.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]),
         )
+    }
+
+    /// The hash of the file of this name, where another path is a link to it.
+    fn mark_of_link(&self, name: &str, path: &Path) -> Option<String> {
+        let mark = self.record.files.get(name)?;
+        let same = files::is_same_file(&self.folder.join(name), path).unwrap_or(false);
+        same.then(|| mark.sha256.clone())
     }
 
     /// The first needed stage whose result differs from the one that this entry was made from.

@@ -10,6 +10,9 @@ pub(crate) struct SourceStage;
 /// Rows that strategies learn from, where they are in a separate file.
 pub(crate) struct ReferenceStage;
 
+/// The rows of a shard as numbers, and the values that occur in them.
+pub(crate) struct SurveyStage;
+
 /// Rows as numbers.
 pub(crate) struct PrepareStage;
 

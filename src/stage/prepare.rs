@@ -1,5 +1,9 @@
-//! The stages `source`, `reference`, `prepare` and `split`: rows as numbers, and which of them
-//! train.
+//! The stages `source`, `reference`, `survey`, `prepare` and `split`: rows as numbers, and which of
+//! them train.
+//!
+//! What a shard's rows mean is known once all shards are surveyed. So in a shard `survey` reads the
+//! rows, in whatever pass comes first, and `prepare` adds what their codes mean: with a cache each
+//! row is decoded once. An ordinary run does both in `prepare`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,13 +11,13 @@ use std::path::Path;
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
-use crate::data::prepare::{Preparation, RowsHere, prepare};
+use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};
 use crate::data::source::side_table::{JoinParams, SideTable};
 use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
 use crate::data::spelling::Spelling;
 use crate::data::{FeatureKind, Layout};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::merge_all;
 use crate::exec::pieces::StageWatch;
 use crate::exec::{StageContext, files, misfit};
@@ -22,7 +26,7 @@ use crate::param::Word;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
 use crate::stage::input::{self, RowImport};
-use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage};
+use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage, SurveyStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
@@ -32,6 +36,9 @@ use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of a side table that is being read, within the folder of `prepare`.
 const SIDE_TABLE: &str = "side-table.parquet";
+
+/// File of what was seen of a shard, with the codes of its own rows, within the folder of `survey`.
+const SURVEYED: &str = "surveyed.json";
 
 impl Stage for SourceStage {
     type Output = Self;
@@ -86,12 +93,98 @@ impl Stage for ReferenceStage {
     }
 }
 
+impl Stage for SurveyStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Survey;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let passes = b.rows_alone();
+        // Without a cache nobody finds them again: the pass only looks at the rows.
+        let keeps = passes.writes_rows() || b.plan.settings.cache.is_some();
+        let keeps = b.value("rows are kept", keeps);
+        // Their hashes are known after the pass `survey` alone, and would give another key.
+        let versions = b.plan.input.versions_of_rows();
+        b.texts(versions.map(|(file, version)| (format!("version of {}", file.path), version)));
+        let inputs = PrepareInputs::need(unit, b, passes)?;
+        work(move |ctx| {
+            inputs.with(ctx, |preparation| {
+                let own = preparation.gather(keeps.then_some(ctx.out()))?;
+                files::write_json(&ctx.out().join(SURVEYED), &own)
+            })
+        })
+    }
+}
+
 impl Stage for PrepareStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Prepare;
     const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let passes = b.row_passes();
+        let inputs = PrepareInputs::need(unit, b, passes)?;
+        if inputs.import.is_none() {
+            for file in b.plan.input.files.iter().filter(|f| f.what == input::DATA) {
+                b.file(file);
+            }
+        }
+        let shard = passes.is_shard().then(|| b.need::<SurveyStage>(unit)).transpose()?;
+        work(move |ctx| {
+            inputs.with(ctx, |preparation| prepare_rows(ctx, preparation, passes, shard.as_ref()))
+        })
+    }
+}
+
+/// Prepares the rows of a source: all, those of a shard, or none where their survey is merged.
+fn prepare_rows(
+    ctx: &StageContext<'_>,
+    preparation: &Preparation<'_>,
+    passes: StagePasses<'_>,
+    shard: Option<&StageInput<SurveyStage>>,
+) -> Result<()> {
+    let out = ctx.out();
+    let mut own = match shard {
+        Some(shard) => Some(shard.read::<SurveyedRows>(ctx, SURVEYED)?),
+        None if passes.reads_rows() => Some(preparation.gather(Some(out))?),
+        None => None,
+    };
+    let taken = || Ok(own.take().map(|own| (0, own)).into_iter().collect());
+    let all = passes.gather::<SurveyedRows>(ctx, ShardPass::Survey, taken)?;
+    let Some(all) = all else { return Ok(()) };
+    let all = merge_all(all.into_iter().map(|(_, all)| all)).unwrap_or_default();
+    if let Some(shard) = shard {
+        files::link(&rows_file(shard.folder(ctx)), &rows_file(out))?;
+    }
+    let here = match (&own, passes.reads_rows()) {
+        (Some(own), _) => RowsHere::Shard(own),
+        (None, true) => RowsHere::All,
+        (None, false) => RowsHere::None,
+    };
+    let prepared = preparation.finish(&all, here, out)?;
+    measure::write_prepared(out, &prepared, all.n_rows())
+}
+
+/// What preparing rows needs: of the job, and of other stages.
+struct PrepareInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    params: PrepareParams,
+    /// The columns that side tables give.
+    joins: Vec<JoinParams>,
+    /// Rows that are not Parquet.
+    import: Option<(&'a RowImport, StageInput<SourceStage>)>,
+    reference: Option<StageInput<ReferenceStage>>,
+    passes: StagePasses<'a>,
+}
+
+impl<'a> PrepareInputs<'a> {
+    /// Puts all that the prepared rows depend on into the key of a stage, but for the files of the
+    /// rows.
+    fn need(
+        unit: &AuditUnit,
+        b: &mut StageBuilder<'_, 'a>,
+        passes: StagePasses<'a>,
+    ) -> Result<Self> {
         let plan = b.plan;
         let params = plan.prepare_params();
         column_inputs(b, &params);
@@ -107,15 +200,10 @@ impl Stage for PrepareStage {
         b.value("split by hash", params.hash_split);
         b.value("columns of models", &params.carry);
         b.value("decisions of models", &params.decisions);
-        let source = match &plan.input.import {
-            Some(import) => Some((import, b.need::<SourceStage>(unit)?)),
-            None => {
-                for file in plan.input.files.iter().filter(|f| f.what == input::DATA) {
-                    b.file(file);
-                }
-                None
-            }
-        };
+        let import = plan.input.import.as_ref();
+        let import = import
+            .map(|import| Ok::<_, Error>((import, b.need::<SourceStage>(unit)?)))
+            .transpose()?;
         let joins = params.joined();
         if !joins.is_empty() {
             b.input("data.join", |job| &job.data.join);
@@ -133,51 +221,62 @@ impl Stage for PrepareStage {
         }
         b.value("label as it stands", params.raw_label);
         let reference = plan.need_reference(b)?;
-        let passes = b.row_passes();
-        work(move |ctx| {
-            let mut params = params.clone();
-            if let Some(reference) = &reference {
-                let reference = reference.open(ctx)?;
-                let coded =
-                    reference.layout().features.iter().filter(|feature| feature.kind.is_coded());
-                params.known_levels =
-                    coded.map(|feature| (feature.name.clone(), feature.levels.clone())).collect();
-                for feature in &reference.layout().features {
-                    if let FeatureKind::Continuous { integer } = feature.kind {
-                        params.integer.entry(feature.name.clone()).or_insert(integer);
-                    }
+        Ok(PrepareInputs { plan, params, joins, import, reference, passes })
+    }
+
+    /// Opens the rows and hands them to `work`.
+    fn with(
+        &self,
+        ctx: &StageContext<'_>,
+        work: impl FnOnce(&Preparation<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let PrepareInputs { plan, joins, import, reference, passes, .. } = self;
+        let mut params = self.params.clone();
+        if let Some(reference) = reference {
+            let reference = reference.open(ctx)?;
+            let coded =
+                reference.layout().features.iter().filter(|feature| feature.kind.is_coded());
+            params.known_levels =
+                coded.map(|feature| (feature.name.clone(), feature.levels.clone())).collect();
+            for feature in &reference.layout().features {
+                if let FeatureKind::Continuous { integer } = feature.kind {
+                    params.integer.entry(feature.name.clone()).or_insert(integer);
                 }
             }
-            let columns = params.columns();
-            if let Some((RowImport::Csv { csv, .. }, _)) = &source {
-                // The imported file lacks what nobody reads.
-                let derived = params.derived().map(|(name, _)| (name, "derived".to_owned()));
-                let joined = joins.iter().flat_map(|join| {
-                    let kind = format!("joined from the side table `{}`", join.name);
-                    join.columns.iter().map(move |name| (name, kind.clone()))
-                });
-                for (name, kind) in derived.chain(joined) {
-                    if let Some(file) = csv_import::csv_file_with(csv, name.as_str())? {
-                        return Err(hidden_column_fault(name.as_str(), &kind, &file).into());
-                    }
+        }
+        let columns = params.columns();
+        if let Some((RowImport::Csv { csv, .. }, _)) = import {
+            // The imported file lacks what nobody reads.
+            let derived = params.derived().map(|(name, _)| (name, "derived".to_owned()));
+            let joined = joins.iter().flat_map(|join| {
+                let kind = format!("joined from the side table `{}`", join.name);
+                join.columns.iter().map(move |name| (name, kind.clone()))
+            });
+            for (name, kind) in derived.chain(joined) {
+                if let Some(file) = csv_import::csv_file_with(csv, name.as_str())? {
+                    return Err(hidden_column_fault(name.as_str(), &kind, &file).into());
                 }
             }
-            let source = match &source {
-                Some((import, source)) => ParquetSource::imported(
-                    &source.folder(ctx).join(input::SOURCE),
-                    &import.display_path(),
-                    &columns,
-                ),
-                None => plan.input.open_rows(&columns),
-            }?;
-            let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
-            let source = source.join(tables.collect::<Result<_>>()?)?;
-            let source = match passes.pieces() {
-                None => source,
-                Some(pieces) => source.only(pieces),
-            };
-            ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
-            with_watch(ctx, |watch| plan.prepare_rows(ctx, &source, &params, passes, watch))
+        }
+        let source = match import {
+            Some((import, source)) => ParquetSource::imported(
+                &source.folder(ctx).join(input::SOURCE),
+                &import.display_path(),
+                &columns,
+            ),
+            None => plan.input.open_rows(&columns),
+        }?;
+        let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
+        let source = source.join(tables.collect::<Result<_>>()?)?;
+        let source = match passes.pieces() {
+            None => source,
+            Some(pieces) => source.only(pieces),
+        };
+        ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
+        with_watch(ctx, |watch| {
+            let view = SourceView::new(&source, &params)?;
+            let (rows, workers) = (plan.batch_rows, plan.workers);
+            work(&Preparation::new(&view, &params, rows, workers, watch)?)
         })
     }
 }
@@ -212,36 +311,6 @@ impl Stage for SplitStage {
 }
 
 impl<'a> StagePlan<'a> {
-    /// Prepares the rows of a source: all, those of a shard, or none where their survey is merged.
-    fn prepare_rows(
-        &self,
-        ctx: &StageContext<'_>,
-        source: &ParquetSource,
-        params: &PrepareParams,
-        passes: StagePasses<'_>,
-        watch: StageWatch<'_>,
-    ) -> Result<()> {
-        let view = SourceView::new(source, params)?;
-        let (rows, workers) = (self.batch_rows, self.workers);
-        let preparation = Preparation::new(&view, params, rows, workers, watch)?;
-        let out = ctx.out();
-        let mut own = match passes.reads_rows() {
-            false => None,
-            true => Some(preparation.gather(passes.writes_rows().then_some(out))?),
-        };
-        let taken = || Ok(own.take().map(|own| (0, own)).into_iter().collect());
-        let all = passes.gather::<SurveyedRows>(ctx, ShardPass::Survey, taken)?;
-        let Some(all) = all else { return Ok(()) };
-        let all = merge_all(all.into_iter().map(|(_, all)| all)).unwrap_or_default();
-        let here = match (&own, passes.reads_rows()) {
-            (Some(own), _) => RowsHere::Shard(own),
-            (None, true) => RowsHere::All,
-            (None, false) => RowsHere::None,
-        };
-        let prepared = preparation.finish(&all, here, out)?;
-        measure::write_prepared(out, &prepared, all.n_rows())
-    }
-
     /// The rows that strategies learn from, where they are in a separate file.
     pub(crate) fn need_reference(
         &self,

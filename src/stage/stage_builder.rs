@@ -21,7 +21,7 @@ use crate::stage::applied_set::canonical_text;
 use crate::stage::kinds::{LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::CODE;
-use crate::stage::sharding::share::StagePasses;
+use crate::stage::sharding::share::{StagePasses, StageRows};
 use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_forced};
 
 /// The work of a planned stage.
@@ -336,17 +336,22 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
 
     /// The passes over rows of a stage that gathers states and does something else in each pass.
     pub(crate) fn passes(&mut self) -> StagePasses<'a> {
-        self.share(true)
+        self.share(StageRows::InPass)
     }
 
     /// The same of a stage that writes the same rows whatever the pass.
     pub(crate) fn row_passes(&mut self) -> StagePasses<'a> {
-        self.share(false)
+        self.share(StageRows::Surveyed)
     }
 
-    fn share(&mut self, by_pass: bool) -> StagePasses<'a> {
+    /// The same of a stage for which it does not matter what the other shards hold.
+    pub(crate) fn rows_alone(&mut self) -> StagePasses<'a> {
+        self.share(StageRows::Alone)
+    }
+
+    fn share(&mut self, rows: StageRows) -> StagePasses<'a> {
         let share = self.plan.share;
-        self.texts(share.inputs(by_pass));
+        self.texts(share.inputs(rows));
         StagePasses::new(share)
     }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -70,9 +71,19 @@ pub(crate) fn people(rows: std::ops::Range<usize>) -> Vec<(&'static str, ArrayRe
 
 /// Writes rows in row groups of these sizes.
 fn write_groups(path: &Path, first: usize, groups: &[usize]) -> usize {
+    write_columns(path, first, groups, people)
+}
+
+/// The same of other columns.
+fn write_columns(
+    path: &Path,
+    first: usize,
+    groups: &[usize],
+    columns: impl Fn(std::ops::Range<usize>) -> Vec<(&'static str, ArrayRef)>,
+) -> usize {
     let batch = |rows| {
         RecordBatch::try_from_iter_with_nullable(
-            people(rows).into_iter().map(|(name, array)| (name, array, true)),
+            columns(rows).into_iter().map(|(name, array)| (name, array, true)),
         )
     };
     let schema = batch(0..1).unwrap().schema();
@@ -188,6 +199,90 @@ fn shards_give_the_bytes_of_a_run() {
     let merged = |plan: &str| fs::read(work.path(&format!("{plan}/count/merged.state"))).unwrap();
     let body = |bytes: Vec<u8>| bytes.splitn(3, |&b| b == b'\n').nth(2).unwrap().to_vec();
     assert_eq!(body(merged("plan3")), body(merged("plan7")), "merged states");
+}
+
+/// Files that are younger have a new version whenever they are looked at.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// The stages of a kind in a cache.
+fn stages_in(cache: &Path, id: &str) -> usize {
+    let stages = files(cache).into_iter().filter(|(name, _)| name.ends_with("/stage.json"));
+    let ids =
+        stages.map(|(_, bytes)| serde_json::from_slice::<Json>(&bytes).unwrap()["id"].clone());
+    ids.filter(|found| found == id).count()
+}
+
+/// Plans the job of a folder in three shards, and does all passes with one cache.
+fn pass_over_with_cache(work: &Work, plan: &str, cache: &str) -> Files {
+    work.cfaudit(0, &format!("plan job.yaml --shards 3 --to {plan} --cache off"));
+    for pass in ["survey", "learn", "count", "shift"] {
+        do_pass(work, plan, (pass, 3), &format!("--cache {cache}"));
+    }
+    from_plan(work, plan, "")
+}
+
+/// With a cache the rows that were surveyed are those of the later passes: they are decoded once,
+/// and stand on the disk once.
+#[test]
+fn a_cache_keeps_the_rows_of_the_survey() {
+    use std::os::unix::fs::MetadataExt;
+
+    let work = with_job("naive");
+    if !add_models(&work, "naive") {
+        return;
+    }
+    std::thread::sleep(SETTLED);
+    work.run(0, "job.yaml", "");
+    assert_same(&work.results(), &pass_over_with_cache(&work, "plan", "shared"), "a shared cache");
+    let rows: Vec<u64> = files(&work.path("shared"))
+        .into_keys()
+        .filter(|name| name.ends_with("/rows.parquet"))
+        .map(|name| fs::metadata(work.path("shared").join(name)).unwrap().nlink())
+        .collect();
+    // Questions whether a pass is needed have files without rows, and later stages their own.
+    let linked = rows.iter().filter(|links| **links == 2).count();
+    assert_eq!(linked, 6, "three shards, each surveyed once and described once: {rows:?}");
+    assert_eq!(stages_in(&work.path("shared"), "survey"), 3, "decoded once");
+}
+
+/// A cache never gives the rows of a file whose place another has taken, not even with the same
+/// size and time of writing: such files have equal plans.
+#[test]
+fn a_cache_knows_the_file_that_its_rows_are_of() {
+    let work = with_job("naive");
+    if !add_models(&work, "naive") {
+        return;
+    }
+    let (rows, other) = (work.path("rows/a.parquet"), work.path("other"));
+    write_columns(&other, 0, ROW_GROUPS[0], |range| {
+        let mut columns = people(range);
+        let regions = &mut columns.iter_mut().find(|(name, _)| *name == "region").unwrap().1;
+        let swapped = regions.as_primitive::<Int64Type>().unary::<_, Int64Type>(|own| 4 - own);
+        *regions = column(swapped);
+        columns
+    });
+    std::thread::sleep(SETTLED);
+    let first = pass_over_with_cache(&work, "first", "shared");
+    assert_eq!(stages_in(&work.path("shared"), "survey"), 3);
+
+    let before = fs::metadata(&rows).unwrap();
+    fs::copy(&other, &rows).unwrap();
+    let file = File::options().write(true).open(&rows).unwrap();
+    file.set_modified(before.modified().unwrap()).unwrap();
+    let now = fs::metadata(&rows).unwrap();
+    assert_eq!((now.len(), now.modified().unwrap()), (before.len(), before.modified().unwrap()));
+    std::thread::sleep(SETTLED);
+    let second = pass_over_with_cache(&work, "second", "shared");
+    let id = |plan: &str| fs::read(work.path(&format!("{plan}/plan.json"))).unwrap();
+    assert_eq!(id("first"), id("second"), "the plan is the same");
+    work.run(0, "job.yaml", "");
+    assert_same(&work.results(), &second, "a run of the other file");
+    let tables = |of: &Files| {
+        let tables = of.iter().filter(|(name, _)| name.starts_with("tables/"));
+        tables.map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>()
+    };
+    assert_ne!(tables(&first), tables(&second), "the rows of the other file have other numbers");
+    assert_eq!(stages_in(&work.path("shared"), "survey"), 6, "decoded again");
 }
 
 #[test]

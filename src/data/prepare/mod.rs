@@ -215,7 +215,8 @@ impl<'p> Preparation<'p> {
     }
 }
 
-fn rows_file(folder: &Path) -> PathBuf {
+/// The file of prepared rows in a folder.
+pub(crate) fn rows_file(folder: &Path) -> PathBuf {
     folder.join("rows.parquet")
 }
 

@@ -252,6 +252,15 @@ impl JobInputs {
         self.stamps.iter().try_for_each(FileStamp::check)
     }
 
+    /// The files of rows with what tells their versions apart where their hashes are not known yet.
+    pub(crate) fn versions_of_rows(&self) -> impl Iterator<Item = (&InputFile, String)> {
+        self.files.iter().filter(|file| file.what == DATA).map(|file| {
+            let mut stamps = self.stamps.iter();
+            let stamp = stamps.find(|stamp| stamp.path() == Path::new(&file.path));
+            (file, stamp.map_or_else(|| file.identity(), FileStamp::version))
+        })
+    }
+
     /// The file of scores of a model, for the rows (`set` none) or a counterfactual set: itself, or
     /// its parts in their order; nothing where it is awaited.
     pub(crate) fn scores_of(&self, model: &str, set: Option<&str>) -> Vec<&InputFile> {

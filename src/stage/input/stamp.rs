@@ -16,6 +16,10 @@ use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::object::{self, ObjectVersion};
 
+/// A file must be older than this for its times to tell it from later versions; the clocks of file
+/// systems tick at least that often.
+pub(super) const SETTLED: Duration = Duration::from_secs(2);
+
 /// A file and its state when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileStamp {
@@ -126,6 +130,32 @@ impl FileStamp {
         }
     }
 
+    /// What tells this version from all others that are or were at this path, without a look at the
+    /// bytes: a name for what was read of the file and has to be found again.
+    ///
+    /// Of a file inode, size and both times. A copy in its place has another inode or ctime, even
+    /// where `cp -p` keeps size and mtime, and so may the same file on another machine. A write may
+    /// follow at once and leave the times of a file that is younger than [`SETTLED`], so the
+    /// version of such a file is new each time.
+    pub(crate) fn version(&self) -> String {
+        self.version_at(SystemTime::now())
+    }
+
+    fn version_at(&self, now: SystemTime) -> String {
+        match &self.state {
+            InputState::File(state) => {
+                let FileState { device: _, inode, bytes, written, changed } = state;
+                let version = format!("{inode} {bytes} {written:?} {changed:?}");
+                if state.is_older_than(SETTLED, now) {
+                    return version;
+                }
+                let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+                format!("{version} young at {now}")
+            }
+            InputState::Object(ObjectVersion { etag, bytes, .. }) => format!("{etag} {bytes}"),
+        }
+    }
+
     /// Fails where the file is no longer the one that was seen.
     ///
     /// A new mode, name or link alone is not a change: a backup may do that while a run reads.
@@ -189,6 +219,52 @@ mod tests {
         let stamp = FileStamp::of(&path).unwrap();
         std::fs::hard_link(&path, folder.path().join("backup.parquet")).unwrap();
         stamp.check().unwrap();
+    }
+
+    #[test]
+    fn another_file_of_the_same_size_and_age_has_another_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) =
+            (folder.path().join("rows.parquet"), folder.path().join("other.parquet"));
+        std::fs::write(&path, "1234").unwrap();
+        let now = || FileStamp::of(&path).unwrap();
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        let first = now().version_at(later);
+        assert_eq!(now().version_at(later), first, "nobody touched it");
+        let age = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let set_age = |path: &Path| {
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(age).unwrap();
+        };
+        // Written to in place.
+        std::thread::sleep(Duration::from_millis(20));
+        std::fs::write(&path, "4321").unwrap();
+        set_age(&path);
+        let second = now().version_at(later);
+        assert_eq!(now().written(), age_of(age), "the same size and mtime");
+        assert_ne!(second, first);
+        // Replaced.
+        std::fs::write(&other, "5678").unwrap();
+        set_age(&other);
+        std::fs::rename(&other, &path).unwrap();
+        assert_ne!(now().version_at(later), second);
+    }
+
+    /// Seconds and nanoseconds.
+    fn age_of(time: SystemTime) -> (i64, i64) {
+        let age = time.duration_since(UNIX_EPOCH).unwrap();
+        (age.as_secs() as i64, i64::from(age.subsec_nanos()))
+    }
+
+    /// Two writes may have the same ctime where they follow each other at once.
+    #[test]
+    fn no_two_versions_of_a_young_file_are_equal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        std::fs::write(&path, "1234").unwrap();
+        let (stamp, now) = (FileStamp::of(&path).unwrap(), SystemTime::now());
+        let after = |ms: u64| stamp.version_at(now + Duration::from_millis(ms));
+        assert_ne!(after(1), after(2));
+        assert_eq!(after(5000), after(6000));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) const NOT_IN_SHARDS: &str = "not-in-shards";
 /// The kinds of units that go over rows shard by shard, or over no rows of the job.
 const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Reference,
+    UnitKind::Survey,
     UnitKind::Prepare,
     UnitKind::Split,
     UnitKind::Fit,

@@ -201,6 +201,17 @@ pub(crate) enum RowShare {
     Merged(MergedRun),
 }
 
+/// What a stage over the rows of a shard depends on besides them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StageRows {
+    /// Nothing.
+    Alone,
+    /// The survey of all shards.
+    Surveyed,
+    /// The pass too, and all that was merged before it.
+    InPass,
+}
+
 impl RowShare {
     /// Whether any rows are read.
     pub(crate) fn reads_rows(&self) -> bool {
@@ -225,19 +236,18 @@ impl RowShare {
         }
     }
 
-    /// What tells a stage apart from that of an ordinary run. Where the stage does something else
-    /// in each pass, `by_pass`, the pass and all that was merged before it count too.
-    pub(crate) fn inputs(&self, by_pass: bool) -> Vec<(String, String)> {
+    /// What tells a stage apart from that of an ordinary run.
+    pub(crate) fn inputs(&self, of: StageRows) -> Vec<(String, String)> {
         let input = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self {
             RowShare::All => Vec::new(),
             RowShare::Shard(task) => {
-                let survey = task.merged.hash_of(ShardPass::Survey);
-                let mut inputs = vec![
-                    input("rows", &format!("shard {} of plan {}", task.shard, task.plan)),
-                    input("survey", survey),
-                ];
-                if by_pass {
+                let rows = format!("shard {} of plan {}", task.shard, task.plan);
+                let mut inputs = vec![input("rows", &rows)];
+                if of >= StageRows::Surveyed {
+                    inputs.push(input("survey", task.merged.hash_of(ShardPass::Survey)));
+                }
+                if of == StageRows::InPass {
                     inputs.push(input("pass", task.pass.word()));
                     inputs.push(input("merged", &task.merged.hash()));
                 }
