@@ -32,6 +32,21 @@ impl std::fmt::Debug for StageWatch<'_> {
     }
 }
 
+/// Bytes of a block that is freed at the start; larger ones are given back when they are freed.
+const GIVEN_BACK: usize = 8 << 20;
+
+/// Lets the allocator keep the memory of freed buffers for the next row group.
+///
+/// The allocator of glibc gives buffers of some hundred kilobytes back to the system, and asks for
+/// them again, page by page, until a larger block was freed once: that raises the size from which
+/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that nobody wrote to takes no memory.
+fn keep_freed_memory() {
+    let mut block: Vec<u8> = Vec::new();
+    // Where it cannot be had, nothing is lost.
+    let _ = block.try_reserve_exact(GIVEN_BACK);
+    drop(std::hint::black_box(block));
+}
+
 /// The threads of a run.
 #[derive(Debug)]
 pub struct WorkerPool {
@@ -45,6 +60,7 @@ impl WorkerPool {
     /// # Errors
     /// Where the operating system gives no threads.
     pub fn new(threads: usize) -> Result<Self, String> {
+        keep_freed_memory();
         let threads = threads.max(1);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
