@@ -243,6 +243,50 @@ fn modules_import_only_what_their_row_allows() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// What sums numbers over blocks of rows, whose bytes depend on where the first block begins. No
+/// stage that runs in shards may: a shard begins at any row.
+const BY_BLOCKS: &[&str] = &[
+    // The blocks of training rows.
+    "data/rows/training.rs",
+    // Sizes of row groups are multiples of a block.
+    "table/file/mod.rs",
+    "stage/plan.rs",
+    "cli/args.rs",
+    // Training, and what learns from training rows: refused in shards.
+    "model/lightgbm/mod.rs",
+    "model/logistic.rs",
+    "causal/encoding.rs",
+    "causal/moments.rs",
+    "counterfactual/graph_uncertain/rows.rs",
+    "stage/experiment/added_rows.rs",
+    // Training rows as a file for a program that trains.
+    "stage/score/command.rs",
+];
+
+/// That no state depends on where its rows were cut is a law of states of its own.
+#[test]
+fn only_training_goes_by_blocks_of_rows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let by_blocks = |file: &&PathBuf| {
+        let relative = file.strip_prefix(&root).expect("below src");
+        let is_test = relative.components().any(|part| part.as_os_str() == "tests")
+            || relative.ends_with("tests.rs");
+        let lines = code(&fs::read_to_string(file).expect("a source file"));
+        // Constants of this name that a file has of its own are sizes of buffers.
+        let own = lines.iter().any(|(_, line)| line.starts_with("const BLOCK_ROWS"));
+        let says = |word: &str| lines.iter().any(|(_, line)| line.contains(word));
+        !is_test && (says("TrainingBatch") || !own && says("BLOCK_ROWS"))
+    };
+    let found = files.iter().filter(by_blocks).map(|file| {
+        let relative = file.strip_prefix(&root).expect("below src");
+        relative.to_string_lossy().into_owned()
+    });
+    let expected: BTreeSet<String> = BY_BLOCKS.iter().map(|file| (*file).to_owned()).collect();
+    assert_eq!(found.collect::<BTreeSet<_>>(), expected);
+}
+
 #[test]
 fn the_rule_itself_catches_a_forbidden_import() {
     assert!(names("use crate::model::Scorer;", "crate::", "model"));

@@ -485,6 +485,63 @@ fn parts_that_are_lost_altered_or_foreign_are_found() {
     merge(5).says(&["0123", &code, "use one program everywhere"]);
 }
 
+/// A merge holds the merged states and one part, however many there are: here less memory than the
+/// texts of all parts would take.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_merge_holds_one_part_at_a_time() {
+    const SHARDS: usize = 100;
+    const MOST_BYTES: usize = 200_000 * 1024;
+    if is_without_lightgbm() {
+        return;
+    }
+    let work = Work::new();
+    work.write("model.txt", MODEL);
+    let rows = 0..40_000;
+    let towns = rows.clone().map(|i| format!("the town of number {i} in the north"));
+    let mut columns = people(rows);
+    columns.retain(|(name, _)| ["id", "region", "income", "age"].contains(name));
+    columns.push(("town", column(StringArray::from_iter_values(towns))));
+    write_columns(&work.path("rows.parquet"), 0, &[40_000], |_| columns.clone());
+    work.write(
+        "job.yaml",
+        "cfaudit: 1\nname: merges\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: id\n  \
+         label: none\n  sensitive: {region: {groups: [1, 2, 3], reference: 1}}\n  \
+         features: {continuous: [income, age], nominal: [town]}\n\
+         counterfactuals: {flip: {naive: {}}}\n\
+         models:\n  bought:\n    lightgbm: {file: model.txt, columns: [region, income, age]}\n    \
+         threshold: 0.5\n\
+         metrics: {families: [group, ccm]}\nrun: {seed: 5, keep_rows: none}\n",
+    );
+    work.cfaudit(0, "plan job.yaml --shards 1 --to one --cache off");
+    work.cfaudit(0, "worker one --pass survey --shard 0 --cache off");
+    work.cfaudit(0, &format!("plan job.yaml --shards {SHARDS} --to many --cache off"));
+    // The states of all rows, as those of each shard.
+    let part = fs::read(work.path("one/survey/part-00000.state")).unwrap();
+    let mut lines = part.splitn(3, |&byte| byte == b'\n');
+    let (first, head, body) = (lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap());
+    let mut head: Json = serde_json::from_slice(head).unwrap();
+    assert!(head["bytes"].as_u64().unwrap() as usize * SHARDS > MOST_BYTES);
+    let plan = fs::read(work.path("many/plan.json")).unwrap();
+    head["plan"] = crate::work::sha256(&plan).into();
+    head["of"] = SHARDS.into();
+    let shards = work.json("many/plan.json")["shards"].as_array().unwrap().clone();
+    fs::create_dir_all(work.path("many/survey")).unwrap();
+    for (shard, of) in shards.iter().enumerate() {
+        head["shard"] = shard.into();
+        head["first_row"] = of["first_row"].clone();
+        head["rows"] = of["rows"].clone();
+        let text = [first, head.to_string().as_bytes(), body].join(&b'\n');
+        fs::write(work.path(&format!("many/survey/part-{shard:05}.state")), text).unwrap();
+    }
+    let merge = work.command("merge many --pass survey");
+    let mut bounded = Command::new("sh");
+    let limit = format!("ulimit -v {} && exec \"$0\" \"$@\"", MOST_BYTES / 1024);
+    bounded.args(["-c", &limit]).arg(merge.get_program()).args(merge.get_args());
+    Ran::of(bounded.current_dir(work.path(".")).stdin(Stdio::null()), 0);
+    assert!(work.path("many/survey/merged.state").exists());
+}
+
 /// Two workers of one shard at the same time: both end well, and the part is that of one.
 #[test]
 fn a_shard_that_is_run_twice_at_once() {
