@@ -257,6 +257,7 @@ const BY_BLOCKS: &[&str] = &[
     "model/logistic.rs",
     "causal/encoding.rs",
     "causal/moments.rs",
+    "causal/person_units.rs",
     "counterfactual/graph_uncertain/rows.rs",
     "stage/experiment/added_rows.rs",
     // Training rows as a file for a program that trains.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image of Containerfile with buildah, without a daemon and without a registry: mmdebstrap makes its Debian root. Then runs
 # audits in it as the user of the image: the same bytes as the wheel gives outside, and no file that this user could write but its volumes.
-# adult and compas-graph run where CFAUDIT_DATA, or data/ of this tree, has their rows.
+# IMAGE_JOBS narrows the jobs; those on public data run where CFAUDIT_DATA, or data/ of this tree, has their rows.
 set -euo pipefail
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 out=$TARGET/packages
@@ -27,25 +27,25 @@ engine rm "$root" >/dev/null
 engine bud --quiet --pull-never --file "$tree/Containerfile" --tag cfaudit "$tree" >/dev/null
 echo "image: $(engine images --format '{{.Size}}' cfaudit), its Debian root $(engine images --format '{{.Size}}' "$base")"
 box=$(engine from --pull-never cfaudit)
-mkdir -m 777 "$work/outputs"
+mkdir -m 777 "$work/results"
 inside() {
     engine run --volume "$tree/jobs:/audit/jobs:ro" --volume "$data:/audit/data:ro" \
-        --volume "$work/outputs:/audit/outputs" "$box" -- "$@"
+        --volume "$work/results:/results" "$box" -- "$@"
 }
 
 test "$(inside id -u)" = 10001
-mounted=' -path /proc -prune -o -path /sys -prune -o -path /dev -prune -o -path /audit -prune -o -path /cache -prune'
+mounted=' -path /proc -prune -o -path /sys -prune -o -path /dev -prune -o -path /audit -prune -o -path /cache -prune -o -path /results -prune'
 writable=$(inside find / $mounted -o -writable ! -type l -print | grep -vE '^/(tmp|var/tmp|run/lock)$' || true)
 if [ -n "$writable" ]; then echo "the user of the image may write: $writable" && exit 1; fi
 inside cfaudit --version
 
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --no-index "$out"/*.whl
-for job in demo compas-graph adult compas-graph-rows; do
+for job in ${IMAGE_JOBS:-demo compas-graph adult compas-graph-rows}; do
     folder=${job%%-*}
     if [ "$job" != demo ] && [ ! -d "$data/$folder" ]; then continue; fi
-    inside cfaudit run "jobs/$job.yaml" --quiet --gates report --out "outputs/$job"
-    found=$(sha256sum "$work/outputs/$job/manifest.json" | cut -d ' ' -f 1)
+    inside cfaudit run "jobs/$job.yaml" --quiet --gates report --out "/results/$job"
+    found=$(sha256sum "$work/results/$job/manifest.json" | cut -d ' ' -f 1)
     if [ "$job" = compas-graph-rows ]; then # needs pyarrow and the ONNX runtime, which the image has
         echo "$job: $found in the image" && continue
     fi
