@@ -1,13 +1,14 @@
 //! A label of several classes, from the columns of the user's files to tables, gates and page:
 //! against numbers counted here by hand.
 
-use crate::diff::as_version;
-use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
+use crate::diff::as_version;
+use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::persons::run_with_persons;
 use crate::waiting::read_folder;
 use crate::work::{Work, assert_same, column, results};
 
@@ -445,25 +446,7 @@ fn classes_of_persons() {
     for (groups, weight) in [(2, ""), (3, ""), (2, "  weight: w\n")] {
         let work = work(&people(400, groups), groups, false, "");
         let job = fs::read_to_string(work.path("job.yaml")).unwrap();
-        let person = |name: &str| format!("  row_id: id\n{weight}  person: {name}\n");
-        let of = |name: &str| job.replace("  row_id: id\n", &person(name));
-        work.write(
-            "plain.yaml",
-            &job.replace("  row_id: id\n", &format!("  row_id: id\n{weight}")),
-        );
-        work.write("own.yaml", &of("own"));
-        work.write("job.yaml", &of("household"));
-        work.run(0, "job.yaml", "--threads 1");
-        for (threads, rows) in [(2, 1024), (7, 2048)] {
-            let args = format!(
-                "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
-                 {rows}"
-            );
-            work.cfaudit(0, &args);
-            assert_same(&work.results(), &results(&work.path("other")), "threads");
-        }
-        work.cfaudit(0, "run plain.yaml --out plain --cache cache");
-        work.cfaudit(0, "run own.yaml --out own --cache cache");
+        run_with_persons(&work, &job.replace("  row_id: id\n", &format!("  row_id: id\n{weight}")));
         let of = |out: &str, table: &str| read_frame(&work.path(&format!("{out}/tables")), table);
         let [metrics, plain, own] = ["out", "plain", "own"].map(|out| of(out, "metrics"));
         let mut methods: BTreeSet<String> = BTreeSet::new();
@@ -557,7 +540,7 @@ fn curves_of_classes() {
     // Nothing of this depends on threads.
     let expected = work.results();
     work.cfaudit(0, "run job.yaml --out other --cache again --threads 5");
-    assert_same(&expected, &crate::work::results(&work.path("other")), "5 threads");
+    assert_same(&expected, &results(&work.path("other")), "5 threads");
 }
 
 /// Weights: shares are of what people weigh, counts of people.

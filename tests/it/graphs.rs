@@ -1,12 +1,13 @@
 //! Graph-uncertain sets from the job to the page: values by hand, and what every table must hold.
 
-use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 
-use crate::work::{Work, assert_same, column, results};
+use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
+use crate::persons::run_with_persons;
+use crate::work::{Work, column};
 
 const TRAINED: i64 = 400;
 const ROWS: i64 = 600;
@@ -102,24 +103,7 @@ fn graphs_of_persons() {
             "{{graph-uncertain: {{discovery: {{boss: {{}}}}, bootstraps: 12, knowledge: {{all: \
              {{tiers: [{{columns: [group]}}, {{columns: [first, second]}}]}}}}{more}}}}}"
         );
-        let plain = job(&set);
-        let of = |name: &str| {
-            plain.replace("  row_id: id\n", &format!("  row_id: id\n  person: {name}\n"))
-        };
-        work.write("plain.yaml", &plain);
-        work.write("own.yaml", &of("own"));
-        work.write("job.yaml", &of("household"));
-        work.run(0, "job.yaml", "--threads 1");
-        for (threads, rows) in [(2, 1024), (7, 2048)] {
-            let args = format!(
-                "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
-                 {rows}"
-            );
-            work.cfaudit(0, &args);
-            assert_same(&work.results(), &results(&work.path("other")), "threads");
-        }
-        work.cfaudit(0, "run plain.yaml --out plain --cache cache");
-        work.cfaudit(0, "run own.yaml --out own --cache cache");
+        run_with_persons(&work, &job(&set));
         let of = |out: &str, table: &str| read_frame(&work.path(&format!("{out}/tables")), table);
         for table in ["worlds", "edges", "graphs"] {
             let [own, plain] = ["own", "plain"].map(|out| of(out, table));

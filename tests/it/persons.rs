@@ -9,6 +9,28 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use crate::work::{Work, assert_same, column, results, root};
 
+/// Runs a job without `person` into `plain`; with a person for each row, the column `own`, into
+/// `own`; and with persons of several rows, the column `household`, into `out`, which holds the same
+/// on 1, 2 and 7 threads.
+pub(crate) fn run_with_persons(work: &Work, plain: &str) {
+    let of =
+        |name: &str| plain.replace("  row_id: id\n", &format!("  row_id: id\n  person: {name}\n"));
+    work.write("plain.yaml", plain);
+    work.write("own.yaml", &of("own"));
+    work.write("job.yaml", &of("household"));
+    work.run(0, "job.yaml", "--threads 1");
+    for (threads, rows) in [(2, 1024), (7, 2048)] {
+        let args = format!(
+            "run job.yaml --out other --cache other-{threads} --threads {threads} --batch-rows \
+             {rows}"
+        );
+        work.cfaudit(0, &args);
+        assert_same(&work.results(), &results(&work.path("other")), "threads");
+    }
+    work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+    work.cfaudit(0, "run own.yaml --out own --cache cache");
+}
+
 /// Patients, of whom each has one to nine admissions.
 const PATIENTS: i64 = 150;
 
