@@ -39,8 +39,10 @@ const GIVEN_BACK: usize = 8 << 20;
 ///
 /// The allocator of glibc gives buffers of some hundred kilobytes back to the system, and asks for
 /// them again, page by page, until a larger block was freed once: that raises the size from which
-/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that nobody wrote to takes no memory.
-fn keep_freed_memory() {
+/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that nobody wrote to takes no memory. A
+/// run peaks some tenth higher with it and gains no time, so it is for workers of shards, which
+/// free no such block where they find their rows in a cache.
+pub(crate) fn keep_freed_memory() {
     let mut block: Vec<u8> = Vec::new();
     // Where it cannot be had, nothing is lost.
     let _ = block.try_reserve_exact(GIVEN_BACK);
@@ -60,7 +62,6 @@ impl WorkerPool {
     /// # Errors
     /// Where the operating system gives no threads.
     pub fn new(threads: usize) -> Result<Self, String> {
-        keep_freed_memory();
         let threads = threads.max(1);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

@@ -8,6 +8,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
+use crate::exec::pieces::keep_freed_memory;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
@@ -153,6 +154,7 @@ impl PassOfShard<'_> {
         };
         let task = ShardTask { plan: plan.id.clone(), shard, pieces, pass, merged };
         let rows = copy.as_ref().map(|copy| copy.rows_from(of.first_row));
+        keep_freed_memory();
         states.push_str(&self.run(&RowShare::Shard(task), rows.as_ref())?.0);
         Ok(Some(states))
     }
