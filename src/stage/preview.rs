@@ -184,7 +184,7 @@ pub(crate) fn check_data(
         let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
         for (name, model) in &plan.job.models {
-            plan.trainer(name.as_str(), model, rows.layout(), look.trained)?;
+            plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
         }
         look_outside(plan, rows.layout(), observer, cancel)?;
         warnings.retain(|issue| {

@@ -142,11 +142,6 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     ("outside-split", "rows that the split column assigns neither to training nor to the audit"),
     (
-        "partly-retrained",
-        "reported by `check`: a model is trained again for `doubt`, but some of its values, those \
-         of arms and of graph-uncertain sets, are not measured again",
-    ),
-    (
         "partly-unseen-group",
         "rows to score that differ from their originals only in `to_group` where only one part of \
          a group changes",
