@@ -263,7 +263,7 @@ impl<'a> UnitModels<'a> {
                 model_files(b, self.name);
             }
             None => {
-                b.texts(trainer::model_inputs(self.block, self.seed()));
+                b.texts(trainer::model_inputs(self.block, self.plan.job.run.seed));
                 b.value("folds", self.n);
             }
         }

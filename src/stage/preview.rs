@@ -40,7 +40,7 @@ use crate::stage::report;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow};
+use crate::table::{FilterRow, IssueRow, with_hint};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -540,7 +540,7 @@ fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNot
         severity: r.severity.to_string(),
         place: r.r#where.to_string(),
         n: count(r.n),
-        text: r.text.to_string(),
+        text: with_hint(&r.code, &r.text),
     });
     Ok((filters, issues.collect()))
 }

@@ -242,3 +242,15 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "columns whose counterfactuals hold only whole numbers, because their values are whole",
     ),
 ];
+
+/// The text of an issue, followed by what the author of the job can change: for `check` and the
+/// log. The page tells its readers only what the issue means.
+pub(crate) fn with_hint(code: &str, text: &str) -> String {
+    match code {
+        "selective-rows" => format!(
+            "{text}; the job can keep such rows with `missing: keep`, or with `level` for nominal \
+             columns"
+        ),
+        _ => text.to_owned(),
+    }
+}

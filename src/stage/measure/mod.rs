@@ -119,10 +119,9 @@ fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
         r#where: of.attribute.as_str().into(),
         n: whole(of.groups.iter().map(|(_, lost, _)| lost).sum()),
         text: format!(
-            "rows that lack a value are dropped (`missing: drop-row`), in some groups more often \
-             than in others: {}, {}; all results describe the rows that are left, and with all \
-             rows the gaps between these groups may differ; the job can keep such rows with \
-             `missing: keep`, or with `level` for nominal columns",
+            "rows that lack a value were left out, in some groups more often than in others: {}, \
+             {}; all results describe the rows that are left, and with all rows the gaps between \
+             these groups may differ",
             words(more),
             words(fewer)
         )

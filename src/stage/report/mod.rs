@@ -61,7 +61,7 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow,
-    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, whole,
+    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, whole, with_hint,
 };
 use crate::unit::StageKind;
 
@@ -117,7 +117,11 @@ pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
         code: issue.code.to_string(),
         path: issue.r#where.to_string(),
         line: None,
-        text: format!("{}: {}", issue.code.as_str(), on_one_line(issue.text.as_str())),
+        text: format!(
+            "{}: {}",
+            issue.code.as_str(),
+            on_one_line(&with_hint(issue.code.as_str(), issue.text.as_str()))
+        ),
     });
     Ok(events.collect())
 }
