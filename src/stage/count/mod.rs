@@ -212,7 +212,7 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Bloc
     let (job, model) = (b.plan.job, &unit.model);
     let names = |of: &Name| of.as_str() == model;
     let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
-    // Of further trainings only values are told.
+    // Further trainings give values without intervals.
     let once = unit.repeat.is_none();
     let paired = once && (compared || !unit.experiment.is_empty());
     if paired || job.data.weight.is_some() || job.data.person.is_some() {

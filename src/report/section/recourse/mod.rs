@@ -114,7 +114,7 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
-/// What the page tells of each comparison: where nothing can be distinguished from chance one
+/// What the page says about each comparison: where nothing can be distinguished from chance one
 /// sentence, else for whom it is harder, and how many people that depends on.
 ///
 /// What a limit counts follows: of subgroups that are mostly too small it says of which ones a
