@@ -98,8 +98,6 @@ worded_enum! {
         Kept = "kept",
         /// Which rows a file of scores answers.
         Request = "request",
-        /// Evidence of a model that is trained again.
-        Retrained = "retrained",
         /// A fitted threshold.
         Threshold = "threshold",
         /// Scores of rows, or of the counterfactuals of a set.
@@ -166,7 +164,6 @@ impl UnitKind {
             | UnitKind::ToScore => StageKind::Score,
             UnitKind::Placebo
             | UnitKind::Doubt
-            | UnitKind::Retrained
             | UnitKind::Count
             | UnitKind::Flips
             | UnitKind::Outcomes
@@ -241,6 +238,8 @@ audit_fields! {
     fold: Option<usize> = Fold "fold", "Fold of the experiment; none: all.";
     predictions: String = Predictions "predictions", "The model whose predictions of training rows \
         are used.";
+    repeat: Option<usize> = Repeat "repeat", "Which further training of the model, from 0; none: \
+        the audited one.";
     block: String = Block "block", "Block of the job, where no other field names it.";
 }
 

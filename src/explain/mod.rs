@@ -204,7 +204,7 @@ const BLOCKS: &[(&str, &str)] = &[
          key of a model that the run trains, `doubt: {training: 5, resample: true}`: it is trained \
          again with other seeds, with `resample` on training rows drawn again, and asked \
          instead of the audited one; `training_lo` to `training_hi` is the range of the values, \
-         also of those without counterfactuals",
+         also of those without counterfactuals, of the arms of experiments and of means over graphs",
     ),
     (
         "cases",

@@ -273,6 +273,13 @@ pub(crate) struct SetWords {
     pub strategy: String,
     /// Its knobs as written in the resolved job, `name: value`.
     pub knobs: Vec<String>,
+    /// Direct effects that the knowledge of its scenario rules out, each with cause and effect;
+    /// empty without such, of other sets, and in folders before this key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects_ruled_out: Vec<[String; 2]>,
+    /// Direct effects that the knowledge of its scenario requires, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects_required: Vec<[String; 2]>,
     /// The attributes it changes, one at a time.
     pub attributes: Vec<String>,
     /// Repeats of its placebo; absent where the job requests none.

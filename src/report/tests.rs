@@ -642,8 +642,6 @@ impl FolderSample {
 
     fn manifest(&self) -> Manifest {
         let set = |(name, strategy): &(&str, &str)| SetWords {
-            fitted_on: BTreeMap::new(),
-            written: BTreeMap::new(),
             name: (*name).to_owned(),
             strategy: (*strategy).to_owned(),
             knobs: if *strategy == "greedy" {
@@ -653,7 +651,7 @@ impl FolderSample {
             },
             attributes: vec!["group of people".to_owned()],
             placebo: Some(20),
-            doubt: None,
+            ..SetWords::default()
         };
         Manifest {
             baseline: None,
@@ -763,7 +761,7 @@ fn issues() -> Vec<IssueRow> {
         severity: "warning".into(),
         r#where: "sex".into(),
         n: 7,
-        text: "rows of a group that the job does not name are left out".into(),
+        text: "7 of 16192 rows of groups that the job does not name are left out".into(),
     }]
 }
 
@@ -1066,7 +1064,7 @@ fn two_groups_in_words_and_numbers() {
     let left_out = section(&html, "left-out");
     assert!(
         left_out.contains("missing: drop rows without occupation 48 842 45 222 3620 (7.41 %)")
-            && left_out.contains("unknown-group warning sex 7"),
+            && left_out.contains("unknown-group warning sex 7 7 of 16 192 rows of groups"),
         "{left_out}"
     );
     let groups = section(&html, "groups");

@@ -21,7 +21,6 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unexplained(job))
         .chain(unchecked(job, IssueSeverity::Warning))
         .chain(one_sided(job))
-        .chain(partly_retrained(job))
         .collect()
 }
 
@@ -182,47 +181,6 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         let place = path(&["gates", name.as_str()]);
         let of = issue("one-sided-gate", IssueSeverity::Warning, place, text);
         found.push(of.with_hint(hint));
-    }
-    found
-}
-
-/// Models that are trained again for `doubt`, of which some values are not measured again.
-fn partly_retrained(job: &Job) -> Vec<IssueNote> {
-    let (sets, mut found) = (job.sets(), Vec::new());
-    for (name, _) in job.models.iter().filter(|(_, model)| model.doubt.is_some()) {
-        let mut tell = |what: &str, names: Vec<String>, (why, hint): (&str, &str)| {
-            if names.is_empty() {
-                return;
-            }
-            let names = list_words(names.iter().map(|name| format!("`{name}`")), 3);
-            let text = format!(
-                "the model `{name}` is trained again for `doubt`, but {what} {names} get no \
-                 `training_lo` and `training_hi`: {why}"
-            );
-            let place = path(&["models", name.as_str(), "doubt"]);
-            let of = issue("partly-retrained", IssueSeverity::Warning, place, text);
-            found.push(of.with_hint(hint.to_owned()));
-        };
-        let experiments = job.experiments.iter().filter(|(_, of)| of.model == *name);
-        tell(
-            "arms of",
-            experiments.map(|(name, _)| name.to_string()).collect(),
-            (
-                "each repeat would choose the rows to add and train every arm and fold once more",
-                "with `folds` the table `arm_folds` shows how much arms differ from training to \
-                 training",
-            ),
-        );
-        let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some() && set.asks(name));
-        tell(
-            "values of the graph-uncertain sets",
-            graphs.map(|(set, _)| set.clone()).collect(),
-            (
-                "each repeat would be asked about the rows of every graph",
-                "name the model in `models` of a set without graphs to see how much its rates \
-                 depend on the training",
-            ),
-        );
     }
     found
 }

@@ -26,11 +26,13 @@ use crate::exec::store::StoreView;
 use crate::exec::{PlannedStage, ResultState};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;
+use crate::param::Name;
 use crate::stage::advice::IssueNote;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::JobInputs;
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::{RunSettings, default_folder};
+use crate::stage::train::repeat::n_repeats;
 use crate::table::file::{FileOwner, ParquetFile};
 use crate::unit::UnitKind;
 
@@ -185,6 +187,13 @@ fn source_rows(checked: &CheckedJob, input: &JobInputs) -> Option<u64> {
 }
 
 impl StagePlan<'_> {
+    /// The ids of a stage by the audited model and by each of its further trainings.
+    fn again(&self, model: &Name, id: String) -> impl Iterator<Item = String> + use<> {
+        let repeats = self.job.models.get(model).map_or(0, n_repeats);
+        let of_repeats: Vec<String> = (0..repeats).map(|r| format!("{id}/repeat={r}")).collect();
+        std::iter::once(id).chain(of_repeats)
+    }
+
     /// What the large stages write into the cache for so many rows, by the id of the stage, and
     /// what of it comes into the output folder.
     fn bytes_of_stages(&self, rows: u64) -> (StageBytes, u64) {
@@ -203,7 +212,7 @@ impl StagePlan<'_> {
         }
         for name in self.job.models.keys() {
             let id = format!("{}/model={name}", UnitKind::Score.word());
-            bytes.push((id, each(audited, SCORE)));
+            bytes.extend(self.again(name, id).map(|id| (id, each(audited, SCORE))));
         }
         let (mut out, mut outcomes) = (0_u64, 0_u64);
         for applied in self.applied_sets() {
@@ -212,10 +221,10 @@ impl StagePlan<'_> {
             let generated = if moves { row } else { 0 };
             let fields = format!("set={}/attribute={}", applied.set, applied.attribute);
             bytes.push((format!("{}/{fields}", UnitKind::Generate.word()), each(made, generated)));
-            let asks = |name: &&crate::param::Name| applied.block.asks(name);
+            let asks = |name: &&Name| applied.block.asks(name);
             for name in self.job.models.keys().filter(asks) {
                 let id = format!("{}/model={name}/{fields}", UnitKind::Score.word());
-                bytes.push((id, each(made, SCORE)));
+                bytes.extend(self.again(name, id).map(|id| (id, each(made, SCORE))));
                 if self.keeps_outcomes() {
                     outcomes = outcomes.saturating_add(each(made, OUTCOME));
                 }

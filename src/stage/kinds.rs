@@ -67,9 +67,6 @@ pub(crate) struct PlaceboStage;
 /// Evidence of a set that is fitted again on rows drawn again.
 pub(crate) struct DoubtStage;
 
-/// Evidence of a model that is trained again.
-pub(crate) struct RetrainedStage;
-
 /// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
 /// that of an arm.
 pub(crate) struct CountStage;

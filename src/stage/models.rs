@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::augment::ExperimentArm;
 use crate::data::Layout;
-use crate::data::rows::training::TrainingRows;
+use crate::data::rows::training::{DrawnTraining, TrainingRows};
 use crate::error::{Error, Fault, Result};
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
@@ -17,6 +17,7 @@ use crate::model::onnx::OnnxParams;
 use crate::model::onnx::library;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::score_scale::ScoreScale;
+use crate::param::Seed;
 use crate::stage::experiment::added_rows::{ADDED, AddedRows};
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
@@ -27,6 +28,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandCall;
 use crate::stage::score::rows::trained_groups;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::stage::train::repeat::TrainingRepeat;
 use crate::stage::train::trainer;
 use crate::unit::AuditUnit;
 
@@ -43,9 +45,9 @@ impl<'a> StagePlan<'a> {
         name: &str,
         model: &ModelBlock,
         layout: &Layout,
-        n_training: u64,
+        (n_training, seed): (u64, Seed),
     ) -> Result<Option<Box<dyn ModelTrainer>>> {
-        let Some(trainer) = trainer::trainer(model, layout, self.job.run.seed) else {
+        let Some(trainer) = trainer::trainer(model, layout, seed) else {
             return Ok(None);
         };
         let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
@@ -177,6 +179,8 @@ pub(crate) struct UnitModels<'a> {
     first_fold: usize,
     /// What messages call the arm; none in the plain audit.
     arm: Option<&'static str>,
+    /// Which further training made them; none of the audited ones.
+    again: Option<TrainingRepeat>,
 }
 
 impl<'a> UnitModels<'a> {
@@ -185,10 +189,12 @@ impl<'a> UnitModels<'a> {
     pub(crate) fn of(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
+        let (again, repeat) = (TrainingRepeat::of(unit, plan)?, unit.repeat);
         if unit.experiment.is_empty() {
-            let (rows, unit) = (RowInputs::of_job(b)?, AuditUnit::of_model(name));
+            let rows = RowInputs::of_job(b)?;
+            let unit = AuditUnit { repeat, ..AuditUnit::of_model(name) };
             let (n, first_fold, arm) = (plan.n_folds(), 0, None);
-            return Ok(UnitModels { plan, name, block, unit, rows, n, first_fold, arm });
+            return Ok(UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again });
         }
         let experiment = plan.experiment_of(unit)?;
         let source = source_of(unit);
@@ -202,21 +208,23 @@ impl<'a> UnitModels<'a> {
                 plan,
                 name,
                 block,
-                unit: experiment.predicted_unit(by, fold),
+                unit: AuditUnit { repeat, ..experiment.predicted_unit(by, fold) },
                 rows: rows.in_fold(FoldRoles::Inner, fold),
                 n: usize::from(INNER_FOLDS),
                 first_fold: 0,
                 arm: Some("base, out of fold"),
+                again,
             },
             Some(PredictionSource::InSample) | None => UnitModels {
                 plan,
                 name,
                 block,
-                unit: experiment.fold_unit(arm, fold),
+                unit: AuditUnit { repeat, ..experiment.fold_unit(arm, fold) },
                 rows: rows.in_fold(FoldRoles::Audited, fold),
                 n: 1,
                 first_fold: fold,
                 arm: Some(arm.as_str()),
+                again,
             },
         })
     }
@@ -235,11 +243,20 @@ impl<'a> UnitModels<'a> {
     /// The model as a command, if it is one.
     pub(crate) fn call(&self) -> Option<CommandCall<'a>> {
         let call = self.plan.call(self.name, self.block)?;
-        Some(CommandCall { n_folds: self.n, first_fold: self.first_fold, arm: self.arm, ..call })
+        // Libraries take seeds of 31 bits.
+        let seed = self.again.map_or(call.seed, |again| Seed(again.seed.0 >> 33));
+        let (n_folds, first_fold, arm) = (self.n, self.first_fold, self.arm);
+        Some(CommandCall { n_folds, first_fold, arm, seed, ..call })
+    }
+
+    /// How the training rows are drawn again; none where they are not.
+    pub(crate) fn draw(&self) -> Option<DrawnTraining> {
+        self.again?.draw
     }
 
     /// Puts what makes trained models stale into the key, in addition to their rows.
     pub(crate) fn training_inputs(&self, b: &mut StageBuilder<'_, 'a>) {
+        b.texts(self.again.iter().flat_map(TrainingRepeat::inputs));
         match self.call() {
             Some(call) => {
                 b.texts(call.model_inputs());
@@ -252,6 +269,11 @@ impl<'a> UnitModels<'a> {
         }
     }
 
+    /// The seed that they train with.
+    fn seed(&self) -> Seed {
+        self.again.map_or(self.plan.job.run.seed, |again| again.seed)
+    }
+
     /// Trains one of them on rows, of which there are so many, into the folder of the stage.
     pub(crate) fn train_on(
         &self,
@@ -260,7 +282,8 @@ impl<'a> UnitModels<'a> {
         (rows, n_rows): (&TrainingRows<'_>, u64),
         number: usize,
     ) -> Result<()> {
-        if let Some(trainer) = self.plan.trainer(self.name, self.block, layout, n_rows)? {
+        let of = (n_rows, self.seed());
+        if let Some(trainer) = self.plan.trainer(self.name, self.block, layout, of)? {
             let path = ctx.out().join(artifact(number));
             return files::write_json(&path, &trainer.fit(rows)?.to_json());
         }

@@ -40,7 +40,7 @@ use crate::stage::report;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow};
+use crate::table::{FilterRow, IssueRow, hint_of_issue};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -196,7 +196,7 @@ pub(crate) fn check_data(
         let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
         for (name, model) in &plan.job.models {
-            plan.trainer(name.as_str(), model, rows.layout(), look.trained)?;
+            plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
         }
         look_outside(plan, rows.layout(), observer, cancel)?;
         warnings.retain(|issue| {
@@ -555,7 +555,7 @@ fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNot
         place: r.r#where.to_string(),
         n: count(r.n),
         text: r.text.to_string(),
-        hint: None,
+        hint: hint_of_issue(&r.code).map(str::to_owned),
     });
     Ok((filters, issues.collect()))
 }

@@ -10,7 +10,9 @@ table! {
     ///
     /// Version 3 added `flags`. In a file of version 2 nothing tells whether labels are missing for
     /// some people more often than for others.
-    pub struct ComparisonRow in "comparisons", version 3, key 10,
+    /// Version 4 added `training_lo` to `training_repeats`. In a file of version 3 no difference
+    /// was measured for other trainings.
+    pub struct ComparisonRow in "comparisons", version 4, key 10,
     one row per "two models or arms, key and metric", written by "measure", read by "report, diff" {
         [meaning ARM]
         arm: SharedText,
@@ -55,6 +57,23 @@ table! {
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
+        /// lower end of the differences that other trainings give, each training of the first model
+        /// or arm minus that of the second with the same seed and the same rows drawn (`doubt` of
+        /// both models): quantile at the level of `metrics.interval`, below 40 repeats the smallest;
+        /// null = not asked for as often of both, no difference, or fewer than 95 % of the repeats
+        /// give one
+        [since 4]
+        training_lo: Option<f64>,
+        /// upper end of these differences: quantile or largest; null as training_lo
+        [since 4]
+        training_hi: Option<f64>,
+        /// variance of these differences, divisor training_repeats - 1; null as training_lo
+        [since 4]
+        training_var: Option<f64>,
+        /// repeats in which there is a difference; null = not asked for as often of both, or not
+        /// measured (scores as such)
+        [since 4]
+        training_repeats: Option<i64>,
         /// people behind the value, the fewer of both models
         n_rows: i64,
         /// selective_labels, as in metrics, where it holds of either; empty = none; null = version

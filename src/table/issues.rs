@@ -142,11 +142,6 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     ("outside-split", "rows that the split column assigns neither to training nor to the audit"),
     (
-        "partly-retrained",
-        "reported by `check`: a model is trained again for `doubt`, but some of its values, those \
-         of arms and of graph-uncertain sets, are not measured again",
-    ),
-    (
         "partly-unseen-group",
         "rows to score that differ from their originals only in `to_group` where only one part of \
          a group changes",
@@ -247,3 +242,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "columns whose counterfactuals hold only whole numbers, because their values are whole",
     ),
 ];
+
+/// What the author of the job can change about an issue of this code, for `check` and the log: the
+/// page tells its readers only what the issue means.
+pub(crate) fn hint_of_issue(code: &str) -> Option<&'static str> {
+    (code == "selective-rows").then_some(
+        "the job can keep such rows with `missing: keep`, or with `level` for nominal columns",
+    )
+}

@@ -181,7 +181,7 @@ table! {
         [since 10]
         training_var: Option<f64>,
         /// repeats in which the metric has a value; null = no `doubt` in the model, or not measured
-        /// (slices, arms, graph-uncertain sets, the flip test, scores as such)
+        /// (slices, the flip test, scores as such)
         [since 10]
         training_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated

@@ -38,6 +38,7 @@ pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::GateRow;
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
 pub use groups::{GroupRow, ThresholdRow};
+pub(crate) use issues::hint_of_issue;
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;

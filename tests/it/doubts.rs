@@ -159,14 +159,25 @@ fn seed_of(r: u64) -> u64 {
 fn values(work: &Work, out: &str, column: &str) -> BTreeMap<[String; 5], Option<f64>> {
     let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
     let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
-    let row = |row: TableRecord<'_>| (key.map(|k| row.text(k).to_owned()), row.real(column));
-    metrics.records().map(row).collect()
+    let row = |row: TableRecord<'_>| {
+        let [set, scope, from, to, metric] = key.map(|k| row.text(k).to_owned());
+        // Of an arm with its name.
+        let set =
+            if row.text("arm").is_empty() { set } else { format!("{set} {}", row.text("arm")) };
+        ([set, scope, from, to, metric], row.real(column))
+    };
+    metrics.records().filter(|of| !of.text("model").is_empty()).map(row).collect()
 }
 
 /// The range over two trainings is that of the same job with the seeds of the repeats.
 fn check_trainings(work: &Work, job: &impl Fn(u64, &str) -> String) {
+    check_alone(work, &|r| job(seed_of(r), ""));
+}
+
+/// The range over two trainings is that of jobs which have each of them as the audited model.
+fn check_alone(work: &Work, alone: &dyn Fn(u64) -> String) {
     for r in 0..2 {
-        work.write("one.yaml", &job(seed_of(r), ""));
+        work.write("one.yaml", &alone(r));
         work.cfaudit(0, &format!("run one.yaml --out one-{r} --cache cache"));
     }
     let [once, twice] = ["one-0", "one-1"].map(|out| values(work, out, "value"));
@@ -237,7 +248,8 @@ fn a_program_is_trained_again() {
     let job = trainings(&work, &program);
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
-    check_trainings(&work, &job);
+    // Programs get 31 bits of it.
+    check_alone(&work, &|r| job(seed_of(r) >> 33, ""));
     let expected = results(&work.path("out"));
     work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3");
     assert_same(&expected, &results(&work.path("other")), "threads");
@@ -262,9 +274,6 @@ fn a_program_is_trained_again() {
     let key = ["", "total", "", "", "acc"].map(str::to_owned);
     let [lo, hi] = ["training_lo", "training_hi"].map(|end| values(&work, "drawn", end)[&key]);
     assert!(lo < hi, "{lo:?} {hi:?}");
-    // Its models are gone.
-    let left = crate::work::files(&work.path("drawn-cache"));
-    assert!(!left.keys().any(|path| path.contains("retrained") && path.contains("model-")), "left");
 }
 
 /// The training rows are drawn again, those of a person together; the same bytes on any number of
@@ -346,47 +355,210 @@ fn the_examples_of_the_guides_are_a_job() {
     }
 }
 
-/// Arms and graph-uncertain sets are not measured for other trainings: `check` says so, of no
-/// model without a doubt.
+const ARMS: &str = "experiments:
+  more: {model: one, from: flip, arms: {all: {}, switched: {predictions: in-sample}}}
+gates:
+  seeds: {metric: sr, model: one, counterfactual: flip, arm: more/switched, at_most: 1, decide_by: \
+training}
+  sure: {metric: sr, model: one, counterfactual: flip, arm: more/all, at_most: 1, decide_by: all}
+";
+
+/// The differences of arms from the base, by arm, key and metric: value, ends over trainings, their
+/// variance and number.
+fn changes(work: &Work, out: &str) -> BTreeMap<[String; 6], [Option<f64>; 5]> {
+    let rows = read_frame(&work.path(&format!("{out}/tables")), "comparisons");
+    let key = ["arm", "counterfactual", "scope", "from_group", "to_group", "metric"];
+    let row = |row: TableRecord<'_>| {
+        let [value, lo, hi, var] =
+            ["difference", "training_lo", "training_hi", "training_var"].map(|c| row.real(c));
+        let repeats = row.int("training_repeats").map(|n| n as f64);
+        (key.map(|k| row.text(k).to_owned()), [value, lo, hi, var, repeats])
+    };
+    rows.records().map(row).collect()
+}
+
+/// A further training of an arm is the arm of the same job with the seed of the repeat: its base
+/// model chooses what `switched` adds. Changes are those of trainings with the same seed.
 #[test]
-fn values_that_no_other_training_gives_are_told() {
+fn a_training_of_an_arm_is_that_of_its_seed() {
     let work = Work::new();
-    let job = |doubt: &str| {
+    let plain = trainings(&work, "forest: {trees: 15}");
+    let job = |seed: u64, doubt: &str| {
+        let arms = if doubt.is_empty() { ARMS.split("gates").next().unwrap() } else { ARMS };
+        plain(seed, doubt) + arms
+    };
+    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    for threads in [2, 7] {
+        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
+        work.cfaudit(0, &args);
+        let found = results(&work.path(&format!("o{threads}")));
+        assert_same(&expected, &found, &format!("{threads} threads"));
+    }
+    check_trainings(&work, &job);
+    let repeats = values(&work, "out", "training_lo");
+    for arm in ["more/base", "more/all", "more/switched"] {
+        let of_arm = repeats.iter().filter(|(key, end)| key[0].ends_with(arm) && end.is_some());
+        assert!(of_arm.count() > 60, "{arm}");
+    }
+    let [once, twice] = ["one-0", "one-1"].map(|out| changes(&work, out));
+    let (mut n, mut moved) = (0, 0);
+    for (key, [value, lo, hi, var, repeats]) in changes(&work, "out") {
+        let (Some(a), Some(b), Some(_)) = (once[&key][0], twice[&key][0], value) else { continue };
+        assert_eq!((lo, hi, repeats), (Some(a.min(b)), Some(a.max(b)), Some(2.0)), "{key:?}");
+        let expected = (a - b) * (a - b) / 2.0;
+        assert!((var.unwrap() - expected).abs() <= 1e-12 * expected.max(1e-9), "{key:?}");
+        (n, moved) = (n + 1, moved + usize::from(a != b));
+    }
+    assert!(n > 60 && moved > 20, "{n} {moved}");
+    let gates = read_frame(&work.path("out/tables"), "gates");
+    let told: Vec<[&str; 3]> =
+        gates.records().map(|row| ["gate", "verdict", "rule"].map(|c| row.text(c))).collect();
+    assert_eq!(told, [["seeds", "pass", "at_most, training"], ["sure", "pass", "at_most, all"]]);
+    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
+    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
+    assert!(reasons[1].contains("range over people and 2 trainings"), "{reasons:?}");
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(annex.contains("other trainings: change ") && annex.contains("with the same seed"));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("a change is clear only if the same holds for all other trainings"));
+}
+
+/// Arms of folds with every way to choose and to make rows, trained again on rows drawn again: the
+/// same bytes on any number of threads.
+#[test]
+fn arms_of_folds_are_trained_again() {
+    let work = Work::new();
+    for model in ["logistic: {l2: 1}", "forest: {trees: 5}"] {
+        let plain = trainings(&work, model);
+        let arms = "experiments:\n  more:\n    model: one\n    from: flip\n    folds: 3\n    arms:\n      \
+                    all: {}\n      switched: {predictions: out-of-fold}\n      adasyn: {}\n      \
+                    cfs_adasyn: {first: switched}\n";
+        work.write("job.yaml", &(plain(5, ", doubt: {training: 3, resample: true}") + arms));
+        work.run(0, "job.yaml", "--threads 1");
+        let expected = results(&work.path("out"));
+        for threads in [2, 7] {
+            let args = format!("run job.yaml --out o --cache c{threads} --threads {threads}");
+            work.cfaudit(0, &args);
+            let found = results(&work.path("o"));
+            assert_same(&expected, &found, &format!("{model}, {threads} threads"));
+            fs::remove_dir_all(work.path(&format!("c{threads}"))).unwrap();
+        }
+        let [lo, hi] = ["training_lo", "training_hi"].map(|column| values(&work, "out", column));
+        for arm in ["base", "all", "switched", "adasyn", "cfs_adasyn"] {
+            let key = [&format!(" more/{arm}"), "total", "", "", "acc"].map(str::to_owned);
+            assert!(lo[&key] < hi[&key], "{model} {arm}: {:?} {:?}", lo[&key], hi[&key]);
+        }
+        fs::remove_dir_all(work.path("cache")).unwrap();
+    }
+}
+
+/// [`CUTS`] with a file for each training: its seed and number of rows are the name.
+fn logging_cuts() -> String {
+    CUTS.replace("open('trained', 'a')", "open('log-' + sys.argv[2] + '-' + str(len(ages)), 'w')")
+}
+
+/// What an arm adds comes as often as the row that it was made from.
+#[test]
+fn added_rows_are_drawn_with_their_rows() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    work.write("cuts.py", &logging_cuts());
+    let program = format!(
+        "command: {{train: ['{python}', cuts.py, train, '{{seed}}', '{{model}}'], score: \
+         ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
+    );
+    let job = trainings(&work, &program);
+    let arms = "experiments: {more: {model: one, from: flip, arms: {all: {}}}}\n";
+    work.write("job.yaml", &(job(5, ", doubt: {training: 3, resample: true}") + arms));
+    work.run(0, "job.yaml", "");
+    let stream = named_seed(5, "doubt/training");
+    for r in 0..3 {
+        let rows = (0..500).filter(|&i| trains(i));
+        let drawn: Vec<f64> = rows
+            .flat_map(|i| std::iter::repeat_n(18.0 + 50.0 * draw(i, 3), times(stream, i as u64, r)))
+            .collect();
+        let seed = (seed_of(r) >> 33).to_string();
+        let log = |n: usize| {
+            let line = fs::read_to_string(work.path(&format!("log-{seed}-{n}"))).unwrap();
+            let (from, ages): (String, Vec<f64>) = serde_json::from_str(line.trim()).unwrap();
+            assert_eq!(from, seed);
+            ages
+        };
+        assert_eq!(log(drawn.len()), drawn, "{r}");
+        let twice: Vec<f64> = drawn.iter().chain(&drawn).copied().collect();
+        assert_eq!(log(twice.len()), twice, "{r}");
+    }
+}
+
+/// Values of a graph-uncertain set by another training are those of the same job with its seed, for
+/// counterfactuals of encoded columns and for rows; a gate is decided by them.
+#[test]
+fn graphs_are_asked_of_every_training() {
+    let work = Work::new();
+    let plain = trainings(&work, "forest: {trees: 15}");
+    let given = "discovery: {given: {edges: [[sex, income], [income, age]]}}, knowledge: {own: {}}";
+    let sets = format!(
+        "  flip: {{naive: {{}}}}\n  graph: {{graph-uncertain: {{{given}}}}}\n  near: \
+         {{graph-uncertain: {{levels: nearest, mechanism: linear, {given}}}}}\nmodels:"
+    );
+    let job = |seed: u64, doubt: &str| {
+        let gates = "gates:\n  seeds: {metric: sr, model: one, counterfactual: graph/own, at_most: 1, \
+                     decide_by: training}\n";
+        let gates = if doubt.is_empty() { "" } else { gates };
+        plain(seed, doubt).replace("  flip: {naive: {}}\nmodels:", &sets) + gates
+    };
+    work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    for threads in [2, 7] {
+        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
+        work.cfaudit(0, &args);
+        let found = results(&work.path(&format!("o{threads}")));
+        assert_same(&expected, &found, &format!("{threads} threads"));
+    }
+    check_trainings(&work, &job);
+    let repeats = values(&work, "out", "training_lo");
+    for set in ["graph/own", "near/own"] {
+        let of_set = repeats.iter().filter(|(key, end)| key[0] == set && end.is_some());
+        assert!(of_set.count() > 20, "{set}");
+    }
+    let gates = read_frame(&work.path("out/tables"), "gates");
+    let reasons: Vec<&str> = gates.records().map(|row| row.text("reason")).collect();
+    assert!(reasons[0].contains("the whole range over 2 trainings"), "{reasons:?}");
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(annex.contains("other trainings "), "the range stands next to that of graphs");
+}
+
+/// Of several bootstraps a repeat has the mean over all graphs, as the audited model has: the
+/// program gets the seed of the repeat, and everything else stays.
+#[test]
+fn a_repeat_is_a_mean_over_graphs() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = Work::new();
+    work.write("cuts.py", &logging_cuts());
+    let program = |seed: &str| {
         format!(
-            "cfaudit: 1
-name: partly
-data:
-  rows: {{parquet: people.parquet}}
-  label: {{column: repaid, positive: [1], favourable: positive}}
-  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
-  features: {{continuous: [age, income]}}
-  split: {{share: {{train: 0.5, audit: 0.5}}}}
-counterfactuals:
-  flip: {{naive: {{}}}}
-  graph:
-    models: [trees]
-    graph-uncertain: {{discovery: {{boss: {{}}}}, knowledge: {{none: {{}}}}}}
-models:
-  trees: {{forest: {{}}{doubt}}}
-  plain: {{logistic: {{l2: 1.0}}, doubt: {{training: 5, resample: true}}}}
-experiments:
-  more: {{model: trees, from: flip, arms: {{all: {{}}}}}}
-"
+            "command: {{train: ['{python}', cuts.py, train, '{seed}', '{{model}}'], score: \
+             ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
         )
     };
-    let told = |doubt: &str| {
-        work.write("job.yaml", &job(doubt));
-        work.cfaudit(0, "check job.yaml --no-data").stdout
+    let sets = "  flip: {naive: {}}\n  drawn: {graph-uncertain: {levels: drawn, mechanism: linear, \
+                bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], [income, age]]}}, \
+                knowledge: {own: {}}}}\nmodels:";
+    let job = |seed: &str, doubt: &str| {
+        let plain = trainings(&work, &program(seed))(5, doubt);
+        plain.replace("  flip: {naive: {}}\nmodels:", sets)
     };
-    let found = told(", doubt: {training: 5}");
-    for words in [
-        "warning[partly-retrained]: the model `trees` is trained again for `doubt`, but arms of \
-         `more` get no `training_lo` and `training_hi`: each repeat would",
-        "warning[partly-retrained]: the model `trees` is trained again for `doubt`, but values of \
-         the graph-uncertain sets `graph/none` get no `training_lo` and `training_hi`: each repeat",
-    ] {
-        assert!(found.contains(words), "{found}");
-    }
-    assert!(!found.contains("`plain` is trained again"), "{found}");
-    assert!(!told("").contains("partly-retrained"));
+    let gates = "gates:\n  sure: {metric: sr, model: one, counterfactual: drawn/own, at_most: 1, \
+                 decide_by: all}\n";
+    work.write("job.yaml", &(job("{seed}", ", doubt: {training: 2}") + gates));
+    work.run(0, "job.yaml", "");
+    let told = read_frame(&work.path("out/tables"), "gates");
+    let reason = told.records().next().unwrap().text("reason").to_owned();
+    assert!(reason.contains("people, graphs and refits and 2 trainings"), "{reason}");
+    check_alone(&work, &|r| job(&(seed_of(r) >> 33).to_string(), ""));
+    let ends = values(&work, "out", "training_lo");
+    assert!(ends.iter().any(|(key, end)| key[0] == "drawn/own" && end.is_some()));
 }

@@ -32,24 +32,26 @@ fn person(i: i64) -> (&'static str, i64, f64) {
     (work, kids, if work == "none" { pay - 4.0 } else { pay })
 }
 
-fn with_people(set: &str, models: &str) -> Work {
-    let work = Work::new();
+/// The columns of the people, in the order of the file.
+fn people() -> Vec<(&'static str, ArrayRef)> {
     let texts = |of: &dyn Fn(i64) -> &'static str| -> ArrayRef {
         column((0..ROWS).map(|i| Some(of(i))).collect::<StringArray>())
     };
     let yes = |i: i64| i64::from(person(i).2 + 2.0 * draw(i, 11) > 13.0);
-    work.parquet(
-        "people.parquet",
-        vec![
-            ("id", column((0..ROWS).map(|i| Some(100 + i)).collect::<Int64Array>())),
-            ("part", texts(&|i| if i < 300 { "fit" } else { "test" })),
-            ("origin", texts(&|i| ["north", "south", "west"][group(i)])),
-            ("work", texts(&|i| person(i).0)),
-            ("kids", column((0..ROWS).map(|i| Some(person(i).1)).collect::<Int64Array>())),
-            ("pay", column((0..ROWS).map(|i| person(i).2).collect::<Float64Array>())),
-            ("yes", column((0..ROWS).map(yes).collect::<Int64Array>())),
-        ],
-    );
+    vec![
+        ("id", column((0..ROWS).map(|i| Some(100 + i)).collect::<Int64Array>())),
+        ("part", texts(&|i| if i < 300 { "fit" } else { "test" })),
+        ("origin", texts(&|i| ["north", "south", "west"][group(i)])),
+        ("work", texts(&|i| person(i).0)),
+        ("kids", column((0..ROWS).map(|i| Some(person(i).1)).collect::<Int64Array>())),
+        ("pay", column((0..ROWS).map(|i| person(i).2).collect::<Float64Array>())),
+        ("yes", column((0..ROWS).map(yes).collect::<Int64Array>())),
+    ]
+}
+
+fn with_people(set: &str, models: &str) -> Work {
+    let work = Work::new();
+    work.parquet("people.parquet", people());
     work.write(
         "job.yaml",
         &format!(
@@ -253,4 +255,29 @@ fn what_rows_cannot_be_is_refused() {
     let linear = SET.replace("{binned: {bins: {kids: 2}, min_cell: 25}}", "linear");
     let work = with_people(&linear.replace("levels: drawn, ", ""), BOTH);
     work.cfaudit(2, "check job.yaml").says(&["not-offered", "write `levels: drawn`"]);
+}
+
+/// Neither the number of threads nor the order of the columns of the file changes a row or a number
+/// of a set whose rows are drawn.
+#[test]
+fn threads_and_the_order_of_columns_change_nothing() {
+    let work = with_people(SET, &format!("{{{HERE}}}"));
+    work.run(0, "job.yaml", "--threads 1");
+    let expected = results(&work.path("out"));
+    for threads in [2, 7] {
+        let args = format!("run job.yaml --out o{threads} --cache c{threads} --threads {threads}");
+        work.cfaudit(0, &args);
+        let found = results(&work.path(&format!("o{threads}")));
+        assert_same(&expected, &found, &format!("{threads} threads"));
+    }
+    let mut turned = people();
+    turned.reverse();
+    work.parquet("people.parquet", turned);
+    work.cfaudit(0, "run job.yaml --out turned --cache other");
+    let data = |mut files: crate::work::Files| {
+        files.retain(|name, _| name.starts_with("tables/") || name.starts_with("rows/"));
+        assert!(files.len() > 10, "{}", files.len());
+        files
+    };
+    assert_same(&data(expected), &data(results(&work.path("turned"))), "order of columns");
 }

@@ -599,6 +599,13 @@ models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
     work.run(0, "job.yaml", "").says(&told);
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("Some groups lost more rows than others."));
+    // The author of the job reads what to change, the reader of the page what it means.
+    assert!(checked.contains("the job can keep such rows with `missing: keep`"), "{checked}");
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    for page in [&page, &annex] {
+        assert!(page.contains("all results describe the rows that are left"));
+        assert!(!page.contains("the job can keep such rows"));
+    }
     work.write("job.yaml", &job("keep"));
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(!checked.contains("selective-rows"), "{checked}");

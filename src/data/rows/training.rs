@@ -99,12 +99,37 @@ enum TrainingSource<'a> {
     },
 }
 
-/// Training rows that are drawn again.
+/// How training rows are drawn again.
 #[derive(Debug, Clone, Copy)]
-struct DrawnTraining {
-    draw: RowDraw,
-    /// Whether a row comes as often as it was drawn, instead of with that weight.
-    copied: bool,
+pub(crate) struct DrawnTraining {
+    /// The draw.
+    pub draw: RowDraw,
+    /// Whether a row comes as often as it was drawn, instead of with that weight: for programs,
+    /// which may read no weights.
+    pub copied: bool,
+}
+
+impl DrawnTraining {
+    /// The positions of rows, each as often as the row comes, and their weights; none where each
+    /// counts 1. `key` is that of the person at a position, `weight` the row's own, if rows have
+    /// weights.
+    pub(crate) fn rows(
+        drawn: Option<Self>,
+        rows: impl Iterator<Item = usize>,
+        key: impl Fn(usize) -> u64,
+        weight: Option<impl Fn(usize) -> f64>,
+    ) -> (Vec<usize>, Vec<f64>) {
+        let times = |i: usize, copied: bool| {
+            drawn.filter(|of| of.copied == copied).map_or(1.0, |of| of.draw.times(key(i)))
+        };
+        let rows: Vec<usize> =
+            rows.flat_map(|i| std::iter::repeat_n(i, times(i, true) as usize)).collect();
+        let own = |i: usize| weight.as_ref().map_or(1.0, |weight| weight(i));
+        let weighted = drawn.is_some_and(|of| !of.copied) || weight.is_some();
+        let weights = rows.iter().map(|&i| own(i) * times(i, false));
+        let weights = if weighted { weights.collect() } else { Vec::new() };
+        (rows, weights)
+    }
 }
 
 impl<'a> TrainingRows<'a> {
@@ -141,23 +166,12 @@ impl<'a> TrainingRows<'a> {
         }
     }
 
-    /// The same rows of a prepared file, drawn again: each weighs as often as it was drawn. Rows in
+    /// The same rows of a prepared file, drawn again if that is asked for. Added rows and rows in
     /// memory stay as they are.
     #[must_use]
-    pub(crate) fn drawn(self, draw: RowDraw) -> Self {
-        self.drawn_again(DrawnTraining { draw, copied: false })
-    }
-
-    /// As [`TrainingRows::drawn`], but each row comes as often as it was drawn, with its own
-    /// weight: for programs, which may read no weights.
-    #[must_use]
-    pub(crate) fn drawn_as_copies(self, draw: RowDraw) -> Self {
-        self.drawn_again(DrawnTraining { draw, copied: true })
-    }
-
-    fn drawn_again(mut self, again: DrawnTraining) -> Self {
+    pub(crate) fn drawn(mut self, again: Option<DrawnTraining>) -> Self {
         if let TrainingSource::Files { draw, .. } = &mut self.source {
-            *draw = Some(again);
+            *draw = again;
         }
         self
     }
@@ -334,18 +348,12 @@ fn read_group(
 ) -> Result<TrainingBatch> {
     let batch = reader.read(g)?;
     let roles = roles.read(g)?;
+    let trains = (0..batch.rows.n)
+        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some));
     let keys = batch.person_keys();
-    let times = |i: usize, copied: bool| {
-        drawn.filter(|of| of.copied == copied).map_or(1.0, |of| of.draw.times(keys[i]))
-    };
-    let trains: Vec<usize> = (0..batch.rows.n)
-        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
-        .flat_map(|i| std::iter::repeat_n(i, times(i, true) as usize))
-        .collect();
+    let weight = (!batch.weight.is_empty()).then_some(|i: usize| batch.weight[i]);
+    let (trains, weights) = DrawnTraining::rows(drawn, trains, |i| keys[i], weight);
     let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
-    let weight = |&i: &usize| batch.weight.get(i).copied().unwrap_or(1.0) * times(i, false);
-    let weighted = drawn.is_some_and(|of| !of.copied) || !batch.weight.is_empty();
-    let weights = if weighted { trains.iter().map(weight).collect() } else { Vec::new() };
     let persons = trains.iter().filter_map(|&i| batch.person.get(i).copied()).collect();
     let rows = batch.rows.take(&trains);
     Ok(TrainingBatch { persons, ..TrainingBatch::from_origin(rows, labels, weights, &trains) })

@@ -282,13 +282,15 @@ impl JobChecker<'_> {
         let set = of_gate
             .and_then(|of| sets.iter().find(|(name, _)| name == of.as_str()))
             .map(|(_, set)| *set);
-        let has_fits = set.is_some_and(|set| set.doubt.is_some());
         let has_graphs = set.is_some_and(|set| set.graphs().is_some());
+        // What an arm adds is made once, by the fit of the audited set.
         let of_arm = gate.arm.is_some();
+        let set_has_fits = set.is_some_and(|set| set.doubt.is_some());
+        let has_fits = set_has_fits && !of_arm;
         let by_all = gate.decide_by == GateDecideBy::All;
         let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
         let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
-        let has_trainings = is_trained_again && !has_graphs && metric.measured_again;
+        let has_trainings = is_trained_again && metric.measured_again;
         if by_all && gate.between == Some(GateBetween::WorstCase) {
             let what = format!(
                 "the gate `{name}` is decided by every doubt, but several groups, of which some \
@@ -298,13 +300,16 @@ impl JobChecker<'_> {
             self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
             return;
         }
-        if by_all && !of_arm && is_trained_again && !has_trainings {
-            let of = if has_graphs { "values of sets of graphs are" } else { "its value is" };
-            let what = format!(
-                "the gate `{name}` is decided by every doubt, but {of} not measured for other \
-                 trainings of the model"
-            );
-            let hint = "write `decide_by: interval`, or remove `doubt` from the model";
+        let unmeasured = if is_trained_again && !has_trainings {
+            Some(("its value is not measured for other trainings of the model", "model"))
+        } else if set_has_fits && of_arm {
+            Some(("values of arms are not measured for other fits of the set", "set"))
+        } else {
+            None
+        };
+        if let Some((why, of)) = unmeasured.filter(|_| by_all) {
+            let what = format!("the gate `{name}` is decided by every doubt, but {why}");
+            let hint = format!("write `decide_by: interval`, or remove `doubt` from the {of}");
             self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
             return;
         }
@@ -313,40 +318,35 @@ impl JobChecker<'_> {
             GateDecideBy::Training => has_trainings,
             _ => has_fits || has_graphs || has_trainings,
         };
-        if !of_arm && has {
+        if has {
             return;
         }
-        let what = match (of_arm, by_all) {
-            (true, _) => format!(
-                "the gate `{name}` is on an arm of an experiment, whose sets and models are not \
-                 made again"
+        let by_training = gate.decide_by == GateDecideBy::Training;
+        let what = match gate.decide_by {
+            GateDecideBy::Training if !metric.measured_again => format!(
+                "the gate `{name}` is decided by trainings, but `{}` is not measured for other \
+                 trainings",
+                metric.id
             ),
-            (false, false) if gate.decide_by == GateDecideBy::Training => format!(
-                "the gate `{name}` is decided by trainings, but {}",
-                if has_graphs {
-                    "sets of graphs are not measured for other trainings".to_owned()
-                } else if !metric.measured_again {
-                    format!("`{}` is not measured for other trainings", metric.id)
-                } else {
-                    "its model is not trained again".to_owned()
-                }
+            GateDecideBy::Training => format!(
+                "the gate `{name}` is decided by trainings, but its model is not trained again"
             ),
-            (false, true) => {
-                format!(
-                    "the gate `{name}` is decided by every doubt, but its value has only the \
-                     interval over people"
-                )
-            }
-            (false, false) => {
+            GateDecideBy::Fit if of_arm => format!(
+                "the gate `{name}` is on an arm of an experiment, whose sets are not fitted again"
+            ),
+            GateDecideBy::Fit => {
                 format!("the gate `{name}` is decided by fits, but its set is not fitted again")
             }
+            _ => format!(
+                "the gate `{name}` is decided by every doubt, but its value has only the interval \
+                 over people"
+            ),
         };
-        let trains =
-            model.is_some_and(ModelBlock::is_trained) && !has_graphs && metric.measured_again;
-        let hint = if gate.decide_by == GateDecideBy::Training && trains && !of_arm {
+        let trains = model.is_some_and(ModelBlock::is_trained) && metric.measured_again;
+        let hint = if trains && (by_training || by_all && of_arm) {
             "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the \
              model"
-        } else if of_arm || set.is_none_or(|set| set.knobs().is_none()) {
+        } else if by_training || of_arm || set.is_none_or(|set| set.knobs().is_none()) {
             "write `decide_by: interval`"
         } else {
             "write `decide_by: interval`, or add `doubt: {fit: 20}` to the set"

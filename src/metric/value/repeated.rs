@@ -4,42 +4,54 @@ use std::collections::BTreeMap;
 
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::{RepeatSpread, SetRepeat};
-use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::value::worlds::{WorldCounts, measure_worlds};
+use crate::metric::{Metric, difference};
 use crate::param::Level;
 
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
     values: BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>,
+    settings: MeasureSettings,
     level: Level,
 }
 
 impl RepeatedValues {
+    /// No repeat yet, with ends at a level.
+    pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
+        let settings = MeasureSettings { level: None, ..settings.clone() };
+        RepeatedValues { values: BTreeMap::new(), settings, level }
+    }
+
     /// Of repeats of a set, with ends at a level.
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
-        let settings = MeasureSettings { level: None, ..settings.clone() };
-        let mut all = RepeatedValues { values: BTreeMap::new(), level };
+        let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, intervals: None });
-            all.add(measure_counterfactual(counts, shift.as_ref(), None, &settings), untaught);
+            all.add(measure_counterfactual(counts, shift.as_ref(), None, &all.settings), untaught);
         }
         all
     }
 
-    /// Of repeats of the rows as they are.
-    pub(crate) fn of_rows(
-        repeats: &[FactualCounts],
-        settings: &MeasureSettings,
-        level: Level,
-    ) -> Self {
-        let settings = MeasureSettings { level: None, ..settings.clone() };
-        let mut all = RepeatedValues { values: BTreeMap::new(), level };
-        repeats.iter().for_each(|counts| all.add(measure_factual(counts, None, &settings), &[]));
-        all
+    /// Adds a repeat of the rows as they are.
+    pub(crate) fn add_rows(&mut self, counts: &FactualCounts) {
+        self.add(measure_factual(counts, None, &self.settings), &[]);
+    }
+
+    /// Adds a repeat of the counterfactuals of a set.
+    pub(crate) fn add_set(&mut self, counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>) {
+        self.add(measure_counterfactual(counts, shift, None, &self.settings), &[]);
+    }
+
+    /// Adds a repeat of a set that depends on causal graphs: its means over the graphs.
+    pub(crate) fn add_worlds(&mut self, counts: &WorldCounts) {
+        let measured = measure_worlds(counts, self.level, &self.settings);
+        self.add(measured.into_iter().map(|across| across.measured).collect(), &[]);
     }
 
     fn add(&mut self, measured: Vec<MeasuredValue>, untaught: &[usize]) {
@@ -50,9 +62,21 @@ impl RepeatedValues {
         }
     }
 
+    /// By how much each repeat exceeds the same repeat of others; without values that only one of
+    /// them has, or not as often.
+    pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
+        let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
+            let others = others.values.get(key).filter(|others| others.len() == values.len())?;
+            let values = values.iter().zip(others).map(|(&value, &other)| difference(value, other));
+            Some((*key, values.collect()))
+        };
+        let values = self.values.iter().filter_map(paired).collect();
+        RepeatedValues { values, settings: self.settings.clone(), level: self.level }
+    }
+
     /// How far a value differs between them; none where no repeat measures it.
-    pub(crate) fn spread_of(&self, of: &MeasuredValue) -> Option<RepeatSpread> {
-        let values = self.values.get(&(of.metric.id, of.scope))?;
+    pub(crate) fn spread_of(&self, metric: &Metric, scope: MetricScope) -> Option<RepeatSpread> {
+        let values = self.values.get(&(metric.id, scope))?;
         Some(RepeatSpread::of_values(values, self.level))
     }
 }

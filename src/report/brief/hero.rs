@@ -482,6 +482,29 @@ impl<'a> BriefInputs<'a> {
         )))
     }
 
+    /// Whether the sentence of a finding holds an interval of people.
+    fn shows_range(&self, finding: &HeroFinding<'_>) -> bool {
+        let of_limit = |limit: &AuditLimit| {
+            let part = limit.parts.first().filter(|part| part.metric != UNFAIR_SUBGROUPS);
+            part.is_some_and(|part| part.value.is_some() && part.interval.is_some())
+        };
+        match finding {
+            HeroFinding::Switch(result, _) => result.point.interval.is_some(),
+            HeroFinding::Gap(.., limit) => {
+                limit.is_some_and(|of| of.kind() == NumberFormat::Plain && of_limit(of))
+            }
+            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => of_limit(limit),
+            HeroFinding::Nobody => true,
+            HeroFinding::NothingClear => match self.shares {
+                [ModelShares { groups, .. }] if self.results.is_empty() && groups.len() == 2 => {
+                    groups.iter().any(|group| group.point.interval.is_some())
+                }
+                _ => false,
+            },
+            HeroFinding::Nothing => false,
+        }
+    }
+
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
     pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
@@ -516,7 +539,9 @@ impl<'a> BriefInputs<'a> {
                 && !self.is_judged(other)
                 && own.is_none_or(|own| own.number != other.number && own.people() < other.people())
         });
+        let mut has_range = self.shows_range(finding);
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
+            has_range |= more.point.interval.is_some();
             parts.push(
                 RichText::from(format!(
                     "A result about more {} has no limit. ",
@@ -548,12 +573,13 @@ impl<'a> BriefInputs<'a> {
         }
         // Without counterfactuals the sentence above is about shares alone.
         if self.results.is_empty() {
-            let recourse = recourse::evidence(self.audit, self.voice).into_iter().next();
-            parts.extend(
-                recourse.map(|told| RichText::from("Who can change the decision? ").and(told)),
-            );
+            let limits = self.limits;
+            let told = recourse::evidence(self.audit, self.voice, limits).into_iter().next();
+            parts
+                .extend(told.map(|told| RichText::from("Who can change the decision? ").and(told)));
         }
-        if let Some(level) = self.audit.manifest.level {
+        let level = self.audit.manifest.level.filter(|_| has_range || over.is_some());
+        if let Some(level) = level {
             let which = if over.is_some() { "Other ranges" } else { "Ranges" };
             parts.push(
                 format!(
@@ -619,9 +645,14 @@ fn limit_sentence(
     {
         let [a, b] =
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
+        // `subgroups with at least 20 affected people in the smaller group that are unfair to ...`
+        let size = limit.counted_subgroups().and_then(|judged| {
+            Some(judged.split_once(" that are unfair")?.0.strip_prefix("subgroups ")?)
+        });
+        let size = size.map_or_else(String::new, |size| format!(" ({size})"));
         return RichText::from("In ").strong(count(unfair)).quote(format!(
-            " of the {} subgroups that the limit counts, the favourable decision is harder \
-                 to reach for {a} than for {b}, or for {b} than for {a}. Limit: {}.",
+            " of the {} subgroups that the limit counts{size}, the favourable decision is harder \
+             to reach for {a} than for {b}, or for {b} than for {a}. Limit: {}.",
             count(all),
             limit.limit_text()
         ));

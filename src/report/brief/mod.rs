@@ -23,7 +23,7 @@ use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::PageBlock;
 use crate::report::page::brief::{BriefPage, BriefSection};
-use crate::report::page::number::count;
+use crate::report::page::number::{self, count};
 use crate::report::page::plots::{BriefBlock, VerdictBadge};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
@@ -126,10 +126,15 @@ fn first_of_all(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
         let words = RichText::new()
             .strong(what)
             .text(" ")
-            .quote(voice::capital(&issue.text.as_str().trim_end_matches('.').replace('`', "")))
+            .quote(issue_sentence(&issue.text.replace('`', "")))
             .text(".");
         BriefBlock::Boxed(words).into()
     })
+}
+
+/// The text of an issue as a sentence without its end, with numbers as the page prints them.
+fn issue_sentence(text: &str) -> String {
+    number::grouped_in(&voice::capital(text.trim_end_matches('.')))
 }
 
 /// Caveats about the scores that a reader of the verdict must know.
@@ -142,11 +147,8 @@ fn doubts(audit: &AuditFolder) -> Vec<PageBlock> {
             "unexpected-scores" => "Some scores are not the known ones.",
             _ => continue,
         };
-        let words = RichText::new()
-            .strong(what)
-            .text(" ")
-            .quote(voice::capital(issue.text.as_str().trim_end_matches('.')))
-            .text(".");
+        let words =
+            RichText::new().strong(what).text(" ").quote(issue_sentence(&issue.text)).text(".");
         blocks.push(BriefBlock::Boxed(words).into());
     }
     let unbound = audit.manifest.answers.iter().filter(|answer| !answer.named).count();
@@ -320,4 +322,15 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
         blocks.push(PageBlock::Note(inputs.link(words, "the annex", "waiting").text(".")));
     }
     section("verdict", "Verdict".into(), "Verdict", blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::issue_sentence;
+
+    #[test]
+    fn numbers_of_issues_are_grouped() {
+        let told = issue_sentence("2.5 % of the rows of group `f` (404 of 16192), 1234 of `m`.");
+        assert_eq!(told, "2.5 % of the rows of group `f` (404 of 16\u{202f}192), 1234 of `m`");
+    }
 }

@@ -671,6 +671,24 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
                 y(hi)
             );
         }
+        if let Some((lo, hi)) = arm.rate.second {
+            let _ = write!(
+                svg,
+                r#"<line class="ln thin dash" x1="{}" x2="{}" y1="{2}" y2="{2}"/>"#,
+                percent(place(lo)),
+                percent(place(hi)),
+                round(at + 3.0)
+            );
+        }
+        if let Some((lo, hi)) = arm.right.second {
+            let _ = write!(
+                svg,
+                r#"<line class="ln thin dash" x1="{0}" x2="{0}" y1="{1}" y2="{2}" transform="translate(3)"/>"#,
+                percent(x),
+                y(lo),
+                y(hi)
+            );
+        }
         let (shape, class) = if i == 0 { ("ring", "m open") } else { ("dot", "m") };
         // A name that would be on another one goes below its dot.
         let near = |(px, py): &(f64, f64)| (px - x).abs() < 18.0 && (py - (at - 8.0)).abs() < 14.0;

@@ -23,22 +23,13 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         return None;
     }
     let mut blocks: Vec<PageBlock> = Vec::new();
-    let told = recourse::evidence(inputs.audit, inputs.voice);
+    let told = recourse::evidence(inputs.audit, inputs.voice, inputs.limits);
     for (i, words) in told.into_iter().enumerate() {
         blocks.push(if i == 0 { BriefBlock::Lead(words).into() } else { PageBlock::Text(words) });
     }
     if blocks.is_empty() {
         blocks.push(BriefBlock::Lead("Nothing could be compared.".into()).into());
     }
-    blocks.extend(inputs.limits.iter().filter_map(|limit| {
-        let (judged, (unfair, all)) = (limit.counted_subgroups()?, limit.parts.first()?.counts?);
-        let words = format!(
-            "The limit counts both groups together and only {judged}: {} of {} that have actions.",
-            count(unfair),
-            count(all)
-        );
-        Some(PageBlock::Text(RichText::new().quote(words)))
-    }));
     let worst = unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
     for of in worst.iter().take(COMPARISONS_AT_MOST) {
         blocks.extend(pictures(inputs, of));

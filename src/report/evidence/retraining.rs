@@ -17,7 +17,8 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ArmNumbers;
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::deciding_range::short_of;
+use crate::report::read::panel::{OTHER_TRAININGS, ReportedValue, ResultKey, is_clear_change};
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -38,6 +39,8 @@ struct ArmRateChange {
     before: f64,
     after: f64,
     interval: Option<(f64, f64)>,
+    /// The changes that other trainings give; none where the model is not trained again.
+    trainings: Option<(f64, f64)>,
     /// Whether it is a harm: a gap or a switch.
     is_harm: bool,
 }
@@ -53,7 +56,16 @@ impl ArmRateChange {
     }
 
     fn is_clear(&self) -> bool {
-        self.interval.is_some_and(|(lo, hi)| lo > 0.0 || hi < 0.0)
+        is_clear_change(self.interval, self.trainings)
+    }
+
+    /// The ends of the interval, and of the changes that other trainings give.
+    fn ends(&self) -> String {
+        let of_people = self.interval.map(|ends| ends_text(NumberFormat::Points, ends));
+        let of_trainings = self.trainings.map(|ends| {
+            format!("{} {}", short_of(OTHER_TRAININGS), ends_text(NumberFormat::Points, ends))
+        });
+        of_people.into_iter().chain(of_trainings).collect::<Vec<_>>().join("; ")
     }
 
     fn word(&self) -> &'static str {
@@ -68,7 +80,8 @@ impl ArmRateChange {
 }
 
 fn point(measure: &ReportedValue) -> Option<PlotPoint> {
-    Some(PlotPoint { value: measure.value?, interval: measure.interval, second: None })
+    let second = measure.second().map(|of| of.0);
+    Some(PlotPoint { value: measure.value?, interval: measure.interval, second })
 }
 
 /// The harm of the first arm that is largest: its key, metric and side.
@@ -172,16 +185,14 @@ fn changes(
         {
             continue;
         }
-        let (before, after, interval) = {
-            let ends = row.lo.zip(row.hi);
-            // Gaps are read by their size.
-            if before < 0.0 && after <= 0.0 {
-                (-before, -after, ends.map(|(lo, hi)| (-hi, -lo)))
-            } else {
-                (before, after, ends)
-            }
-        };
-        found.push(ArmRateChange { arm: arm.to_owned(), label, before, after, interval, is_harm });
+        let ends = [row.lo.zip(row.hi), row.training_lo.zip(row.training_hi)];
+        // Gaps are read by their size.
+        let turned = before < 0.0 && after <= 0.0;
+        let (before, after) = if turned { (-before, -after) } else { (before, after) };
+        let [interval, trainings] =
+            ends.map(|of| of.map(|(lo, hi)| if turned { (-hi, -lo) } else { (lo, hi) }));
+        let arm = arm.to_owned();
+        found.push(ArmRateChange { arm, label, before, after, interval, trainings, is_harm });
     }
     found
 }
@@ -210,10 +221,7 @@ fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<P
         for change in changes.iter().filter(|change| !change.is_harm && change.is_clear()) {
             let by =
                 value_text(NumberFormat::Points, change.after - change.before, change.interval);
-            let ends = change.interval.map_or_else(String::new, |ends| {
-                format!(", {}", ends_text(NumberFormat::Points, ends))
-            });
-            accuracy += &format!(" Clear change: {by} ({}{ends}).", change.arm);
+            accuracy += &format!(" Clear change: {by} ({}, {}).", change.arm, change.ends());
         }
         blocks.push(PageBlock::Text(RichText::new().quote(accuracy)));
     }
@@ -276,7 +284,7 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
         for change in mine.iter().take(ROWS_AT_MOST) {
             let kind = NumberFormat::Points;
             let value = value_text(kind, change.after - change.before, change.interval);
-            let ends = change.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
+            let ends = change.ends();
             let title = format!("{}: change {value}, {ends}", change.label);
             lines.push(PlotLine::Row(Box::new(PlotRow {
                 label: RichText::new().quote(&change.label),
@@ -301,6 +309,14 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
     );
     let keys = if changes.iter().any(|change| change.word() == REVERSED) {
         keys.text(" Reversed: the gap now favours the other group.")
+    } else {
+        keys
+    };
+    let keys = if changes.iter().any(|change| change.trainings.is_some()) {
+        keys.text(
+            " The model was trained again: a change is clear only if the same holds for all other \
+             trainings, each compared with the training of the base that has the same seed.",
+        )
     } else {
         keys
     };
@@ -373,6 +389,9 @@ pub(super) fn section(
             let caption = RichText::new().strong(title.clone()).text(
                 " (across) and people who are judged correctly (up). Ring: before retraining.",
             );
+            let is_trained_again = arms.iter().any(|arm| arm.rate.second.is_some());
+            let dashed = if is_trained_again { " Dashed: other trainings." } else { "" };
+            let caption = caption.text(dashed);
             let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
             let drawing = trade_off(&format!("{title}, and accuracy, of each arm"), &arms, limit);
             blocks.push(BriefBlock::Wide(caption, drawing).into());

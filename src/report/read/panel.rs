@@ -308,6 +308,16 @@ keyed_rows!(
     GateRow by audit_key
 );
 
+/// Whether a change of an arm leaves out zero: its interval, and the changes that other trainings
+/// give, where the model is trained again.
+pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: Option<(f64, f64)>) -> bool {
+    let sides = |(lo, hi): (f64, f64)| (lo > 0.0, hi < 0.0);
+    interval.map(sides).is_some_and(|of_people| {
+        let agrees = trainings.is_none_or(|ends| sides(ends) == of_people);
+        agrees && (of_people.0 || of_people.1)
+    })
+}
+
 /// The plain audit over all rows; slices have pages of their own.
 pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
     row.is_of_arm("")

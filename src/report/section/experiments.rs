@@ -13,9 +13,12 @@ use crate::report::page::cells::level_in_words;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, cells};
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::{ArmNumbers, AuditFolder};
-use crate::report::read::panel::{EccmTallies, KeyedRow, ReportedValue, ResultKey};
+use crate::report::read::panel::{
+    EccmTallies, KeyedRow, ReportedValue, ResultKey, is_clear_change,
+};
+use crate::report::section::switches::cell_with_placebo;
 use crate::table::{ArmFoldRow, ArmRow};
 
 /// Pairs or directions of an attribute in one table.
@@ -28,15 +31,17 @@ const EXPERIMENTS_AT_MOST: usize = 6;
 struct ArmChange {
     value: f64,
     interval: Option<(f64, f64)>,
+    /// The changes that other trainings give; none where the model is not trained again.
+    trainings: Option<(f64, f64)>,
     kind: NumberFormat,
     /// Said where the labels behind it are missing for some people more often than for others.
     missing_labels: Option<&'static str>,
 }
 
 impl ArmChange {
-    /// Whether its interval leaves out zero.
+    /// Whether its interval, and the changes of other trainings, leave out zero.
     fn clear(&self) -> bool {
-        self.interval.is_some_and(|(lo, hi)| lo > 0.0 || hi < 0.0)
+        is_clear_change(self.interval, self.trainings)
     }
 
     fn value(&self) -> RichText {
@@ -87,6 +92,10 @@ impl ArmChange {
     fn lines(&self) -> impl Iterator<Item = RichText> {
         std::iter::once(RichText::from("change ").and(self.value()))
             .chain(self.ends().map(RichText::from))
+            .chain(self.trainings.map(|(lo, hi)| {
+                let ends = self.kind.interval(self.value, lo, hi);
+                RichText::from(format!("other trainings: change {ends}"))
+            }))
             .chain(self.missing_labels.map(RichText::from))
     }
 }
@@ -135,6 +144,14 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
          score metrics are given without an interval."
             .into(),
     )];
+    if audit.comparisons.iter().any(|row| !row.arm.is_empty() && row.training_lo.is_some()) {
+        blocks.push(PageBlock::Text(
+            "Other trainings: the model was trained again with other seeds, or on rows that are \
+             drawn again, in every arm and in the base; the changes are those of trainings with the \
+             same seed. Bold changes are clearly different from zero for these too."
+                .into(),
+        ));
+    }
     for words in experiments.iter().take(EXPERIMENTS_AT_MOST) {
         blocks.extend(ExperimentNumbers::of(audit, words).blocks(audit, glossary));
     }
@@ -164,9 +181,11 @@ impl<'a> ExperimentNumbers<'a> {
             };
             let Some(value) = row.difference else { continue };
             let (metric, interval) = (row.metric.as_str(), row.lo.zip(row.hi));
+            let trainings = row.training_lo.zip(row.training_hi);
             let change = ArmChange {
                 value,
                 interval,
+                trainings,
                 kind: terms::kind(metric, &row.scope).of_change(),
                 missing_labels: terms::missing_labels(row),
             };
@@ -477,7 +496,7 @@ impl<'a> ExperimentNumbers<'a> {
         metric: &str,
     ) -> PageCell {
         let kind = terms::kind(metric, &key.scope);
-        let mut cell = cells::cell(measure, kind);
+        let mut cell = cell_with_placebo(measure, kind);
         let both =
             measure.and_then(|m| m.value).zip(self.base(key, metric)).filter(|_| arm != "base");
         if let Some(change) = self.change(arm, key, metric) {

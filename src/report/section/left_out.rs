@@ -335,7 +335,7 @@ fn issues(audit: &AuditFolder) -> Option<PageBlock> {
                 RichText::from(i.severity.as_str()),
                 RichText::new().quote(i.r#where.as_str()),
                 number::count(i.n).into(),
-                RichText::new().quote(i.text.as_str()),
+                RichText::new().quote(number::grouped_in(&i.text)),
             ];
             ReportRow {
                 id: String::new(),

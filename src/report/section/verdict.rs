@@ -33,7 +33,7 @@ pub(super) fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = Page
             .text(" By ")
             .name(issue.r#where.as_str())
             .text(", ");
-        PageBlock::Note(words.quote(issue.text.as_str()).text("."))
+        PageBlock::Note(words.quote(number::grouped_in(&issue.text)).text("."))
     })
 }
 
@@ -80,7 +80,7 @@ fn unchecked(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
             .text(" ")
             .name(issue.r#where.as_str())
             .text(": ");
-        PageBlock::Note(words.quote(issue.text.as_str()).text("."))
+        PageBlock::Note(words.quote(number::grouped_in(&issue.text)).text("."))
     })
 }
 

@@ -406,6 +406,11 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
     let html = html.replace(['\u{202f}', '\u{a0}'], " ");
     let counted = "subgroups with at least 20 affected people in the smaller group that are unfair \
                    to either group by equal-cost-of-effectiveness 0.7, macro, with any score above 0";
+    // A count has no range that would have to be explained.
+    let verdict = section(&html, "verdict");
+    let said = "In 44 of the 250 subgroups that the limit counts (with at least 20 affected people \
+                in the smaller group), the favourable decision is harder";
+    assert!(verdict.contains(said) && !verdict.contains("Ranges are"), "{verdict}");
     let limits = section(&html, "limits");
     for said in [
         "In how many subgroups is it harder for people in group f than for people in group m, or \
@@ -420,7 +425,11 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
         "In 2 of 5 subgroups the favourable decision is harder to reach for people in group f, in \
          1 for people in group m",
         "19 people in group f and 46 people in group m have the unfavourable decision",
-        &format!("The limit counts both groups together and only {counted}: 44 of 250 that have"),
+        &format!(
+            "The limit counts both groups together and only {counted}: 44 of 250 that have \
+             actions; more than 0, so it is broken. The numbers before are of subgroups of any \
+             size, each group apart."
+        ),
         "Costs have the units of the job and add up over the changes of an action: 2 for another \
          job.",
     ] {

@@ -212,14 +212,16 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Bloc
     let (job, model) = (b.plan.job, &unit.model);
     let names = |of: &Name| of.as_str() == model;
     let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
-    let paired = compared || !unit.experiment.is_empty();
+    // Further trainings give values without intervals.
+    let once = unit.repeat.is_none();
+    let paired = once && (compared || !unit.experiment.is_empty());
     if paired || job.data.weight.is_some() || job.data.person.is_some() {
         b.seed();
     }
     if paired {
         b.texts([("compared".to_owned(), "yes".to_owned())]);
     }
-    let scores = b.plan.wants_scores();
+    let scores = once && b.plan.wants_scores();
     let curves = scores && has_curves(unit, b)?;
     for (what, wanted) in [("scores", scores), ("curves", curves)] {
         if wanted {
@@ -238,10 +240,13 @@ fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
 }
 
 /// How score metrics are made; none where the job requests none.
-fn shift_settings(b: &mut StageBuilder<'_, '_>) -> Option<ShiftSettings> {
+fn shift_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Option<ShiftSettings> {
     let wanted = b.plan.wants_shift();
     if !b.value("score metrics", wanted) {
         return None;
+    }
+    if unit.repeat.is_some() {
+        return Some(ShiftSettings { intervals: None });
     }
     let intervals = b.plan.shift_intervals();
     b.input("metrics.interval", |job| &job.metrics.interval);
@@ -327,6 +332,7 @@ impl Stage for CountStage {
         UnitField::Attribute,
         UnitField::Experiment,
         UnitField::Arm,
+        UnitField::Repeat,
     ];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
@@ -337,7 +343,7 @@ impl Stage for CountStage {
         }
         let sources = RowScoreInputs::need(unit, b)?;
         let blocks = block_settings(unit, b)?;
-        let plain = unit.experiment.is_empty();
+        let plain = unit.experiment.is_empty() && unit.repeat.is_none();
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
         work(move |ctx| {
@@ -402,8 +408,8 @@ fn plan_switches<'a>(
     let blocks = block_settings(unit, b)?;
     // What is said about a set that depends on causal graphs is said across their worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
-    let wanted = if graphs { None } else { shift_settings(b) };
-    let plain = unit.experiment.is_empty() && !graphs;
+    let wanted = if graphs { None } else { shift_settings(unit, b) };
+    let plain = unit.experiment.is_empty() && unit.repeat.is_none() && !graphs;
     let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
     let smallest = plan.job.metrics.smallest_cell.get();
     if sliced && wanted.is_some() {

@@ -13,7 +13,7 @@ use crate::counterfactual::variable::{VariableOptions, variables};
 use crate::counterfactual::write_back::{WriteBack, WriteBackRow, features_set_with};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
-use crate::data::rows::training::{AddedTraining, TrainingBatch, TrainingRows};
+use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, TrainingRows};
 use crate::data::{FeatureRows, Layout};
 use crate::error::{Error, Result};
 use crate::exec::accumulator::Accumulator;
@@ -159,7 +159,8 @@ impl AddedRows {
 
 impl ArmSelection {
     /// Hands the training rows of the audited rows, and what is added to them, to `work`, with
-    /// their numbers.
+    /// their numbers. With a `draw` both come as often as the rows were drawn; the numbers are those
+    /// without it.
     ///
     /// # Errors
     /// A file cannot be read, or the run is to stop; what `work` errs with.
@@ -167,10 +168,11 @@ impl ArmSelection {
         &self,
         row_context: RowContext<'_>,
         extras: &VariableOptions,
+        draw: Option<DrawnTraining>,
         work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
     ) -> Result<T> {
         let mut numbers = self.count(row_context)?;
-        let rows = |added| {
+        let rows = |added, draw| {
             TrainingRows::with_added(
                 row_context.rows,
                 row_context.roles,
@@ -179,22 +181,26 @@ impl ArmSelection {
                 row_context.watch,
                 added,
             )
+            .drawn(draw)
         };
-        (numbers.n_positive, numbers.n_rows) = rows(Vec::new()).count()?;
+        (numbers.n_positive, numbers.n_rows) = rows(Vec::new(), None).count()?;
+        let mut added = self.added_parts(row_context, draw);
         let Some(adasyn) = &self.adasyn else {
-            return work(&rows(self.added_parts(row_context)), numbers);
+            return work(&rows(added, draw), numbers);
         };
-        let made = synthetic_batch(
-            adasyn,
-            row_context,
-            &collect_training_rows(&rows(self.added_parts(row_context)))?,
-            extras,
-        );
-        numbers.n_synthetic = made.rows.n as u64;
-        numbers.n_added_positive += made.labels.iter().filter(|&&label| label).count() as u64;
-        let mut added = self.added_parts(row_context);
+        let all = |draw| collect_training_rows(&rows(self.added_parts(row_context, draw), draw));
+        // Drawn rows as weights: so each stays where it is.
+        let as_weights = draw.map(|draw| DrawnTraining { copied: false, ..draw });
+        let drawn = as_weights.map(|draw| all(Some(draw))).transpose()?;
+        let made = synthetic_batch(adasyn, row_context, &all(None)?, extras);
+        numbers.n_synthetic = made.rows.rows.n as u64;
+        numbers.n_added_positive += made.rows.labels.iter().filter(|&&label| label).count() as u64;
+        let made = match &drawn {
+            None => made.rows,
+            Some(drawn) => made.drawn(drawn, draw.is_some_and(|draw| draw.copied)),
+        };
         added.push(AddedTraining { n_groups: 1, read: Box::new(move |_| Ok(made.clone())) });
-        work(&rows(added), numbers)
+        work(&rows(added, draw), numbers)
     }
 
     fn count(&self, row_context: RowContext<'_>) -> Result<AddedRows> {
@@ -220,8 +226,12 @@ impl ArmSelection {
         Ok(numbers)
     }
 
-    /// The counterfactuals that are added, one part per attribute.
-    fn added_parts<'a>(&'a self, row_context: RowContext<'a>) -> Vec<AddedTraining<'a>> {
+    /// The counterfactuals that are added, one part per attribute: each as often as its row.
+    fn added_parts<'a>(
+        &'a self,
+        row_context: RowContext<'a>,
+        draw: Option<DrawnTraining>,
+    ) -> Vec<AddedTraining<'a>> {
         let part = |pool: &'a CandidatePool| AddedTraining {
             n_groups: row_context.rows.n_groups(),
             read: Box::new(move |g| {
@@ -231,16 +241,20 @@ impl ArmSelection {
                 let takes = |k: &usize| {
                     candidates[*k].is_some_and(|candidate| self.choice.contains(&candidate))
                 };
-                let taken: Vec<usize> = (0..candidates.len()).filter(takes).collect();
-                let origin: Vec<usize> = taken.iter().map(|&k| keys.parent[k] as usize).collect();
+                let parent = |k: usize| keys.parent[k] as usize;
+                let persons = batch.person_keys();
+                // The weight of the row is that of its counterfactual.
+                let weight =
+                    (!batch.weight.is_empty()).then_some(|k: usize| batch.weight[parent(k)]);
+                let (taken, weights) = DrawnTraining::rows(
+                    draw,
+                    (0..candidates.len()).filter(takes),
+                    |k| persons[parent(k)],
+                    weight,
+                );
+                let origin: Vec<usize> = taken.iter().map(|&k| parent(k)).collect();
                 let labels =
                     origin.iter().map(|&i| batch.label.get(i) == Some(&Some(true))).collect();
-                // The weight of the row is that of its counterfactual.
-                let weights = if batch.weight.is_empty() {
-                    Vec::new()
-                } else {
-                    origin.iter().map(|&i| batch.weight[i]).collect()
-                };
                 Ok(TrainingBatch::from_origin(rows.take(&taken), labels, weights, &origin))
             }),
         };
@@ -322,7 +336,7 @@ fn synthetic_batch(
     row_context: RowContext<'_>,
     of: &TrainingBatch,
     extras: &VariableOptions,
-) -> TrainingBatch {
+) -> SyntheticBatch {
     let layout = row_context.rows.layout();
     let variables =
         variables(&layout.features, &layout.attributes[0], &without_sensitive(layout, extras));
@@ -345,7 +359,41 @@ fn synthetic_batch(
     let base = |of: &[f64]| {
         plan.synthetic.iter().filter_map(|between| of.get(between.base as usize).copied()).collect()
     };
-    TrainingBatch::in_memory(made, vec![plan.class; plan.synthetic.len()], base(&of.weights))
+    let labels = vec![plan.class; plan.synthetic.len()];
+    SyntheticBatch {
+        rows: TrainingBatch::in_memory(made, labels, base(&of.weights)),
+        base: plan.synthetic.iter().map(|between| between.base as usize).collect(),
+    }
+}
+
+/// Synthetic rows, each with the position of the row that it starts from.
+struct SyntheticBatch {
+    rows: TrainingBatch,
+    base: Vec<usize>,
+}
+
+impl SyntheticBatch {
+    /// The rows where the rows that they start from are `drawn`, which is said by their weights:
+    /// each as often as its own row, in copies or by its weight.
+    fn drawn(self, drawn: &TrainingBatch, copied: bool) -> TrainingBatch {
+        let SyntheticBatch { rows, base } = self;
+        let weight = |k: usize| drawn.weight(base[k]);
+        if !copied {
+            let weights = (0..base.len()).map(weight).collect();
+            return TrainingBatch::in_memory(rows.rows, rows.labels, weights);
+        }
+        // A row that weighs nothing comes not once.
+        let times = |k: usize| (weight(k) / rows.weight(k)).round() as usize;
+        let taken: Vec<usize> =
+            (0..base.len()).flat_map(|k| std::iter::repeat_n(k, times(k))).collect();
+        let labels = taken.iter().map(|&k| rows.labels[k]).collect();
+        let weights = if rows.weights.is_empty() {
+            Vec::new()
+        } else {
+            taken.iter().map(|&k| rows.weights[k]).collect()
+        };
+        TrainingBatch::in_memory(rows.rows.take(&taken), labels, weights)
+    }
 }
 
 /// Sensitive columns, what is set with them, and what is derived have no place in distances.

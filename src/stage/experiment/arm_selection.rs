@@ -16,6 +16,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::rule::RuleInputs;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
+use crate::unit::AuditUnit;
 
 /// The counterfactuals that an arm may add in one attribute, to be opened.
 struct PoolInputs {
@@ -36,12 +37,12 @@ pub(crate) struct SelectionInputs<'a> {
 }
 
 impl<'a> SelectionInputs<'a> {
-    /// What an arm adds in a fold; the key names it with this prefix.
+    /// What an arm adds in a fold, of a further training by the base model of that training; the
+    /// key names it with this prefix.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         experiment_plan: &ExperimentPlan<'a>,
-        fold: usize,
-        arm: ExperimentArm,
+        (fold, arm, repeat): (usize, ExperimentArm, Option<usize>),
         prefix: &str,
     ) -> Result<Self> {
         let plan = b.plan;
@@ -71,6 +72,7 @@ impl<'a> SelectionInputs<'a> {
             let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
                 None => None,
                 Some(unit) => {
+                    let unit = AuditUnit { repeat, ..unit };
                     let rows = b.need::<ScoreStage>(&unit)?;
                     Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(applied)))?))
                 }

@@ -101,7 +101,8 @@ impl Stage for SelectedStage {
                 let name = experiment_plan.arm_name(arm);
                 for fold in 0..experiment_plan.n_folds {
                     let prefix = format!("{name}: ");
-                    let selection = SelectionInputs::need(b, &experiment_plan, fold, arm, &prefix)?;
+                    let of = (fold, arm, None);
+                    let selection = SelectionInputs::need(b, &experiment_plan, of, &prefix)?;
                     let rows = by_fold.in_fold(FoldRoles::Audited, fold);
                     parts.push((name.clone(), fold, rows, selection));
                 }

@@ -66,10 +66,10 @@ impl<'a> StagePlan<'a> {
         Ok((0..n_folds).map(|fold| AuditUnit { fold: Some(fold), ..unit.clone() }).collect())
     }
 
-    /// How many folds of an audit are counted apart: all of an arm. The plain audit is counted as
-    /// one.
+    /// How many folds of an audit are counted apart: all of an arm. The plain audit and
+    /// what further trainings give are counted as one.
     pub(crate) fn counted_folds(&self, unit: &AuditUnit) -> Result<usize> {
-        if unit.experiment.is_empty() {
+        if unit.experiment.is_empty() || unit.repeat.is_some() {
             return Ok(1);
         }
         Ok(self.experiment_of(unit)?.n_folds.max(1))

@@ -423,7 +423,7 @@ impl RepeatInputs<'_> {
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub(crate) fn count_repeat(
+fn count_repeat(
     row_context: RowContext<'_>,
     (position, seed, rule): (usize, Seed, &DecisionRule),
     names: Option<&RowGroupLabels>,

@@ -7,7 +7,7 @@ use crate::metric::scope::MetricScope;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{
-    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, RetrainedStage, WorldsStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage,
 };
 use crate::stage::stage_builder::StageInput;
 
@@ -56,8 +56,11 @@ pub(crate) struct AuditInputs {
     pub(crate) placebo_stage: Option<StageInput<PlaceboStage>>,
     /// The stage that fitted the set on rows drawn again; none where the set does not ask for it.
     pub(crate) doubt: Option<StageInput<DoubtStage>>,
-    /// The stage that trained the model again; none where the model does not ask for it.
-    pub(crate) retrained: Option<StageInput<RetrainedStage>>,
+    /// The stages that counted the same by each further training of the model; none where the model
+    /// does not ask for it, and of a set that depends on causal graphs.
+    pub(crate) retrained: Vec<StageInput<CountStage>>,
+    /// The same of a set that depends on causal graphs.
+    pub(crate) retrained_worlds: Vec<StageInput<WorldsStage>>,
     /// Whether it counted slices.
     pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.

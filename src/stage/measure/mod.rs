@@ -42,7 +42,7 @@ use crate::metric::value::repeated::RepeatedValues;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::param::{Level, Word};
+use crate::param::Word;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
@@ -119,10 +119,9 @@ fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
         r#where: of.attribute.as_str().into(),
         n: whole(of.groups.iter().map(|(_, lost, _)| lost).sum()),
         text: format!(
-            "rows that lack a value are dropped (`missing: drop-row`), in some groups more often \
-             than in others: {}, {}; all results describe the rows that are left, and with all \
-             rows the gaps between these groups may differ; the job can keep such rows with \
-             `missing: keep`, or with `level` for nominal columns",
+            "rows that lack a value were left out, in some groups more often than in others: {}, \
+             {}; all results describe the rows that are left, and with all rows the gaps between \
+             these groups may differ",
             words(more),
             words(fewer)
         )
@@ -154,6 +153,7 @@ pub(crate) fn measure(
         curves: CurveFiles::new(ctx.out().join(CURVE_FILES)),
         spreads: Vec::new(),
         selective: BTreeMap::new(),
+        trainings: BTreeMap::new(),
     };
     let audits = audits
         .iter()
@@ -188,6 +188,15 @@ struct AuditMeasurement<'a> {
     /// By arm, model and attribute whether labels are missing for some people more often than for
     /// others. The rows as they are stand before the sets.
     selective: BTreeMap<(String, String, usize), bool>,
+    /// What further trainings of the models give.
+    trainings: BTreeMap<RepeatsKey, RepeatedValues>,
+}
+
+/// Arm, model, set and position of the attribute of an audit.
+type RepeatsKey = (String, String, Option<String>, usize);
+
+fn repeats_key(audit: &CountedAudit) -> RepeatsKey {
+    (audit.arm.clone(), audit.model.clone(), audit.set.clone(), audit.attribute)
 }
 
 impl AuditMeasurement<'_> {
@@ -325,12 +334,8 @@ impl AuditMeasurement<'_> {
         let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.ctx, EVIDENCE));
         let flips = flips.transpose()?;
         let workers = self.context.workers;
-        let trainings = stages.retrained.as_ref();
-        let trainings = trainings.map(|stage| stage.of_rows(self.ctx, builder.audit.attribute));
-        let trainings = trainings.transpose()?.map(|repeats| {
-            self.repeated(|level| RepeatedValues::of_rows(&repeats, &builder.settings, level))
-        });
-        let (flips, trainings) = (flips.as_ref(), trainings.as_ref());
+        let key = self.add_trainings(builder, stages)?;
+        let (flips, trainings) = (flips.as_ref(), self.trainings.get(&key));
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
@@ -340,10 +345,39 @@ impl AuditMeasurement<'_> {
         })
     }
 
-    /// Values of repeats, with ends at the level of the job.
-    fn repeated(&self, of: impl FnOnce(Level) -> RepeatedValues + Send) -> RepeatedValues {
+    /// Measures what the further trainings of the model of an audit give, if there are any; by what
+    /// they are found.
+    fn add_trainings(
+        &mut self,
+        builder: &RowBuilder<'_>,
+        stages: &AuditInputs,
+    ) -> Result<RepeatsKey> {
+        let (ctx, audit, workers) = (self.ctx, builder.audit, self.context.workers);
+        let key = repeats_key(audit);
+        if stages.retrained.is_empty() && stages.retrained_worlds.is_empty() {
+            return Ok(key);
+        }
         let level = self.checked.job.metrics.interval.level;
-        self.context.workers.within(|| of(level))
+        let mut all = RepeatedValues::new(&builder.settings, level);
+        for stage in &stages.retrained {
+            ctx.check()?;
+            if audit.set.is_none() {
+                let counts: FactualCounts = stage.read(ctx, EVIDENCE)?;
+                workers.within(|| all.add_rows(&counts));
+                continue;
+            }
+            let counts: CounterfactualCounts = stage.read(ctx, EVIDENCE)?;
+            let read = || stage.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
+            let shift = stages.has_shift.then(read).transpose()?;
+            workers.within(|| all.add_set(&counts, shift.as_ref()));
+        }
+        for stage in &stages.retrained_worlds {
+            ctx.check()?;
+            let found = stage.graph_scores(ctx)?;
+            workers.within(|| all.add_worlds(&found.counts));
+        }
+        self.trainings.insert(key.clone(), all);
+        Ok(key)
     }
 
     fn add_counterfactuals(
@@ -362,6 +396,7 @@ impl AuditMeasurement<'_> {
             }
             (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
         };
+        let key = self.add_trainings(builder, stages)?;
         if let Some(branched) = &stages.graph_scores {
             let branched = branched.graph_scores(ctx)?;
             let level = self.checked.job.metrics.worlds.level;
@@ -372,7 +407,8 @@ impl AuditMeasurement<'_> {
             };
             let follows =
                 self.graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
-            let rows = measured.iter().map(|m| builder.metric_across(m, follows));
+            let trainings = self.trainings.get(&key);
+            let rows = measured.iter().map(|m| builder.metric_across(m, follows, trainings));
             self.tables.metrics.extend(rows);
             self.across.add(builder, &branched, &measured);
         } else {
@@ -381,14 +417,11 @@ impl AuditMeasurement<'_> {
                 .doubt
                 .as_ref()
                 .map(|stage| stage.read::<Vec<SetRepeat>>(ctx, &evidence_file(&audit.model)));
-            let trainings = stages.retrained.as_ref().zip(audit.set.as_deref());
-            let trainings = trainings.map(|(stage, set)| stage.of_set(ctx, set, audit.attribute));
-            let values = |repeats: Vec<SetRepeat>| {
-                self.repeated(|level| RepeatedValues::of_set(&repeats, &builder.settings, level))
-            };
-            let (fits, trainings) =
-                (fits.transpose()?.map(values), trainings.transpose()?.map(values));
-            let doubts = (fits.as_ref(), trainings.as_ref());
+            let level = self.checked.job.metrics.interval.level;
+            let fits = fits.transpose()?.map(|repeats| {
+                workers.within(|| RepeatedValues::of_set(&repeats, &builder.settings, level))
+            });
+            let doubts = (fits.as_ref(), self.trainings.get(&key));
             builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }
         builder.counterfactual_counts(counts, &mut self.tables);
@@ -447,7 +480,11 @@ impl AuditMeasurement<'_> {
                         compare_counterfactual(&counts[0], &counts[1], &builder.settings)
                     })
                 };
-                rows.extend(compared.iter().map(|of| builder.comparison_row(other, of)));
+                let [of_one, of_two] =
+                    [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
+                let changes = of_one.zip(of_two).map(|(one, two)| one.minus(two));
+                let row = |of| builder.comparison_row(other, of, changes.as_ref());
+                rows.extend(compared.iter().map(row));
             }
         }
         Ok(rows)

@@ -220,7 +220,7 @@ impl RowBuilder<'_> {
     ) {
         let mut measured = workers.within(|| measure_factual(counts, flips, &self.settings));
         for of in &mut measured {
-            of.training = trainings.and_then(|trainings| trainings.spread_of(of));
+            of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
         }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
         self.scores_measured(workers, counts, tables);
@@ -238,8 +238,8 @@ impl RowBuilder<'_> {
         let mut measured =
             workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
         for of in &mut measured {
-            of.fit = fits.and_then(|fits| fits.spread_of(of));
-            of.training = trainings.and_then(|trainings| trainings.spread_of(of));
+            of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
+            of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
         }
         tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
     }
@@ -337,6 +337,7 @@ impl RowBuilder<'_> {
         &self,
         other: &CountedAudit,
         compared: &ComparedValue,
+        trainings: Option<&RepeatedValues>,
     ) -> ComparisonRow {
         let scope = compared.scope;
         let unknown = [self.audit, other].map(|audit| why_unknown(audit, compared.metric, scope));
@@ -350,6 +351,8 @@ impl RowBuilder<'_> {
             Err(_) => "none: the value is undefined",
             Ok(_) => compared.ci_method.as_str(),
         };
+        let trainings = trainings.and_then(|all| all.spread_of(compared.metric, scope));
+        let training = trainings.filter(|_| difference.is_ok()).and_then(|of| of.spread);
         let key = self.key_of(scope);
         ComparisonRow {
             arm: key.arm,
@@ -372,6 +375,10 @@ impl RowBuilder<'_> {
             level: interval.and(self.settings.level).map(|l| l.get()).and_then(finite),
             interval: interval.map_or("", |i| i.method.as_str()).into(),
             ci_method: ci_method.into(),
+            training_lo: training.and_then(|(lo, ..)| finite(lo)),
+            training_hi: training.and_then(|(_, hi, _)| finite(hi)),
+            training_var: training.and_then(|(.., variance)| finite(variance)),
+            training_repeats: trainings.map(|of| whole(of.repeats)),
             n_rows: whole(compared.n_rows),
             flags: Some(self.selective_labels(compared.metric).unwrap_or_default().into()),
         }

@@ -10,7 +10,7 @@ use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
     CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
-    RetrainedStage, ThresholdStage, TrainStage, WorldsStage,
+    ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
@@ -19,6 +19,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::fit_threshold;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::train::repeat::need_repeats;
 use crate::table::file::write_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -49,7 +50,8 @@ impl AuditInputs {
             placebo: None,
             placebo_stage: None,
             doubt: None,
-            retrained: need_retrained(unit, b)?,
+            retrained: need_repeats::<CountStage>(unit, b)?,
+            retrained_worlds: Vec::new(),
             has_slices: sliced,
             flips,
             graph_scores: None,
@@ -92,7 +94,12 @@ impl AuditInputs {
                 .map(|placebo| placebo.repeats),
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
             doubt: doubted.then(|| b.need::<DoubtStage>(unit)).transpose()?,
-            retrained: if graphs { None } else { need_retrained(unit, b)? },
+            retrained: if graphs { Vec::new() } else { need_repeats::<CountStage>(unit, b)? },
+            retrained_worlds: if graphs {
+                need_repeats::<WorldsStage>(unit, b)?
+            } else {
+                Vec::new()
+            },
             has_slices: sliced,
             flips: None,
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
@@ -140,15 +147,6 @@ impl AuditInputs {
         }
         Ok(audits)
     }
-}
-
-/// The stage that trains the model of a unit again, where the job asks for it: of the plain audit.
-fn need_retrained(
-    unit: &AuditUnit,
-    b: &mut StageBuilder<'_, '_>,
-) -> Result<Option<StageInput<RetrainedStage>>> {
-    let asked = unit.experiment.is_empty() && b.plan.model_of(unit)?.1.doubt.is_some();
-    asked.then(|| b.need::<RetrainedStage>(&AuditUnit::of_model(&unit.model))).transpose()
 }
 
 /// The name of the arm of a unit in tables; empty in the plain audit.

@@ -8,6 +8,7 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
+use crate::metric::value::repeated::RepeatedValues;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
@@ -84,8 +85,11 @@ impl RowBuilder<'_> {
         &self,
         across: &metric::AcrossWorldsValue,
         follows: bool,
+        trainings: Option<&RepeatedValues>,
     ) -> MetricRow {
         let mut measured = across.measured.clone();
+        let spread = |all: &RepeatedValues| all.spread_of(measured.metric, measured.scope);
+        measured.training = trainings.and_then(spread);
         if follows {
             measured.impaired = None;
             measured.flags.push(metric::ATTRIBUTE_FOLLOWS);

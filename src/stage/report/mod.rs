@@ -61,7 +61,7 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow,
-    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, whole,
+    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, hint_of_issue, whole,
 };
 use crate::unit::StageKind;
 
@@ -113,11 +113,15 @@ pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
     let issues = read_rows::<IssueRow>(&folder.join("tables"))?;
     let warnings =
         issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
-    let events = warnings.map(|issue| Event::Problem {
-        code: issue.code.to_string(),
-        path: issue.r#where.to_string(),
-        line: None,
-        text: format!("{}: {}", issue.code.as_str(), on_one_line(issue.text.as_str())),
+    let events = warnings.map(|issue| {
+        let (code, hint) = (issue.code.as_str(), hint_of_issue(issue.code.as_str()));
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        Event::Problem {
+            code: code.to_owned(),
+            path: issue.r#where.to_string(),
+            line: None,
+            text: format!("{code}: {}{hint}", on_one_line(issue.text.as_str())),
+        }
     });
     Ok(events.collect())
 }

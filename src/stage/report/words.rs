@@ -228,18 +228,32 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 
 fn set_words(job: &Job) -> Vec<SetWords> {
     let all: Vec<String> = job.data.sensitive.keys().map(|a| a.to_string()).collect();
-    let sets = job.sets().into_iter().map(|(name, set)| SetWords {
-        fitted_on: BTreeMap::new(),
-        written: BTreeMap::new(),
-        strategy: set.keys().join(","),
-        knobs: knob_words(&name, set),
-        name,
-        attributes: set
-            .sensitive
-            .as_ref()
-            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
-        placebo: set.placebo.map(|placebo| placebo.repeats.get()),
-        doubt: set.doubt.map(|doubt| doubt.fit.get()),
+    let effects = |pairs: &[[ColumnName; 2]]| -> Vec<[String; 2]> {
+        pairs.iter().map(|pair| pair.each_ref().map(|name| name.to_string())).collect()
+    };
+    let knowledge = |name: &str, set: &job::CounterfactualSet| {
+        let (_, scenario) = name.split_once('/')?;
+        let mut all = set.graphs()?.knowledge.iter();
+        let of = all.find(|(name, _)| name.as_str() == scenario)?.1;
+        Some((effects(&of.forbidden), effects(&of.required)))
+    };
+    let sets = job.sets().into_iter().map(|(name, set)| {
+        let (effects_ruled_out, effects_required) = knowledge(&name, set).unwrap_or_default();
+        SetWords {
+            effects_ruled_out,
+            effects_required,
+            fitted_on: BTreeMap::new(),
+            written: BTreeMap::new(),
+            strategy: set.keys().join(","),
+            knobs: knob_words(&name, set),
+            name,
+            attributes: set
+                .sensitive
+                .as_ref()
+                .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
+            placebo: set.placebo.map(|placebo| placebo.repeats.get()),
+            doubt: set.doubt.map(|doubt| doubt.fit.get()),
+        }
     });
     sets.collect()
 }

@@ -327,18 +327,8 @@ impl<'a> CommandCall<'a> {
         Ok(())
     }
 
-    /// Removes the models that [`CommandCall::train_on`] wrote.
-    ///
-    /// # Errors
-    /// The disk refuses.
-    pub(crate) fn remove_trained(&self, ctx: &StageContext<'_>) -> Result<()> {
-        (0..self.n_folds).map(|fold| trained_model(ctx.out(), fold)).try_for_each(|model| {
-            if model.is_dir() { remove_folder(&model) } else { remove_file(&model) }
-        })
-    }
-
-    /// Writes one score per prepared row or counterfactual into the folder `out`; rows that are not
-    /// asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
+    /// Writes one score per prepared row or counterfactual into the folder of the stage; rows that
+    /// are not asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
@@ -350,21 +340,7 @@ impl<'a> CommandCall<'a> {
         scored: CommandRows<'_>,
         trained: Option<&Path>,
     ) -> Result<()> {
-        self.score_to(ctx, row_context, (scored, trained), ctx.out())
-    }
-
-    /// As [`CommandCall::score`], into another folder.
-    ///
-    /// # Errors
-    /// As [`CommandCall::score`].
-    pub(crate) fn score_to(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        (scored, trained): (CommandRows<'_>, Option<&Path>),
-        out: &Path,
-    ) -> Result<()> {
-        let (encoder, mut writer) = create_scores(out)?;
+        let (encoder, mut writer) = create_scores(ctx.out())?;
         self.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;

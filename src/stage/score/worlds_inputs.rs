@@ -42,7 +42,8 @@ enum ScoredWorlds {
 impl Stage for WorldsStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Worlds;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
+    const FIELDS: &'static [UnitField] =
+        &[UnitField::Model, UnitField::Set, UnitField::Attribute, UnitField::Repeat];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
@@ -52,7 +53,7 @@ impl Stage for WorldsStage {
         };
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
+        let scores = b.need::<ScoreStage>(&unit.factual())?;
         let scored = if graphs.makes_rows() {
             ScoredWorlds::Rows(
                 b.need::<GenerateStage>(&applied.unit())?,

@@ -1,7 +1,8 @@
 //! The stage `train`: the models of the plain audit, one for each fold; the model of an arm in a
-//! fold, with the rows that the arm adds; those of inner folds.
+//! fold, with the rows that the arm adds; those of inner folds; all of them once more for each
+//! further training.
 
-pub(crate) mod retrained;
+pub(crate) mod repeat;
 pub(crate) mod trainer;
 
 use crate::error::Result;
@@ -23,6 +24,7 @@ impl Stage for TrainStage {
         UnitField::Arm,
         UnitField::Fold,
         UnitField::Predictions,
+        UnitField::Repeat,
     ];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
@@ -30,7 +32,9 @@ impl Stage for TrainStage {
         // Only an arm adds rows.
         let selection = match arm_of(unit).zip(unit.fold) {
             Some((arm, fold)) => {
-                Some(SelectionInputs::need(b, &plan.experiment_of(unit)?, fold, arm, "")?)
+                let repeat = unit.repeat;
+                let experiment = plan.experiment_of(unit)?;
+                Some(SelectionInputs::need(b, &experiment, (fold, arm, repeat), "")?)
             }
             None => None,
         };
@@ -44,6 +48,7 @@ impl Stage for TrainStage {
                     return selection.with_training_rows(
                         rows,
                         &plan.extras(layout),
+                        models.draw(),
                         |all, added| {
                             models.train_on(ctx, layout, (all, added.n_training()), 0)?;
                             files::write_json(&ctx.out().join(ADDED), &added)
@@ -52,7 +57,7 @@ impl Stage for TrainStage {
                 }
                 (0..models.n).try_for_each(|fold| {
                     let number = u8::try_from(fold).unwrap_or(u8::MAX);
-                    let training = rows.training(number);
+                    let training = rows.training(number).drawn(models.draw());
                     models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)
                 })
             });

@@ -103,31 +103,24 @@ fn named(names: &[&str]) -> RichText {
     }
 }
 
-/// The direct effects that a list of the knob `knowledge` names: `the direct effects of sex on job
-/// and of sex on grade`; of many the number, of names in quotation marks only that there are some.
-/// None where the knob has no such list.
-fn direct_effects(knob: &str, list: &str) -> Option<RichText> {
-    let (_, rest) = knob.split_once(&format!("{list}: [["))?;
-    let (edges, _) = rest.split_once("]]")?;
-    if edges.contains(['"', '\'']) {
-        return Some("some direct effects".into());
+/// Direct effects that the job lists: `the direct effects of sex on job and of sex on grade`; of
+/// many the number. None of an empty list.
+fn direct_effects(effects: &[[String; 2]]) -> Option<RichText> {
+    if effects.len() > NAMES_AT_MOST {
+        let n = number::count_of(effects.len() as i64, "direct effect", "direct effects");
+        return Some(n.into());
     }
-    let edges: Vec<(&str, &str)> =
-        edges.split("], [").filter_map(|edge| edge.split_once(", ")).collect();
-    if edges.len() > NAMES_AT_MOST {
-        return Some(
-            number::count_of(edges.len() as i64, "direct effect", "direct effects").into(),
-        );
-    }
-    let start = if edges.len() == 1 { "the direct effect of " } else { "the direct effects of " };
-    Some(edges.iter().enumerate().fold(start.into(), |words: RichText, (i, (cause, effect))| {
+    let start = if effects.len() == 1 { "the direct effect of " } else { "the direct effects of " };
+    let words = effects.iter().enumerate().fold(start.into(), |words: RichText, (i, pair)| {
         let between = match i {
             0 => "",
-            i if i + 1 == edges.len() => " and of ",
+            i if i + 1 == effects.len() => " and of ",
             _ => ", of ",
         };
-        words.text(between).name(*cause).text(" on ").name(*effect)
-    }))
+        let [cause, effect] = pair;
+        words.text(between).name(cause.as_str()).text(" on ").name(effect.as_str())
+    });
+    (!effects.is_empty()).then_some(words)
 }
 
 /// What a scenario of knowledge states about the causes: `Scenario high: the job states the order
@@ -149,8 +142,9 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichTex
             words.text(if i > 0 { " before " } else { "" }).and(named(&names))
         }));
     }
-    for (list, verb) in [("forbidden", "rules out "), ("required", "requires ")] {
-        stated.extend(direct_effects(knob, list).map(|effects| RichText::from(verb).and(effects)));
+    let lists = [(&words.effects_ruled_out, "rules out "), (&words.effects_required, "requires ")];
+    for (effects, verb) in lists {
+        stated.extend(direct_effects(effects).map(|told| RichText::from(verb).and(told)));
     }
     if stated.is_empty() {
         let is_given = words.knobs.iter().any(|knob| knob.starts_with("discovery: {given"));
@@ -194,18 +188,20 @@ mod tests {
 
     #[test]
     fn effects_that_are_ruled_out_are_named() {
-        let said = |knob: &str, list: &str| direct_effects(knob, list).map(|words| words.plain());
-        let knob = "{tiers: [{columns: [sex], edges_within: forbidden}], forbidden: [[sex, job], \
-                    [sex, grade]], required: [[age, job]]}";
+        let said = |effects: &[[&str; 2]]| {
+            let effects: Vec<_> = effects.iter().map(|pair| pair.map(str::to_owned)).collect();
+            direct_effects(&effects).map(|words| words.plain())
+        };
         assert_eq!(
-            said(knob, "forbidden").as_deref(),
+            said(&[["sex", "job"], ["sex", "grade"]]).as_deref(),
             Some("the direct effects of sex on job and of sex on grade")
         );
-        assert_eq!(said(knob, "required").as_deref(), Some("the direct effect of age on job"));
-        assert_eq!(said("{}", "forbidden"), None);
-        let quoted = "{forbidden: [[sex, 'a, b']]}";
-        assert_eq!(said(quoted, "forbidden").as_deref(), Some("some direct effects"));
-        let many = format!("{{forbidden: [{}]}}", ["[sex, job]"; 7].join(", "));
-        assert_eq!(said(&many, "forbidden").as_deref(), Some("7 direct effects"));
+        // Names are those of the job, also with signs that divide lists.
+        assert_eq!(
+            said(&[["age", "a, b]]"]]).as_deref(),
+            Some("the direct effect of age on a, b]]")
+        );
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&[["sex", "job"]; 7]).as_deref(), Some("7 direct effects"));
     }
 }

@@ -546,6 +546,9 @@ fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &
                 format!("mean with the same weight for each bootstrap {}", kind.value(even)).into(),
             );
         }
+        if let Some((lo, hi)) = measure.training {
+            small.push(format!("other trainings {}", kind.interval(value, lo, hi)).into());
+        }
         if across.n_undefined > 0 {
             small.push(format!("undefined in {} graphs", number::count(across.n_undefined)).into());
         }

@@ -21,6 +21,7 @@ mod views;
 
 use std::collections::BTreeMap;
 
+use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::{NumberFormat, three_digits};
@@ -113,9 +114,16 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
-/// What the page tells of each comparison: where nothing can be distinguished from chance one
+/// What the page says about each comparison: where nothing can be distinguished from chance one
 /// sentence, else for whom it is harder, and how many people that depends on.
-pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichText> {
+///
+/// What a limit counts follows: of subgroups that are mostly too small it says of which ones a
+/// conclusion is drawn nevertheless.
+pub(crate) fn evidence(
+    audit: &AuditFolder,
+    voice: &AuditVoice<'_>,
+    limits: &[AuditLimit],
+) -> Vec<RichText> {
     let mut told = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
         if !comparison.undefined.is_empty() {
@@ -128,11 +136,23 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
         }
         let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
         let naming = GroupNaming::Told(voice, comparison.pair.recourse.as_str());
+        let counted: Vec<String> =
+            limits.iter().filter_map(|limit| counted_in_words(limit, comparison)).collect();
+        let with_limits = |words: RichText| {
+            counted.iter().fold(words, |words, counted| words.text(" ").quote(counted))
+        };
         if !outcome.too_few() && !outcome.none_beyond_chance() {
-            told.push(outcome.in_words(&naming));
+            let words = with_limits(outcome.in_words(&naming));
+            told.push(if counted.is_empty() {
+                words
+            } else {
+                words.text(" The numbers before are of subgroups of any size, each group apart.")
+            });
             continue;
         }
-        let start = if outcome.too_few() {
+        let start = if outcome.too_few() && !counted.is_empty() {
+            "Most subgroups are too small for a conclusion: "
+        } else if outcome.too_few() {
             "Too few people for a conclusion: "
         } else {
             "No difference is distinguishable from chance: "
@@ -142,7 +162,7 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
         let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
         let people = people.quote(format!(" {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
-        told.push(if outcome.none_beyond_chance() {
+        let words = if outcome.none_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
             people.text(format!(", and none of {differences} can be distinguished from chance."))
         } else if outcome.smaller.n() > 0 {
@@ -152,9 +172,32 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
             ))
         } else {
             people.text(".")
-        });
+        };
+        told.push(with_limits(words));
     }
     told
+}
+
+/// Which subgroups of a comparison a limit counts, and what that decides; none of another limit.
+fn counted_in_words(limit: &AuditLimit, comparison: &RecourseRow) -> Option<String> {
+    let (judged, part) = (limit.counted_subgroups()?, limit.parts.first()?);
+    let (unfair, all) = part.counts?;
+    let pair = &comparison.pair;
+    let of_pair = part.key.attribute == pair.recourse.as_str()
+        && [part.key.from.as_str(), part.key.to.as_str()]
+            == [pair.group_0.as_str(), pair.group_1.as_str()];
+    let decided = match limit.verdict.as_str() {
+        "fail" => format!("; more than {}, so it is broken", limit.limit_text()),
+        _ => String::new(),
+    };
+    of_pair.then(|| {
+        format!(
+            "The limit counts both groups together and only {judged}: {} of {} that have \
+             actions{decided}.",
+            number::count(unfair),
+            number::count(all)
+        )
+    })
 }
 
 /// Why two groups were not compared.
