@@ -83,6 +83,10 @@ const CATALOG: KnownNames<'static> = KnownNames {
             ..metric("ft", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
         },
         metric("h_ga", MetricFamily::Graph, false, &[GateScope::Total], 2),
+        KnownMetric {
+            measured_again: false,
+            ..metric("auc", MetricFamily::Scores, true, &[GateScope::Total], 2)
+        },
     ],
     measures: &["dist_after", "share_discarded"],
     data_sets: &["adult", "compas", "german", "heart", "law"],

@@ -647,7 +647,7 @@ fn limit_sentence(
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
         // `subgroups with at least 20 affected people in the smaller group that are unfair to ...`
         let size = limit.counted_subgroups().and_then(|judged| {
-            Some(judged.split_once(" that are unfair")?.0.strip_prefix("subgroups ")?)
+            judged.split_once(" that are unfair")?.0.strip_prefix("subgroups ")
         });
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
         return RichText::from("In ").strong(count(unfair)).quote(format!(

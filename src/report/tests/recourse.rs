@@ -374,6 +374,8 @@ fn gate_of_twenty(tables: &Path) {
         level: "fail".into(),
         metric: UNFAIR_SUBGROUPS.into(),
         rule: "at_most, estimate".into(),
+        model: "gbm".into(),
+        sensitive: "sex".into(),
         from_group: "f".into(),
         to_group: "m".into(),
         reason: reason.into(),
@@ -392,8 +394,8 @@ fn a_gate_on_recourse_says_what_it_counts() {
     let verdict = section(&RecourseSample::few().page(&alone(), gate_of_twenty), "verdict");
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \
                 are unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
-                score above 0, f and m fail at most 0 the number decides 44 subgroups 250 \
-                subgroups of that size, with actions the value breaks the limit";
+                score above 0, f and m, attribute sex, model gbm fail at most 0 the number \
+                decides 44 subgroups 250 subgroups of that size, with actions the value breaks the limit";
     assert!(verdict.contains(said), "{verdict}");
 }
 

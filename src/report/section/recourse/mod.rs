@@ -183,7 +183,8 @@ fn counted_in_words(limit: &AuditLimit, comparison: &RecourseRow) -> Option<Stri
     let (judged, part) = (limit.counted_subgroups()?, limit.parts.first()?);
     let (unfair, all) = part.counts?;
     let pair = &comparison.pair;
-    let of_pair = part.key.attribute == pair.recourse.as_str()
+    let of_pair = part.key.model == comparison.model.as_str()
+        && part.key.attribute == pair.recourse.as_str()
         && [part.key.from.as_str(), part.key.to.as_str()]
             == [pair.group_0.as_str(), pair.group_1.as_str()];
     let decided = match limit.verdict.as_str() {
