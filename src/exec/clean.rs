@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::lock::FileLock;
+use super::replaced_file::name_of;
 use super::store::{COPIED_ROWS, ResultStore, entry_folders, stage_of};
 use super::{cancel::CancelFlag, files};
 use crate::error::Result;
@@ -195,10 +196,6 @@ fn results(root: &Path) -> Result<Vec<StoredResult>> {
 
 fn list_if_there(folder: &Path) -> Result<Vec<PathBuf>> {
     if files::metadata_if_there(folder)?.is_none() { Ok(Vec::new()) } else { files::list(folder) }
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The keys of the `n` results of each stage that each job used last. A result that no job has

@@ -17,14 +17,15 @@ use crate::error::{Error, Result};
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// The name of this machine.
-fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// What stands between the name of a file and the process in the names of its temporary files.
 const NEW: &str = ".new-";
 
-fn name_of(path: &Path) -> String {
+/// The last part of a path, as text; empty where there is none.
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

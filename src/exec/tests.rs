@@ -1,3 +1,5 @@
+//! Plans of small stages: what runs again and why, damaged results, signals, order of events.
+
 use std::sync::Mutex;
 
 use super::{

@@ -1,3 +1,5 @@
+//! The strategy `transport` against plans worked out by hand: strata, distances, images, blocks.
+
 use std::path::Path;
 
 use super::distance::TransportDistance;

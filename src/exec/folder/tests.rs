@@ -1,3 +1,5 @@
+//! The output folder: replaced in one step, refused where it is not ours, mended after a kill.
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

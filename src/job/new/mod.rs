@@ -524,7 +524,10 @@ fn trained(
     );
     line!(text, "");
     line!(text, "models:");
-    line!(text, "  trained:");
+    line!(
+        text,
+        "  trained:             # trained by the run on these rows: not a model that is in use"
+    );
     line!(text, "    logistic: {{l2: 1.0}}");
     line!(text, "    threshold: 0.5     # the score from which a prediction is positive");
     if !alone {

@@ -41,7 +41,12 @@ pub(super) fn column<'a>(
         return Err(fault.hint("give them different names").into());
     }
     let found = glance.columns.iter().find(|look| look.name == name);
-    found.ok_or_else(|| missing_column_fault(wishes.data.as_ref(), name, &known).into())
+    found.ok_or_else(|| {
+        let fault = missing_column_fault(wishes.data.as_ref(), name, &known);
+        let listed = fault.hint.clone().unwrap_or_default();
+        let joined = "a column of another file is added to the finished job under `data.join`";
+        fault.hint(format!("{listed}; {joined}")).into()
+    })
 }
 
 pub(super) fn is_duplicated(glance: &FileProfile, name: &str) -> bool {

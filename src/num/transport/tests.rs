@@ -1,3 +1,5 @@
+//! Optimal transport against plans found by trying every plan, and against proofs by prices.
+
 use super::{
     ArcSearch, CostMatrix, EnteringArc, NONE, SpanningTree, TransportError, TransportFlow,
     TransportPlan, block_of, solve,

@@ -120,6 +120,25 @@ pub(crate) fn not_shown(
                 .to_owned(),
         );
     }
+    let is_trained = |kind: &str| matches!(kind, "logistic" | "boosting" | "forest");
+    let trained: Vec<String> = m
+        .models
+        .iter()
+        .filter(|model| is_trained(&model.kind))
+        .map(|model| voice.model(&model.name))
+        .collect();
+    let trained = match trained.as_slice() {
+        [] => None,
+        [only] => Some((only.clone(), "its")),
+        [first, second] => Some((format!("{first} and {second}"), "their")),
+        several => Some((count_of(several.len() as i64, "model", "models"), "their")),
+    };
+    if let Some((models, whose)) = trained {
+        say(format!(
+            "This audit trained {models}: {whose} results do not describe a model that was trained \
+             elsewhere."
+        ));
+    }
     if m.models.iter().any(|model| model.kind == "scores") {
         say("Scores were computed elsewhere: this audit did not run that model.".to_owned());
     }

@@ -284,8 +284,8 @@ pub(crate) fn heading(results: &[HarmResult], voice: &AuditVoice<'_>) -> RichTex
     let mut named = named.into_iter();
     match (named.next(), named.next()) {
         (Some((attribute, group)), None) => RichText::from(
-            "All results: where a group is worse \
-             off, it is ",
+            "All counterfactual results: where a \
+             group is worse off, it is ",
         )
         .quote(voice.group(attribute, group)),
         _ => "All results".into(),

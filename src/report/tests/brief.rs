@@ -132,6 +132,7 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     assert_eq!(html.matches("class=\"grp\"").count(), 2, "the hero chart has two groups");
     assert!(section(&html, "sign").contains("Approved by"));
     assert!(section(&html, "not").contains("not with a model trained again."));
+    assert!(section(&html, "not").contains("describe a model that was trained elsewhere."));
 }
 
 /// The brief gives the number of counterfactuals that no test counts.

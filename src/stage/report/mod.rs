@@ -24,6 +24,7 @@ use crate::exec::event::Event;
 use crate::exec::files::{self, copy, make_folder, write, write_json};
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
+use crate::exec::replaced_file::host;
 use crate::exec::{StageContext, StageRecord};
 use crate::folder::history::{self, RunHistory};
 use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RecheckWords, RunSummary};
@@ -136,7 +137,7 @@ pub(crate) fn extras(
         "program": env!("CARGO_PKG_VERSION"),
         "code": CODE,
         "threads": settings.threads,
-        "host": hostname(),
+        "host": host(),
         "stages_run": stages.iter().filter(|s| !s.cached).count(),
         "stages_cached": stages.iter().filter(|s| s.cached).count(),
         "stages": stages,
@@ -144,10 +145,6 @@ pub(crate) fn extras(
     let mut text = serde_json::to_vec_pretty(&run).unwrap_or_default();
     text.push(b'\n');
     EXTRAS.map(str::to_owned).into_iter().zip([text, record.log_lines()]).collect()
-}
-
-fn hostname() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 impl FolderInputs<'_> {
