@@ -15,7 +15,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{
+    DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION,
+    DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema, SchemaRef,
+};
 use arrow::error::ArrowError;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
@@ -118,8 +121,30 @@ fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
                         or flatten it into separate columns";
             return Err(stream_fault(what).hint(hint).into());
         }
+        if let Some(most) = unkept_decimal(kind) {
+            let what = format!(
+                "wrote a column `{name}` of {kind}; a decimal type needs 1 to {most} digits, and a \
+                 scale from 0 to their number"
+            );
+            return Err(stream_fault(what).hint("write another decimal type, or floats").into());
+        }
     }
     Ok(Arc::new(schema))
+}
+
+/// The most digits of a decimal type, if the type states a precision or a scale that no Parquet
+/// file can hold: the schema of a stream may state any.
+fn unkept_decimal(kind: &DataType) -> Option<u8> {
+    let (digits, scale, most) = match *kind {
+        DataType::Decimal32(digits, scale) => (digits, scale, DECIMAL32_MAX_PRECISION),
+        DataType::Decimal64(digits, scale) => (digits, scale, DECIMAL64_MAX_PRECISION),
+        DataType::Decimal128(digits, scale) => (digits, scale, DECIMAL128_MAX_PRECISION),
+        DataType::Decimal256(digits, scale) => (digits, scale, DECIMAL256_MAX_PRECISION),
+        _ => return None,
+    };
+    let is_kept =
+        (1..=most).contains(&digits) && u8::try_from(scale).is_ok_and(|scale| scale <= digits);
+    (!is_kept).then_some(most)
 }
 
 /// The same columns without dictionaries, whose order depends on the batches.
@@ -301,7 +326,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, AsArray, DictionaryArray, Float64Array, Int64Array, RecordBatch};
-    use arrow::datatypes::Int32Type;
+    use arrow::datatypes::{DataType, Field, Int32Type, Schema};
     use arrow::ipc::writer::StreamWriter;
 
     use super::{CopyUse, copy_rows};
@@ -429,6 +454,17 @@ mod tests {
             ]);
         let listed = RecordBatch::try_from_iter([("x", Arc::new(list) as ArrayRef)]).unwrap();
         told(&stream(&[listed]), "wrote a column `x` of ");
+        for kind in [
+            DataType::Decimal128(0, 0),
+            DataType::Decimal128(39, 0),
+            DataType::Decimal128(5, 6),
+            DataType::Decimal64(19, 2),
+            DataType::Decimal128(5, -2),
+        ] {
+            let schema = Arc::new(Schema::new(vec![Field::new("x", kind, true)]));
+            let none = RecordBatch::new_empty(schema);
+            told(&stream(&[none]), "digits, and a scale from 0");
+        }
         // Wherever a byte is wrong, it is an error or other rows, and never a panic.
         let step = good.len() / 150 + 1;
         for at in (0..good.len()).step_by(step) {

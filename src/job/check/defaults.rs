@@ -70,38 +70,39 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
     job
 }
 
-/// The families that are measured: those the job names, or all that the label and the sets allow.
+/// The families that are measured, in the order of [`MetricFamily`]: those the job names, or all
+/// that the label and the sets allow.
 pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
-    if let Some(named) = &job.metrics.families {
-        let mut families = named.clone();
-        families.sort();
-        families.dedup();
+    let mut families =
+        job.metrics.families.clone().unwrap_or_else(|| default_families(job, catalog));
+    families.sort();
+    families.dedup();
+    families
+}
+
+fn default_families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
+    let mut families: Vec<MetricFamily> =
+        job.has_fitted_sets().then_some(MetricFamily::CfQuality).into_iter().collect();
+    if job.audits_amounts() {
+        families.push(MetricFamily::Amounts);
         return families;
     }
     let label = job.data.label.column().is_some();
-    if job.audits_amounts() {
-        let mut families = vec![MetricFamily::Amounts];
-        families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
-        return families;
-    }
     let is_scored = |set: &CounterfactualSet| {
         let mut asked = job.models.iter().filter(|(name, _)| set.asks(name));
         asked.any(|(_, model)| model.scores_counterfactuals())
     };
     let sets = job.counterfactuals.values().any(is_scored);
-    let mut families: Vec<MetricFamily> = [
+    let decisions = [
         MetricFamily::Performance,
         MetricFamily::Group,
         MetricFamily::Ccm,
         MetricFamily::Eccm,
         MetricFamily::Shift,
-    ]
-    .into_iter()
-    .filter(|&family| {
+    ];
+    families.extend(decisions.into_iter().filter(|&family| {
         (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family))
-    })
-    .collect();
-    families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
+    }));
     families
 }
 

@@ -646,9 +646,9 @@ fn limit_sentence(
         let [a, b] =
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
         // `subgroups with at least 20 affected people in the smaller group that are unfair to ...`
-        let size = limit.counted_subgroups().and_then(|judged| {
-            judged.split_once(" that are unfair")?.0.strip_prefix("subgroups ")
-        });
+        let size = limit
+            .counted_subgroups()
+            .and_then(|judged| judged.split_once(" that are unfair")?.0.strip_prefix("subgroups "));
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
         return RichText::from("In ").strong(count(unfair)).quote(format!(
             " of the {} subgroups that the limit counts{size}, the favourable decision is harder \

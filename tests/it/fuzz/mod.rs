@@ -60,8 +60,8 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Tries the corpus as it is, then `n` mutated inputs, or as many as the minutes that are asked for
-/// allow.
+/// Tries the corpus and the seeds as they are, then `n` mutated inputs, or as many as the minutes
+/// that are asked for allow.
 fn fuzz(target: &dyn Target, n: u64) {
     let minutes: Option<u64> = std::env::var("CFAUDIT_FUZZ_MINUTES")
         .ok()
@@ -70,8 +70,8 @@ fn fuzz(target: &dyn Target, n: u64) {
     fs::create_dir_all(&kept).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut seeds = corpus(target.name());
-    let n_kept = seeds.len() as u64;
     seeds.extend(target.seeds());
+    let n_kept = seeds.len() as u64;
     assert!(!seeds.is_empty());
     let base = minutes
         .map_or(0, |_| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);

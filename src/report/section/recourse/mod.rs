@@ -117,8 +117,8 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
 /// What the page says about each comparison: where nothing can be distinguished from chance one
 /// sentence, else for whom it is harder, and how many people that depends on.
 ///
-/// What a limit counts follows: of subgroups that are mostly too small it says of which ones a
-/// conclusion is drawn nevertheless.
+/// What a limit counts follows: where most subgroups are too small, it names those that the verdict
+/// still counts.
 pub(crate) fn evidence(
     audit: &AuditFolder,
     voice: &AuditVoice<'_>,
