@@ -18,9 +18,7 @@ use crate::exec::replaced_file::{self, remove_leftovers, temporary};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
-use crate::gate::question::{GateQuestion, GateTables};
-use crate::gate::recourse::RecourseGateQuestion;
-use crate::gate::why::PatternGateQuestion;
+use crate::gate::question::GateTables;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
 use crate::report::PAGES;
@@ -138,10 +136,10 @@ fn judge_by_tables(
     let tables = folder.join("tables");
     let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
     let stored = read_rows::<GateRow>(&tables)?;
-    let questions = with_job_lines(gate::questions(&checked), &stored);
+    let questions = with_job_lines(gate::questions(&checked), &stored, |q| (&q.name, &mut q.line));
     let counted = gate::counted_of(
-        &recourse_with_job_lines(gate::recourse_questions(&checked), &stored),
-        &patterns_with_job_lines(gate::pattern_questions(&checked), &stored),
+        &with_job_lines(gate::recourse_questions(&checked), &stored, |q| (&q.name, &mut q.line)),
+        &with_job_lines(gate::pattern_questions(&checked), &stored, |q| (&q.name, &mut q.line)),
         folder,
     )?;
     let groups = read_rows::<GroupRow>(&tables)?;
@@ -225,24 +223,16 @@ fn job_file_line(gates: &[GateRow], name: &str) -> u64 {
     line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
 }
 
-fn with_job_lines(mut questions: Vec<GateQuestion>, gates: &[GateRow]) -> Vec<GateQuestion> {
-    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
-    questions
-}
-
-fn recourse_with_job_lines(
-    mut questions: Vec<RecourseGateQuestion>,
+/// Questions with the lines that their gates had in the job.
+fn with_job_lines<Q>(
+    mut questions: Vec<Q>,
     gates: &[GateRow],
-) -> Vec<RecourseGateQuestion> {
-    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
-    questions
-}
-
-fn patterns_with_job_lines(
-    mut questions: Vec<PatternGateQuestion>,
-    gates: &[GateRow],
-) -> Vec<PatternGateQuestion> {
-    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
+    gate_and_line: fn(&mut Q) -> (&str, &mut u64),
+) -> Vec<Q> {
+    for question in &mut questions {
+        let (gate, line) = gate_and_line(question);
+        *line = job_file_line(gates, gate);
+    }
     questions
 }
 

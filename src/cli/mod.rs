@@ -32,8 +32,7 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
 use crate::report::diff::on_one_line;
-use crate::stage::advice::IssueNote;
-use crate::stage::preview::CheckFindings;
+use crate::stage::preview::{CheckFindings, LocatedIssue};
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
@@ -427,15 +426,15 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
         let warnings: Vec<serde_json::Value> = result.as_ref().map_or_else(
             |_| Vec::new(),
-            |(_, seen)| {
-                let of = |(issue, place): (&IssueNote, &Option<FilePlace>)| {
+            |(_, warnings)| {
+                let of = |LocatedIssue { issue, place }: &LocatedIssue| {
                     let place = place.as_ref();
                     json!({"code": issue.code, "severity": issue.severity, "where": issue.place,
                         "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
                         "column": place.map(|l| l.column), "n": issue.n, "text": issue.text,
                         "hint": issue.hint})
                 };
-                seen.warnings.iter().zip(&seen.places).map(of).collect()
+                warnings.iter().map(of).collect()
             },
         );
         print(&format!(
@@ -444,10 +443,10 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         ))?;
         return Ok(exit);
     }
-    let (text, seen) = result?;
+    let (text, warnings) = result?;
     // With `--quiet` what somebody must act on remains.
     let text = if args.job_flags.log.quiet && !args.resolved {
-        preview::warnings_text(&seen, true)
+        preview::warnings_text(&warnings, true)
     } else {
         text
     };
@@ -455,8 +454,8 @@ fn check(args: &CheckArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What there is to print, and what the data told.
-fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
+/// What there is to print, and the warnings in it.
+fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>)> {
     let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
@@ -469,17 +468,18 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
             &cancel,
         )?;
     }
-    let seen = seen.located(&checked);
+    let awaited = std::mem::take(&mut seen.awaited);
+    let warnings = seen.located(&checked);
     let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {
-        let first =
-            format!("{}: no problem in the job; its data were not checked\n", args.job.display());
-        first + &preview::warnings_text(&seen, false)
+        let found = preview::found_words("the job", &warnings);
+        let first = format!("{}: {found}; its data were not checked\n", args.job.display());
+        first + &preview::warnings_text(&warnings, false)
     } else {
-        preview::checked_text(&args.job, &checked.job, &seen)
+        preview::checked_text(&args.job, &checked.job, (&warnings, &awaited))
     };
-    Ok((text, seen))
+    Ok((text, warnings))
 }
 
 fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {

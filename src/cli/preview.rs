@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::data::values::ValueClass;
 use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
@@ -12,7 +13,7 @@ use crate::stage::disk::DiskForecast;
 use crate::stage::gate::forecast::{self, GateForecast, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
-    self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, RunForecast,
+    self, AttributePreview, ColumnPreview, DataPreview, LocatedIssue, RunForecast,
 };
 use crate::stage::settings::RunSettings;
 
@@ -182,9 +183,14 @@ fn plan_text(forecast: &RunForecast) -> String {
     text + &awaited_text(&forecast.awaited)
 }
 
-/// What `cfaudit check` prints of a job without errors.
-pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> String {
-    let mut text = format!("{}: no problem in the job or its data", file.display());
+/// What `cfaudit check` prints about a job without errors.
+pub(crate) fn checked_text(
+    file: &Path,
+    job: &Job,
+    (warnings, awaited): (&[LocatedIssue], &[AwaitedFile]),
+) -> String {
+    let found = found_words("the job or its data", warnings);
+    let mut text = format!("{}: {found}", file.display());
     let scores = job.models.values().filter_map(|model| model.made_elsewhere());
     if scores
         .into_iter()
@@ -193,16 +199,22 @@ pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> Stri
         text += "; `cfaudit run` checks score files";
     }
     text.push('\n');
-    text + &warnings_text(seen, false) + &awaited_text(&seen.awaited)
+    text + &warnings_text(warnings, false) + &awaited_text(awaited)
+}
+
+/// `no problem in the job`, or how many warnings there are.
+pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
+    match warnings.iter().filter(|of| of.issue.severity == "warning").count() {
+        0 => format!("no problem in {place}"),
+        1 => format!("no error in {place}, 1 warning"),
+        n => format!("no error in {place}, {n} warnings"),
+    }
 }
 
 /// A line for each warning; with `quiet` without those that are only worth knowing.
-pub(crate) fn warnings_text(seen: &CheckFindings, quiet: bool) -> String {
-    let places = seen.places.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-    let told = seen.warnings.iter().zip(places);
-    told.filter(|(issue, _)| !quiet || issue.severity == "warning")
-        .map(|(issue, place)| issue_text(issue, place))
-        .collect()
+pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
+    let told = warnings.iter().filter(|of| !quiet || of.issue.severity == "warning");
+    told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
 }
 
 /// What was met, the key that it is about, and what to do about it.
@@ -271,6 +283,8 @@ fn values(column: &ColumnPreview) -> String {
         }
         (None, Some((min, max))) => format!("{} to {}", short(min), short(max)),
         (None, None) if column.kind == "row_id" => "unique".to_owned(),
+        // A decision in words: its values are not counted.
+        (None, None) if column.class == ValueClass::Text.name() => "text".to_owned(),
         (None, None) => "no value".to_owned(),
     }
 }

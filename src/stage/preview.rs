@@ -150,32 +150,37 @@ pub(crate) fn forecast(
     look().map_err(|error| with_place(error, checked))
 }
 
-/// What `cfaudit check` tells of a job and data without an error.
-#[derive(Debug, Clone, Default)]
+/// What `cfaudit check` prints about a job and data without an error.
+#[derive(Debug, Clone)]
 pub(crate) struct CheckFindings {
     /// What was met and may change what the results mean.
     pub warnings: Vec<IssueNote>,
-    /// For each warning the place of the key that it is about, where it is about one.
-    pub places: Vec<Option<FilePlace>>,
     /// The files of scores that are not there yet.
     pub awaited: Vec<AwaitedFile>,
 }
 
 impl CheckFindings {
-    /// What a job tells by itself.
+    /// The warnings about a job without its data.
     pub(crate) fn of_job(checked: &CheckedJob) -> Self {
-        CheckFindings { warnings: advice::of_job(checked), ..CheckFindings::default() }
+        CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
     }
-
-    /// The same with the places of what the warnings are about.
-    pub(crate) fn located(self, checked: &CheckedJob) -> Self {
-        let place = |issue: &IssueNote| {
+    /// The warnings with their places.
+    pub(crate) fn located(self, checked: &CheckedJob) -> Vec<LocatedIssue> {
+        let located = |issue: IssueNote| {
             // That of a disk is no key of the job.
             let is_of_job = issue.code != LITTLE_DISK;
-            checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned()
+            let place = checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned();
+            LocatedIssue { issue, place }
         };
-        CheckFindings { places: self.warnings.iter().map(place).collect(), ..self }
+        self.warnings.into_iter().map(located).collect()
     }
+}
+
+/// A warning, and the place of the key that it is about, where it is about one.
+#[derive(Debug, Clone)]
+pub(crate) struct LocatedIssue {
+    pub issue: IssueNote,
+    pub place: Option<FilePlace>,
 }
 
 /// Looks at the data of a job as `cfaudit check` does.

@@ -34,6 +34,19 @@ table! {
     }
 }
 
+impl IssueRow {
+    /// Something that may change the meaning of results; `n` is how often, or 0.
+    pub(crate) fn warning(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
+        let (severity, text) = ("warning".into(), text.into());
+        IssueRow { code: code.into(), severity, r#where: place.into(), n, text }
+    }
+
+    /// Something worth knowing; `n` is how often, or 0.
+    pub(crate) fn info(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
+        IssueRow { severity: "info".into(), ..IssueRow::warning(code, place, n, text) }
+    }
+}
+
 /// The codes of `issues`: what was met in the data and did not stop the run.
 pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("absent-class", "a class of the label that no row has"),

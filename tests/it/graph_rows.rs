@@ -9,6 +9,7 @@ use arrow::datatypes::{Float64Type, Int64Type};
 use serde_json::Value as Json;
 
 use crate::frame::{TableFrame, read_frame};
+use crate::python::interpreter;
 use crate::waiting::{read_folder, write};
 use crate::work::{Work, assert_same, column, results};
 
@@ -174,6 +175,50 @@ fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
     assert_eq!(values(&work, "here"), here);
     assert_eq!(values(&work, "there"), here);
 
+    let first = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out again --threads 1");
+    assert_same(&first, &results(&work.path("again")), "threads");
+}
+
+/// A program that applies a logistic model as the cache keeps it.
+const APPLIES: &str = "
+import json, math, sys
+import pyarrow as pa
+
+rows = pa.ipc.open_stream(sys.stdin.buffer).read_all()
+model = json.load(open('model.json'))
+forms = [next(iter(form.values())) for form in model['encoder']['features'] if form]
+forms = {form['at']: form for form in forms if 'mean' in form}
+sums = [model['intercept']] * rows.num_rows
+for at, (name, b) in enumerate(zip(model['encoder']['columns'], model['coefficients'])):
+    if '=' in name:
+        name, level = name.split('=', 1)
+        entries = [float(text == level) for text in rows[name].to_pylist()]
+    else:
+        mean, sd = forms[at]['mean'], forms[at]['sd']
+        entries = [(x - mean) / sd for x in rows[name].to_pylist()]
+    sums = [total + b * x for total, x in zip(sums, entries)]
+scores = pa.array([1 / (1 + math.exp(-total)) for total in sums], pa.float64())
+with pa.ipc.new_stream(sys.stdout.buffer, pa.schema([('score', pa.float64())])) as out:
+    out.write_batch(pa.record_batch([scores], names=['score']))
+";
+
+/// A program that is asked about drawn rows gives the values of the same model here; on one thread
+/// and on three.
+#[test]
+fn a_program_scores_drawn_rows_as_the_same_model_here() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = with_people(SET, &format!("{{{HERE}}}"));
+    work.cfaudit(0, "run job.yaml --out out --cache cache");
+    let here = values(&work, "here");
+    work.write("model.json", &Logistic::of(&work).model.to_string());
+    work.write("applies.py", APPLIES);
+    let program = format!("there: {{command: {{score: ['{python}', applies.py]}}}}");
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &text.replace(HERE, &format!("{HERE}, {program}")));
+    work.cfaudit(0, "run job.yaml --out out --cache cache");
+    assert_eq!(values(&work, "here"), here);
+    assert_eq!(values(&work, "there"), here);
     let first = results(&work.path("out"));
     work.cfaudit(0, "run job.yaml --out again --threads 1");
     assert_same(&first, &results(&work.path("again")), "threads");

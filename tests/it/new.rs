@@ -330,7 +330,8 @@ fn a_check_warns_of_people_who_drop_out() {
     work.write("less.yaml", &less);
     let told = work.cfaudit(0, "check less.yaml").stdout;
     assert!(
-        told.contains("no problem in the job") && told.contains("warning[undeclared-group]: "),
+        told.contains("no error in the job or its data, 2 warnings")
+            && told.contains("warning[undeclared-group]: "),
         "{told}"
     );
     let json: serde_json::Value =

@@ -1137,7 +1137,8 @@ fn what_stops_early_does_not_wait() {
     work.run(2, JOB, &format!("{VARS} --force nonsense")).says(&["`nonsense`"]);
     let ran = work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache"));
     assert!(
-        ran.stdout.contains("no problem in the job or its data") && ran.stdout.contains(SCORES),
+        ran.stdout.contains("no error in the job or its data, 2 warnings")
+            && ran.stdout.contains(SCORES),
         "{}",
         ran.stdout
     );

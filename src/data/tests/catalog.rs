@@ -188,7 +188,7 @@ fn columns_that_name_people_are_never_imported() {
         fields.push("");
     }
     let text = format!("{}\r\n{}\r\n", header.join(","), fields.join(","));
-    let rows = (set.read)(Path::new("compas"), &[text.into_bytes()]).unwrap();
+    let rows = set.rows(Path::new("compas"), &[text.into_bytes()]).unwrap();
     assert_eq!((rows.num_rows(), rows.num_columns()), (1, 46));
     assert!(rows.columns().iter().all(|c| c.null_count() == 1));
     assert!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::catalog::{obtained, rows};
 use super::fault;
-use crate::data::source::catalog::data_set::CatalogType;
+use crate::data::source::catalog::typed::CatalogType;
 use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
 use crate::data::source::catalog::{
     DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
@@ -53,7 +53,7 @@ static TINY: PublicDataSet = PublicDataSet {
         },
     ],
     columns: &[("n", CatalogType::Int)],
-    read: |_, _| unreachable!("it is never imported"),
+    push_member: |_, _, _, _| unreachable!("it is never imported"),
     stand_in: None,
 };
 

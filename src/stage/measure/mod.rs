@@ -21,7 +21,6 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use crate::data::prepare::PrepareFindings;
-use crate::data::prepare::issues::IssueSeverity;
 use crate::data::prepare::params::DroppedRows;
 use crate::data::{Attribute, Layout};
 use crate::error::Result;
@@ -113,20 +112,15 @@ fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
         let percent = 100.0 * *lost as f64 / (*all).max(1) as f64;
         format!("{percent:.1} % of the rows of group `{name}` ({lost} of {all})")
     };
-    Some(IssueRow {
-        code: "selective-rows".into(),
-        severity: IssueSeverity::Warning.as_str().into(),
-        r#where: of.attribute.as_str().into(),
-        n: whole(of.groups.iter().map(|(_, lost, _)| lost).sum()),
-        text: format!(
-            "rows that lack a value were left out, in some groups more often than in others: {}, \
-             {}; all results describe the rows that are left, and with all rows the gaps between \
-             these groups may differ",
-            words(more),
-            words(fewer)
-        )
-        .into(),
-    })
+    let text = format!(
+        "rows that lack a value were left out, in some groups more often than in others: {}, {}; \
+         all results describe the rows that are left, and with all rows the gaps between these \
+         groups may differ",
+        words(more),
+        words(fewer)
+    );
+    let lost = of.groups.iter().map(|(_, lost, _)| lost).sum();
+    Some(IssueRow::warning("selective-rows", &of.attribute, whole(lost), text))
 }
 
 /// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` are set

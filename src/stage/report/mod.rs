@@ -8,6 +8,7 @@ pub(crate) mod cases;
 pub(crate) mod exports;
 mod headline;
 pub(crate) mod inputs;
+mod issues;
 pub(crate) mod origins;
 mod stage;
 pub(crate) mod words;
@@ -31,38 +32,31 @@ use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RecheckWords
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
-use crate::model::kind::expect_key::ExpectBlock;
-use crate::param::ColumnName;
 use crate::report;
 use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
-use crate::stage::artifact::{
-    GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES, SmallSlices,
-};
-use crate::stage::discover::tables::{self, GraphSetScenario};
+use crate::stage::RunRecord;
+use crate::stage::artifact::{GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES};
+use crate::stage::discover::tables;
 use crate::stage::gate::baseline;
-use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
 use crate::stage::generate::refits;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::JobInputs;
 use crate::stage::measure::catalog;
-use crate::stage::measure::labels::{
-    self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
-};
+use crate::stage::measure::labels::{self, SelectiveLabels};
 use crate::stage::report::headline::headline;
 use crate::stage::report::inputs::{FolderInputs, MeasuredParts};
+use crate::stage::report::issues::RunFindings;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
-use crate::stage::score::expect::ExpectResult;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::settings::{CODE, RunSettings};
-use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow, ReliabilityRow,
-    SelectedRow, SharedText, TableRow, ThresholdRow, TransitionRow, hint_of_issue, whole,
+    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow,
+    ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -184,8 +178,15 @@ pub(crate) fn assemble(
     }
     let rechecked = made.rechecked(ctx)?;
     let expected = made.expected.open(ctx)?;
-    let of_models = ModelNotes { short_of_trees, rechecked: &rechecked, expected: &expected };
-    write_measured(ctx, origins, &made.parts, &followed, graphs, of_models)?;
+    let found = RunFindings {
+        followed: &followed,
+        graphs,
+        short_of_trees,
+        rechecked: Some(&rechecked),
+        expected: &expected,
+        ..RunFindings::default()
+    };
+    write_measured(ctx, origins, &made.parts, found)?;
     if let Some(cases) = &made.cases {
         copy_tables(cases.folder(ctx), &[CfExampleRow::TABLE.name], out)?;
     }
@@ -259,9 +260,7 @@ fn write_measured(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
     MeasuredParts { measured, gate }: &MeasuredParts,
-    followed: &[(&str, &str, GeneratedEffects)],
-    graphs: &[GraphSetScenario],
-    of_models: ModelNotes<'_>,
+    found: RunFindings<'_>,
 ) -> Result<()> {
     let (out, job) = (ctx.out(), &origins.checked.job);
     let small = measured.plain.read(ctx, SMALL_SLICES)?;
@@ -273,15 +272,17 @@ fn write_measured(
             groups.iter().filter(|row| row.sensitive.as_str() == attribute && row.slice.is_empty());
         all.map(|row| row.n_missing_label).max().map_or(0, i64::unsigned_abs)
     });
-    write_row_tables(
-        ctx,
-        origins,
-        followed,
-        (&small, &labels, &unlabelled),
-        graphs,
-        of_models,
-        (blind_gates(plain, origins)?, &groups, &read_rows::<CountRow>(plain)?),
-    )?;
+    let found = RunFindings {
+        small: Some(&small),
+        labels: Some(&labels),
+        unlabelled: &unlabelled,
+        blind: &issues::blind_gates(plain, origins)?,
+        groups: &groups,
+        counts: &read_rows::<CountRow>(plain)?,
+        ..found
+    };
+    write_row_tables(ctx, origins, found)?;
+    let graphs = found.graphs;
     let wanted = job::check::defaults::families(job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
         copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
@@ -347,14 +348,12 @@ pub(crate) fn assemble_waiting(
     awaited: Vec<AwaitedScores>,
     parts: Option<&MeasuredParts>,
 ) -> Result<()> {
-    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
     let mut judged = None;
     if let Some(parts) = parts {
-        write_measured(ctx, origins, parts, &[], &[], of_models)?;
+        write_measured(ctx, origins, parts, RunFindings::default())?;
         judged = Some(parts.gate.read::<GateOutcome>(ctx, GATE_OUTCOME)?);
     } else {
-        let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-        write_row_tables(ctx, origins, &[], nothing, &[], of_models, (Vec::new(), &[], &[]))?;
+        write_row_tables(ctx, origins, RunFindings::default())?;
     }
     let (gates, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
@@ -385,9 +384,8 @@ pub(crate) fn assemble_rows(
     origins: &FolderOrigins<'_>,
     followed: &[(&str, &str, GeneratedEffects)],
 ) -> Result<()> {
-    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
-    let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
-    write_row_tables(ctx, origins, followed, nothing, &[], of_models, (Vec::new(), &[], &[]))?;
+    let found = RunFindings { followed, ..RunFindings::default() };
+    write_row_tables(ctx, origins, found)?;
     let mut manifest = manifest(origins, ctx.out())?;
     manifest.stopped_after = Some(StageKind::Generate.word().to_owned());
     record_written(&mut manifest, followed.to_vec());
@@ -408,401 +406,6 @@ fn record_written(manifest: &mut Manifest, followed: Vec<(&str, &str, GeneratedE
             words.written.insert(attribute.to_owned(), followed.written);
         }
     }
-}
-
-/// What issues tell of models.
-#[derive(Clone, Copy)]
-struct ModelNotes<'a> {
-    /// Models whose growth ended early: the name, how many trees it has, and how many it was to
-    /// have.
-    short_of_trees: &'a [(&'a str, u64, u64)],
-    /// What scoring rows again gave, by model.
-    rechecked: &'a BTreeMap<&'a str, RecheckWords>,
-    /// What the comparison with known scores gave.
-    expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
-}
-
-/// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the
-/// folder must not depend on it.
-fn write_row_tables(
-    ctx: &StageContext<'_>,
-    origins: &FolderOrigins<'_>,
-    followed: &[(&str, &str, GeneratedEffects)],
-    (small, labels, unlabelled): (&SmallSlices, &SelectiveLabels, &[UnlabelledPeople]),
-    graphs: &[GraphSetScenario],
-    of_models: ModelNotes<'_>,
-    (blind, groups, counts): (Vec<BlindGate>, &[GroupRow], &[CountRow]),
-) -> Result<()> {
-    make_folder(&ctx.out().join("tables"))?;
-    copy_tables(origins.prepared, &["filters"], ctx.out())?;
-    let mut issues = read_rows::<IssueRow>(origins.prepared)?;
-    issues.retain(|issue| origins.params.reports_issue(&issue.code, &issue.r#where));
-    let job = &origins.checked.job;
-    if job.models.values().any(|model| model.made_elsewhere().is_some()) {
-        for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
-            let Some(unseen) = job.data.first_unseen(name) else { continue };
-            let (code, text) = if job.data.is_unshown(name) {
-                let text = format!(
-                    "no column among the sensitive columns and features changes with `{unseen}`: \
-                     rows to score differ from their originals only in `to_group`, which the \
-                     model must use"
-                );
-                ("unseen-group", text)
-            } else {
-                let text = format!(
-                    "no column among the sensitive columns and features changes with `{unseen}`, \
-                     of which `{name}` is made: where the group changes in it alone rows to score \
-                     differ from their originals only in `to_group`, which the model must use"
-                );
-                ("partly-unseen-group", text)
-            };
-            issues.push(IssueRow {
-                code: code.into(),
-                severity: "warning".into(),
-                r#where: name.as_str().into(),
-                n: 0,
-                text: text.into(),
-            });
-        }
-    }
-    for name in job.data.sensitive.keys().map(ColumnName::as_str) {
-        let mine = || followed.iter().filter(|(_, attribute, _)| *attribute == name);
-        let missed = |of: &dyn Fn(&GeneratedEffects) -> &[(String, u64)], things: &str| {
-            let each =
-                mine().flat_map(|(set, _, f)| of(f).iter().map(move |(group, n)| (set, group, *n)));
-            let texts: Vec<String> = each
-                .clone()
-                .map(|(set, group, n)| format!("{n} {things} in group `{group}` (set `{set}`)"))
-                .collect();
-            (each.map(|(.., n)| n).sum::<u64>(), texts.join(", "))
-        };
-        let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
-        if people > 0 {
-            let text = format!("no reference row of `{name}` gives the value to write: {where_to}");
-            issues.push(IssueRow {
-                code: "unreached-group".into(),
-                severity: "warning".into(),
-                r#where: name.into(),
-                n: whole(people),
-                text: text.into(),
-            });
-        }
-        let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
-        let attributes = &origins.context.rows.layout().attributes;
-        let of_graphs = graphs.iter().filter(|set| attributes[set.position].name == name);
-        let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.discovered.untaught));
-        let untaught = of_sets.chain(of_graphs).flat_map(|(set, groups)| {
-            groups.iter().map(move |group| format!("group `{group}` (set `{set}`)"))
-        });
-        let untaught: Vec<String> = untaught.collect();
-        if !untaught.is_empty() {
-            let text = format!(
-                "a declared group of `{name}` has no row from which the strategy learns, so every \
-                 value from it or to it is undefined (no_training_rows): {}; remove the group from \
-                 `groups`, or merge it with another",
-                untaught.join(", ")
-            );
-            issues.push(IssueRow {
-                code: "no-training-rows".into(),
-                severity: "warning".into(),
-                r#where: name.into(),
-                n: whole(untaught.len() as u64),
-                text: text.into(),
-            });
-        }
-        let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
-        if n > 0 {
-            let text = format!(
-                "rows set to a group of `{name}` keep a number that belongs to another group, \
-                 because too few reference rows show where to move it, or the strategy does not \
-                 move it; they are not valid and excluded from every metric: {where_to}"
-            );
-            issues.push(IssueRow {
-                code: "outside-group".into(),
-                severity: "warning".into(),
-                r#where: name.into(),
-                n: whole(n),
-                text: text.into(),
-            });
-        }
-    }
-    for name in job.models.keys() {
-        issues.extend(missing_scores(name.as_str(), groups));
-        issues.extend(rounded_switches(name.as_str(), counts));
-    }
-    for (attribute, of) in labels {
-        issues.push(IssueRow {
-            code: SELECTIVE_LABELS.into(),
-            severity: "warning".into(),
-            r#where: attribute.as_str().into(),
-            n: whole(of.n),
-            text: of.text().into(),
-        });
-    }
-    for found in unlabelled {
-        issues.push(IssueRow {
-            code: UNLABELLED_PEOPLE.into(),
-            severity: "warning".into(),
-            r#where: found.set.as_str().into(),
-            n: whole(found.n),
-            text: found.text.as_str().into(),
-        });
-    }
-    for advice in advice::of_run(job)
-        .into_iter()
-        .chain(advice::whole_numbers(job, origins.context.rows.layout()))
-    {
-        issues.push(IssueRow {
-            text: advice.sentence().into(),
-            code: advice.code.into(),
-            severity: advice.severity.into(),
-            r#where: advice.place.into(),
-            n: whole(advice.n),
-        });
-    }
-    for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
-        let text = "slices would need the counts of every graph in every slice, so the set is \
-                    measured only for all rows together";
-        issues.push(IssueRow {
-            code: "unsliced-set".into(),
-            severity: "info".into(),
-            r#where: set.name.as_str().into(),
-            n: 0,
-            text: text.into(),
-        });
-    }
-    for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
-        let text = "models are compared by the decisions about each person, but a set of \
-                    graphs has one decision per graph";
-        issues.push(IssueRow {
-            code: "uncompared-set".into(),
-            severity: "info".into(),
-            r#where: set.name.as_str().into(),
-            n: 0,
-            text: text.into(),
-        });
-    }
-    for set in graphs.iter().filter(|set| set.discovered.n_dropped > 0) {
-        let text = format!(
-            "training rows lack a variable of the graphs of `{}` and are not used to fit them; \
-             audited rows that lack one have no counterfactual",
-            set.name
-        );
-        issues.push(IssueRow {
-            code: "incomplete-graph-row".into(),
-            severity: "warning".into(),
-            r#where: set.name.as_str().into(),
-            n: whole(set.discovered.n_dropped),
-            text: text.into(),
-        });
-    }
-    for (model, grown, asked) in of_models.short_of_trees {
-        let text = format!(
-            "model `{model}` has {grown} of the {asked} trees that the job asks for: a tree could \
-             not split on the columns that it drew; use fewer trees, a smaller `smallest_leaf` or \
-             a larger `column_share`"
-        );
-        issues.push(IssueRow {
-            code: "fewer-trees".into(),
-            severity: "warning".into(),
-            r#where: (*model).into(),
-            n: 0,
-            text: text.into(),
-        });
-    }
-    // Of scores computed elsewhere a difference has ended the run.
-    for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
-        let (asked, so) = match recheck.switches {
-            Some(switches) => (
-                format!("{} times more", switches.repeats),
-                "the switch rate of its own repeated decisions is shown next to its switch rates",
-            ),
-            None => (
-                "twice".to_owned(),
-                "its gates are inconclusive; make its scores repeatable, for instance by a fixed \
-                 seed, or measure it by `recheck: {repeats: 5}`",
-            ),
-        };
-        let text = format!(
-            "model `{model}` scored {} rows {asked}, and {} of the scores differ, by up to {}: its \
-             numbers change from run to run, and {so}",
-            recheck.rows, recheck.differ, recheck.largest
-        );
-        issues.push(IssueRow {
-            code: "not-repeatable".into(),
-            severity: "warning".into(),
-            r#where: (*model).into(),
-            n: whole(recheck.differ),
-            text: text.into(),
-        });
-    }
-    // More than the job allows have ended the run.
-    for (model, expect, found) in of_models.expected.iter().filter(|(.., of)| of.differ > 0) {
-        let text = format!(
-            "the scores of model `{model}` differ from the column `{}` in {} of {} rows by more \
-             than {}, the largest difference is {}; the job allows {} such rows: its numbers are \
-             not quite those of the model that made the column",
-            expect.column,
-            found.differ,
-            found.rows,
-            expect.tolerance.get(),
-            found.largest,
-            expect.at_most
-        );
-        issues.push(IssueRow {
-            code: "unexpected-scores".into(),
-            severity: "warning".into(),
-            r#where: (*model).into(),
-            n: whole(found.differ),
-            text: text.into(),
-        });
-    }
-    for (attribute, slices) in small {
-        let named: Vec<String> =
-            slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();
-        let more = slices.len().saturating_sub(SLICES_NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more, all of them in `groups`")
-        } else {
-            String::new()
-        };
-        let smallest = job.metrics.smallest_cell.get();
-        let text = format!(
-            "slices of fewer than {smallest} people who count are counted and not measured: \
-             {}{more}",
-            named.join(", ")
-        );
-        issues.push(IssueRow {
-            code: "small-slice".into(),
-            severity: "info".into(),
-            r#where: attribute.as_str().into(),
-            n: whole(slices.len() as u64),
-            text: text.into(),
-        });
-    }
-    for found in blind {
-        issues.push(IssueRow {
-            code: BLIND_GATE.into(),
-            severity: "warning".into(),
-            r#where: found.path.as_str().into(),
-            n: 0,
-            text: format!("{}: {}", found.text, found.hint).into(),
-        });
-    }
-    write_rows(&ctx.out().join("tables"), &issues)
-}
-
-/// Who has no score of a model, or whose counterfactuals have none, by group; none where nobody
-/// lacks one.
-fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
-    let mine = |row: &&GroupRow| row.model.as_str() == model && row.slice.is_empty();
-    let lacking = |of: fn(&GroupRow) -> i64| {
-        let rows = || groups.iter().filter(mine).filter(|row| of(row) > 0);
-        // People without a group of one attribute may have one of another.
-        let n = rows().filter(|row| row.group.is_empty()).map(of).max().unwrap_or(0);
-        let by_group: Vec<String> = rows()
-            .filter(|row| !row.group.is_empty())
-            .map(|row| format!("{} of `{}` `{}`", of(row), row.sensitive, row.group))
-            .collect();
-        let more = if by_group.len() > GROUPS_NAMED { ", more in `groups`" } else { "" };
-        let named = by_group.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
-        (n, format!("{named}{more}"))
-    };
-    let (people, of_people) = lacking(|row| row.n_missing_score);
-    let (made, of_made) = lacking(|row| row.n_missing_counterfactual_score);
-    let mut parts = Vec::new();
-    if people > 0 {
-        let have = if people == 1 { "person has" } else { "people have" };
-        parts.push(format!("{people} {have} no score of `{model}` ({of_people})"));
-    }
-    if made > 0 {
-        let have = if made == 1 { "counterfactual has" } else { "counterfactuals have" };
-        parts.push(format!("{made} {have} no score of `{model}` ({of_made})"));
-    }
-    (!parts.is_empty()).then(|| IssueRow {
-        code: "missing-score".into(),
-        severity: "warning".into(),
-        r#where: model.into(),
-        n: people + made,
-        text: format!("{}: its metrics are about the others", parts.join(", and ")).into(),
-    })
-}
-
-/// The switches of a model that rounding may explain; none where there is none.
-fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
-    let is_own = |row: &&CountRow| {
-        let key = &row.key;
-        key.model.as_str() == model
-            && key.scope.as_str() == "direction"
-            && key.arm.is_empty()
-            && key.slice.is_empty()
-    };
-    // By set, attribute and direction; the switches among them, and those of rounding.
-    let mut found: BTreeMap<[&str; 4], [i64; 2]> = BTreeMap::new();
-    for row in counts.iter().filter(is_own).filter(|row| row.predicted != row.predicted_cf) {
-        let key = &row.key;
-        let place = [&key.counterfactual, &key.sensitive, &key.from_group, &key.to_group];
-        let of = found.entry(place.map(SharedText::as_str)).or_default();
-        of[0] += row.n;
-        of[1] += row.n_rounded.unwrap_or(0);
-    }
-    found.retain(|_, of| of[1] > 0);
-    let n: i64 = found.values().map(|of| of[1]).sum();
-    let named: Vec<String> = found
-        .iter()
-        .take(GROUPS_NAMED)
-        .map(|([set, attribute, from, to], [all, rounded])| {
-            format!("{rounded} of {all} of `{attribute}` from `{from}` to `{to}` in set `{set}`")
-        })
-        .collect();
-    let more = if found.len() > GROUPS_NAMED { ", more in `counts`" } else { "" };
-    (n > 0).then(|| IssueRow {
-        code: "rounding-at-threshold".into(),
-        severity: "warning".into(),
-        r#where: model.into(),
-        n,
-        text: format!(
-            "{n} {} of `{model}` {} between two scores that agree to single precision and stand \
-             on the two sides of the threshold ({}{more}): rounding may be the whole switch, and \
-             gates that these alone decide are inconclusive; score rows and counterfactuals by one \
-             program in one precision",
-            if n == 1 { "switch" } else { "switches" },
-            if n == 1 { "is" } else { "are" },
-            named.join(", ")
-        )
-        .into(),
-    })
-}
-
-/// Gates whose direction cannot see harm to the group with the lowest share of favourable
-/// decisions.
-fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
-    let job = &origins.checked.job;
-    if blind::attributes(job).is_empty() {
-        return Ok(Vec::new());
-    }
-    let metrics = read_rows::<MetricRow>(measured)?;
-    let groups = read_rows::<GroupRow>(measured)?;
-    let shares = |model: &str, attribute: &str| {
-        let shares = blind::decision_shares(
-            job.data.favours_positive(),
-            (&metrics, &groups),
-            (model, attribute),
-        );
-        (shares, "decisions")
-    };
-    Ok(blind::gates(job, shares))
-}
-
-/// How many groups an issue names.
-const GROUPS_NAMED: usize = 12;
-
-/// How many small slices an issue names.
-const SLICES_NAMED: usize = 20;
-
-/// Whether a naive set changes an attribute.
-fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
-    job.counterfactuals.values().any(|set| set.sets_attribute_only() && set.changes(name))
 }
 
 /// Job and summary, then the page and the manifest of all.
@@ -827,6 +430,17 @@ fn write_words(
 ) -> Result<()> {
     write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
     write_json(&ctx.out().join("summary.json"), summary)
+}
+
+/// The tables that every folder has: what was lost of the source, and the issues.
+fn write_row_tables(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    found: RunFindings<'_>,
+) -> Result<()> {
+    make_folder(&ctx.out().join("tables"))?;
+    copy_tables(origins.prepared, &[FilterRow::TABLE.name], ctx.out())?;
+    issues::write(ctx, origins, found)
 }
 
 fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
@@ -863,33 +477,4 @@ pub(crate) fn write_page_and_manifest(
 fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
     let files = files::files_below(folder)?.into_iter().filter(|file| file.name != MANIFEST);
     files.map(|file| Ok((file.name, files::hash_file(&file.path)?.0))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::missing_scores;
-    use crate::table::GroupRow;
-
-    #[test]
-    fn missing_scores_are_counted_by_group() {
-        let row = |group: &str, missing, made| GroupRow {
-            model: "m".into(),
-            sensitive: "sex".into(),
-            group: group.into(),
-            n: 200,
-            n_missing_score: missing,
-            n_missing_counterfactual_score: made,
-            ..GroupRow::default()
-        };
-        let rows = [row("", 49, 1), row("Female", 49, 0), row("Male", 0, 1)];
-        let found = missing_scores("m", &rows).expect("some lack a score");
-        assert_eq!((found.code.as_str(), found.n), ("missing-score", 50));
-        assert_eq!(
-            found.text.as_str(),
-            "49 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
-             score of `m` (1 of `sex` `Male`): its metrics are about the others"
-        );
-        assert!(missing_scores("other", &rows).is_none());
-        assert!(missing_scores("m", &[row("", 0, 0), row("Male", 0, 0)]).is_none());
-    }
 }

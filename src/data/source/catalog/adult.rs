@@ -18,9 +18,9 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
-use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
+use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
 use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
-use super::typed::TypedTable;
+use super::typed::{CatalogType, TypedTable};
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 
@@ -70,7 +70,7 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
         ("income", CatalogType::Text),
         ("split", CatalogType::Text),
     ],
-    read,
+    push_member,
     stand_in: Some(stand_in),
 };
 
@@ -78,18 +78,14 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
 const SEED: u64 = 1996;
 
 /// The rows of `adult.data` and `adult.test`, train first; `split` holds the file of a row.
-fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = TypedTable::new(SET.columns);
-    for ((member, split), bytes) in SET.members.iter().zip(["train", "test"]).zip(files) {
-        rows.push_lines(&folder.join(member.name), bytes, |line| {
-            let fields = line.split(',').map(|field| match field.trim() {
-                "?" => "",
-                field => field.trim_end_matches('.'),
-            });
-            (!line.starts_with('|')).then(|| fields.chain([split]).collect())
-        })?;
-    }
-    rows.finish()
+fn push_member(rows: &mut TypedTable, member: usize, file: &Path, bytes: &[u8]) -> Result<()> {
+    rows.push_lines(file, bytes, |line| {
+        let fields = line.split(',').map(|field| match field.trim() {
+            "?" => "",
+            field => field.trim_end_matches('.'),
+        });
+        (!line.starts_with('|')).then(|| fields.chain([["train", "test"][member]]).collect())
+    })
 }
 
 /// Counts by (sex, income), in the order of `strata`.

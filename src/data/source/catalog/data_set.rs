@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 
+use super::typed::{CatalogType, TypedTable};
 use crate::error::Result;
 
 /// A public data set.
@@ -22,10 +23,24 @@ pub(crate) struct PublicDataSet {
     pub members: &'static [DataSetFile],
     /// The columns that are imported, in order.
     pub columns: &'static [(&'static str, CatalogType)],
-    /// Reads the rows from the members in their order; messages name the folder.
-    pub read: fn(&Path, &[Vec<u8>]) -> Result<RecordBatch>,
+    /// Appends the rows of the member at a position, given its path for messages and its bytes.
+    pub push_member: fn(&mut TypedTable, usize, &Path, &[u8]) -> Result<()>,
     /// Generates the rows of the stand-in, if there is one.
     pub stand_in: Option<fn() -> Result<RecordBatch>>,
+}
+
+impl PublicDataSet {
+    /// The rows of its members, in their order; messages name the folder.
+    ///
+    /// # Errors
+    /// A line of a member does not fit the columns.
+    pub(crate) fn rows(&self, folder: &Path, members: &[Vec<u8>]) -> Result<RecordBatch> {
+        let mut rows = TypedTable::new(self.columns);
+        for (i, (member, bytes)) in self.members.iter().zip(members).enumerate() {
+            (self.push_member)(&mut rows, i, &folder.join(member.name), bytes)?;
+        }
+        rows.finish()
+    }
 }
 
 /// A file of a data set.
@@ -46,34 +61,6 @@ pub(crate) struct FileVersion {
     pub bytes: u64,
     /// Its SHA-256 in hexadecimal.
     pub sha256: &'static str,
-}
-
-/// The type of a column of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CatalogType {
-    /// Integers, also where the file writes them as `63.0`.
-    Int,
-    /// Numbers.
-    Float,
-    /// Text.
-    Text,
-    /// Days, written `2013-08-14`.
-    Date,
-    /// Times without a zone, written `2013-08-13 06:03:42`.
-    Time,
-}
-
-impl CatalogType {
-    /// The name of a value of this type in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            CatalogType::Int => "integer",
-            CatalogType::Float => "number",
-            CatalogType::Text => "text",
-            CatalogType::Date => "date",
-            CatalogType::Time => "time",
-        }
-    }
 }
 
 /// The origin of the rows.

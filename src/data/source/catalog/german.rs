@@ -10,10 +10,8 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-
-use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
-use super::typed::TypedTable;
+use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
+use super::typed::{CatalogType, TypedTable};
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
@@ -55,16 +53,10 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
         ("foreign_worker", CatalogType::Text),
         ("class", CatalogType::Int),
     ],
-    read,
+    push_member,
     stand_in: None,
 };
 
-fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = TypedTable::new(SET.columns);
-    for (member, bytes) in SET.members.iter().zip(files) {
-        rows.push_lines(&folder.join(member.name), bytes, |line| {
-            Some(line.split_ascii_whitespace().collect())
-        })?;
-    }
-    rows.finish()
+fn push_member(rows: &mut TypedTable, _: usize, file: &Path, bytes: &[u8]) -> Result<()> {
+    rows.push_lines(file, bytes, |line| Some(line.split_ascii_whitespace().collect()))
 }

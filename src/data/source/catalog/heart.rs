@@ -14,10 +14,8 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-
-use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
-use super::typed::TypedTable;
+use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
+use super::typed::{CatalogType, TypedTable};
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
@@ -89,21 +87,16 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
         ("num", CatalogType::Int),
         ("site", CatalogType::Text),
     ],
-    read,
+    push_member,
     stand_in: None,
 };
 
 /// The sites, in the order of the members.
 const SITES: [&str; 4] = ["cleveland", "hungarian", "switzerland", "va"];
 
-fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = TypedTable::new(SET.columns);
-    for ((member, site), bytes) in SET.members.iter().zip(SITES).zip(files) {
-        rows.push_lines(&folder.join(member.name), bytes, |line| {
-            let fields =
-                line.trim_end().split(',').map(|field| if field == "?" { "" } else { field });
-            Some(fields.chain([site]).collect())
-        })?;
-    }
-    rows.finish()
+fn push_member(rows: &mut TypedTable, member: usize, file: &Path, bytes: &[u8]) -> Result<()> {
+    rows.push_lines(file, bytes, |line| {
+        let fields = line.trim_end().split(',').map(|field| if field == "?" { "" } else { field });
+        Some(fields.chain([SITES[member]]).collect())
+    })
 }

@@ -6,13 +6,8 @@
 //! are written `9.00`; `racetxt` is 1 for white and 0 for Black; 2 rows occur twice. The grades of
 //! law school (`decile1b`, `decile3`, `zfygpa`, `zgpa`) are known only years after admission.
 
-use std::path::Path;
-
-use arrow::array::RecordBatch;
-
-use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
-use super::typed::TypedTable;
-use crate::error::Result;
+use super::data_set::{DataSetFile, FileVersion, PublicDataSet};
+use super::typed::CatalogType;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "law",
@@ -44,14 +39,6 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
         ("tier", CatalogType::Int),
         ("pass_bar", CatalogType::Int),
     ],
-    read,
+    push_member: |rows, _, file, bytes| rows.push_csv(file, bytes),
     stand_in: None,
 };
-
-fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = TypedTable::new(SET.columns);
-    for (member, bytes) in SET.members.iter().zip(files) {
-        rows.push_csv(&folder.join(member.name), bytes)?;
-    }
-    rows.finish()
-}

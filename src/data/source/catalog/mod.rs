@@ -20,7 +20,7 @@ mod german;
 mod heart;
 mod law;
 mod marginals;
-mod typed;
+pub(crate) mod typed;
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ pub(crate) fn import(
             };
             let files: Vec<Vec<u8>> =
                 set.members.iter().zip(&found.versions).map(read).collect::<Result<_>>()?;
-            (set.read)(&found.folder, &files)?
+            set.rows(&found.folder, &files)?
         }
     };
     (watch.check)()?;

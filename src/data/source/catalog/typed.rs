@@ -15,7 +15,6 @@ use arrow::array::{
 use arrow::compute::kernels::cast_utils::Parser;
 use arrow::datatypes::{Date32Type, TimestampMillisecondType};
 
-use super::data_set::CatalogType;
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord};
 use crate::data::source::missing_column_fault;
 use crate::data::values::parse_number;
@@ -24,8 +23,36 @@ use crate::error::{Error, Fault, Result};
 /// Floats below this size hold every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
+/// The type of a column of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatalogType {
+    /// Integers, also where the file writes them as `63.0`.
+    Int,
+    /// Numbers.
+    Float,
+    /// Text.
+    Text,
+    /// Days, written `2013-08-14`.
+    Date,
+    /// Times without a zone, written `2013-08-13 06:03:42`.
+    Time,
+}
+
+impl CatalogType {
+    /// The name of a value of this type in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CatalogType::Int => "integer",
+            CatalogType::Float => "number",
+            CatalogType::Text => "text",
+            CatalogType::Date => "date",
+            CatalogType::Time => "time",
+        }
+    }
+}
+
 /// Rows with declared columns under construction.
-pub(super) struct TypedTable {
+pub(crate) struct TypedTable {
     columns: &'static [(&'static str, CatalogType)],
     builders: Vec<TypedBuilder>,
 }

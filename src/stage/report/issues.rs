@@ -1,0 +1,420 @@
+//! The table `issues` of a run's folder: what it met in rows, groups, scores, graphs and gates, and
+//! what did not end it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::folder::manifest::RecheckWords;
+use crate::job::Job;
+use crate::model::kind::expect_key::ExpectBlock;
+use crate::param::ColumnName;
+use crate::stage::advice;
+use crate::stage::artifact::SmallSlices;
+use crate::stage::discover::tables::GraphSetScenario;
+use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
+use crate::stage::generate::rows::GeneratedEffects;
+use crate::stage::measure::labels::{
+    SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
+};
+use crate::stage::report::origins::FolderOrigins;
+use crate::stage::score::expect::ExpectResult;
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{CountRow, GroupRow, IssueRow, MetricRow, SharedText, whole};
+
+/// How many groups an issue names.
+const GROUPS_NAMED: usize = 12;
+
+/// How many small slices an issue names.
+const SLICES_NAMED: usize = 20;
+
+/// What a run met. One that ends with counterfactuals knows only `followed`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RunFindings<'a> {
+    /// What generating did, with the set and the attribute.
+    pub(super) followed: &'a [(&'a str, &'a str, GeneratedEffects)],
+    /// Sets that depend on causal graphs.
+    pub(super) graphs: &'a [GraphSetScenario],
+    /// Slices of too few people, by attribute.
+    pub(super) small: Option<&'a SmallSlices>,
+    /// Attributes whose groups lack labels, or decisions, more often than others.
+    pub(super) labels: Option<&'a SelectiveLabels>,
+    /// Sets that give people without a label no counterfactual.
+    pub(super) unlabelled: &'a [UnlabelledPeople],
+    /// Gates that cannot see harm to the group that is worse off.
+    pub(super) blind: &'a [BlindGate],
+    /// The people of each group.
+    pub(super) groups: &'a [GroupRow],
+    /// The counts of decisions.
+    pub(super) counts: &'a [CountRow],
+    /// Models whose growth ended early: the name, how many trees it has, and how many it was to
+    /// have.
+    pub(super) short_of_trees: &'a [(&'a str, u64, u64)],
+    /// What scoring rows again gave, by model.
+    pub(super) rechecked: Option<&'a BTreeMap<&'a str, RecheckWords>>,
+    /// What the comparison with known scores gave.
+    pub(super) expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
+}
+
+/// Writes the table. Prepared rows may hold features that nobody reads, or not: the folder must not
+/// depend on it.
+///
+/// # Errors
+/// A table of preparing cannot be read, or the disk refuses.
+pub(super) fn write(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    found: RunFindings<'_>,
+) -> Result<()> {
+    let mut issues = read_rows::<IssueRow>(origins.prepared)?;
+    issues.retain(|issue| origins.params.reports_issue(&issue.code, &issue.r#where));
+    let job = &origins.checked.job;
+    issues.extend(unseen_groups(job));
+    for name in job.data.sensitive.keys().map(ColumnName::as_str) {
+        issues.extend(generated(name, origins, &found));
+    }
+    for name in job.models.keys() {
+        issues.extend(missing_scores(name.as_str(), found.groups));
+        issues.extend(rounded_switches(name.as_str(), found.counts));
+    }
+    for (attribute, of) in found.labels.into_iter().flatten() {
+        issues.push(IssueRow::warning(SELECTIVE_LABELS, attribute, whole(of.n), of.text()));
+    }
+    for of in found.unlabelled {
+        issues.push(IssueRow::warning(UNLABELLED_PEOPLE, &of.set, whole(of.n), of.text.as_str()));
+    }
+    let layout = origins.context.rows.layout();
+    for advice in advice::of_run(job).into_iter().chain(advice::whole_numbers(job, layout)) {
+        issues.push(IssueRow {
+            text: advice.sentence().into(),
+            code: advice.code.into(),
+            severity: advice.severity.into(),
+            r#where: advice.place.into(),
+            n: whole(advice.n),
+        });
+    }
+    issues.extend(graph_sets(job, found.graphs));
+    issues.extend(found.short_of_trees.iter().map(fewer_trees));
+    let rechecked = found.rechecked.into_iter().flatten();
+    issues.extend(rechecked.filter_map(|(model, recheck)| not_repeatable(model, recheck)));
+    issues.extend(found.expected.iter().filter_map(unexpected_scores));
+    for (attribute, slices) in found.small.into_iter().flatten() {
+        issues.push(small_slices(job, attribute, slices));
+    }
+    for gate in found.blind {
+        let text = format!("{}: {}", gate.text, gate.hint);
+        issues.push(IssueRow::warning(BLIND_GATE, &gate.path, 0, text));
+    }
+    write_rows(&ctx.out().join("tables"), &issues)
+}
+
+/// Groups that rows to score do not show to a model whose scores are computed elsewhere.
+fn unseen_groups(job: &Job) -> Vec<IssueRow> {
+    if !job.models.values().any(|model| model.made_elsewhere().is_some()) {
+        return Vec::new();
+    }
+    let reached = job.data.sensitive.keys().filter(|name| reached_by_naive(job, name));
+    let issue = |name: &ColumnName| {
+        let unseen = job.data.first_unseen(name)?;
+        let (code, text) = if job.data.is_unshown(name) {
+            let text = format!(
+                "no column among the sensitive columns and features changes with `{unseen}`: \
+                 rows to score differ from their originals only in `to_group`, which the \
+                 model must use"
+            );
+            ("unseen-group", text)
+        } else {
+            let text = format!(
+                "no column among the sensitive columns and features changes with `{unseen}`, \
+                 of which `{name}` is made: where the group changes in it alone rows to score \
+                 differ from their originals only in `to_group`, which the model must use"
+            );
+            ("partly-unseen-group", text)
+        };
+        Some(IssueRow::warning(code, name.as_str(), 0, text))
+    };
+    reached.filter_map(issue).collect()
+}
+
+/// Whether a naive set changes an attribute.
+fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
+    job.counterfactuals.values().any(|set| set.sets_attribute_only() && set.changes(name))
+}
+
+/// What generating left out in the groups of an attribute.
+fn generated(name: &str, origins: &FolderOrigins<'_>, found: &RunFindings<'_>) -> Vec<IssueRow> {
+    let mut issues = Vec::new();
+    let mine = || found.followed.iter().filter(|(_, attribute, _)| *attribute == name);
+    let missed = |of: &dyn Fn(&GeneratedEffects) -> &[(String, u64)], things: &str| {
+        let each =
+            mine().flat_map(|(set, _, f)| of(f).iter().map(move |(group, n)| (set, group, *n)));
+        let texts: Vec<String> = each
+            .clone()
+            .map(|(set, group, n)| format!("{n} {things} in group `{group}` (set `{set}`)"))
+            .collect();
+        (each.map(|(.., n)| n).sum::<u64>(), texts.join(", "))
+    };
+    let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
+    if people > 0 {
+        let text = format!("no reference row of `{name}` gives the value to write: {where_to}");
+        issues.push(IssueRow::warning("unreached-group", name, whole(people), text));
+    }
+    let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
+    let attributes = &origins.context.rows.layout().attributes;
+    let of_graphs = found.graphs.iter().filter(|set| attributes[set.position].name == name);
+    let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.discovered.untaught));
+    let untaught = of_sets.chain(of_graphs).flat_map(|(set, groups)| {
+        groups.iter().map(move |group| format!("group `{group}` (set `{set}`)"))
+    });
+    let untaught: Vec<String> = untaught.collect();
+    if !untaught.is_empty() {
+        let text = format!(
+            "a declared group of `{name}` has no row from which the strategy learns, so every \
+             value from it or to it is undefined (no_training_rows): {}; remove the group from \
+             `groups`, or merge it with another",
+            untaught.join(", ")
+        );
+        issues.push(IssueRow::warning(
+            "no-training-rows",
+            name,
+            whole(untaught.len() as u64),
+            text,
+        ));
+    }
+    let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
+    if n > 0 {
+        let text = format!(
+            "rows set to a group of `{name}` keep a number that belongs to another group, \
+             because too few reference rows show where to move it, or the strategy does not \
+             move it; they are not valid and excluded from every metric: {where_to}"
+        );
+        issues.push(IssueRow::warning("outside-group", name, whole(n), text));
+    }
+    issues
+}
+
+/// What sets that depend on causal graphs leave out.
+fn graph_sets(job: &Job, graphs: &[GraphSetScenario]) -> Vec<IssueRow> {
+    let mut issues = Vec::new();
+    for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
+        let text = "slices would need the counts of every graph in every slice, so the set is \
+                    measured only for all rows together";
+        issues.push(IssueRow::info("unsliced-set", &set.name, 0, text));
+    }
+    for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
+        let text = "models are compared by the decisions about each person, but a set of \
+                    graphs has one decision per graph";
+        issues.push(IssueRow::info("uncompared-set", &set.name, 0, text));
+    }
+    for set in graphs.iter().filter(|set| set.discovered.n_dropped > 0) {
+        let text = format!(
+            "training rows lack a variable of the graphs of `{}` and are not used to fit them; \
+             audited rows that lack one have no counterfactual",
+            set.name
+        );
+        issues.push(IssueRow::warning(
+            "incomplete-graph-row",
+            &set.name,
+            whole(set.discovered.n_dropped),
+            text,
+        ));
+    }
+    issues
+}
+
+/// That a model has fewer trees than the job asks for.
+fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
+    let text = format!(
+        "model `{model}` has {grown} of the {asked} trees that the job asks for: a tree could \
+         not split on the columns that it drew; use fewer trees, a smaller `smallest_leaf` or \
+         a larger `column_share`"
+    );
+    IssueRow::warning("fewer-trees", model, 0, text)
+}
+
+/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
+/// ended the run.
+fn not_repeatable(model: &str, recheck: &RecheckWords) -> Option<IssueRow> {
+    if recheck.differ == 0 {
+        return None;
+    }
+    let (asked, so) = match recheck.switches {
+        Some(switches) => (
+            format!("{} times more", switches.repeats),
+            "the switch rate of its own repeated decisions is shown next to its switch rates",
+        ),
+        None => (
+            "twice".to_owned(),
+            "its gates are inconclusive; make its scores repeatable, for instance by a fixed \
+             seed, or measure it by `recheck: {repeats: 5}`",
+        ),
+    };
+    let text = format!(
+        "model `{model}` scored {} rows {asked}, and {} of the scores differ, by up to {}: its \
+         numbers change from run to run, and {so}",
+        recheck.rows, recheck.differ, recheck.largest
+    );
+    Some(IssueRow::warning("not-repeatable", model, whole(recheck.differ), text))
+}
+
+/// That scores differ from those that the job expects. More than the job allows have ended the run.
+fn unexpected_scores(
+    (model, expect, found): &(&str, &ExpectBlock, ExpectResult),
+) -> Option<IssueRow> {
+    if found.differ == 0 {
+        return None;
+    }
+    let text = format!(
+        "the scores of model `{model}` differ from the column `{}` in {} of {} rows by more \
+         than {}, the largest difference is {}; the job allows {} such rows: its numbers are \
+         not quite those of the model that made the column",
+        expect.column,
+        found.differ,
+        found.rows,
+        expect.tolerance.get(),
+        found.largest,
+        expect.at_most
+    );
+    Some(IssueRow::warning("unexpected-scores", model, whole(found.differ), text))
+}
+
+/// Slices of fewer people than a slice needs to be measured.
+fn small_slices(job: &Job, attribute: &str, slices: &BTreeMap<String, u64>) -> IssueRow {
+    let named: Vec<String> =
+        slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();
+    let more = slices.len().saturating_sub(SLICES_NAMED);
+    let more =
+        if more > 0 { format!(" and {more} more, all of them in `groups`") } else { String::new() };
+    let smallest = job.metrics.smallest_cell.get();
+    let text = format!(
+        "slices of fewer than {smallest} people who count are counted and not measured: \
+         {}{more}",
+        named.join(", ")
+    );
+    IssueRow::info("small-slice", attribute, whole(slices.len() as u64), text)
+}
+
+/// Who has no score of a model, or whose counterfactuals have none, by group; none where nobody
+/// lacks one.
+fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
+    let mine = |row: &&GroupRow| row.model.as_str() == model && row.slice.is_empty();
+    let lacking = |of: fn(&GroupRow) -> i64| {
+        let rows = || groups.iter().filter(mine).filter(|row| of(row) > 0);
+        // People without a group of one attribute may have one of another.
+        let n = rows().filter(|row| row.group.is_empty()).map(of).max().unwrap_or(0);
+        let by_group: Vec<String> = rows()
+            .filter(|row| !row.group.is_empty())
+            .map(|row| format!("{} of `{}` `{}`", of(row), row.sensitive, row.group))
+            .collect();
+        let more = if by_group.len() > GROUPS_NAMED { ", more in `groups`" } else { "" };
+        let named = by_group.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        (n, format!("{named}{more}"))
+    };
+    let (people, of_people) = lacking(|row| row.n_missing_score);
+    let (made, of_made) = lacking(|row| row.n_missing_counterfactual_score);
+    let mut parts = Vec::new();
+    if people > 0 {
+        let have = if people == 1 { "person has" } else { "people have" };
+        parts.push(format!("{people} {have} no score of `{model}` ({of_people})"));
+    }
+    if made > 0 {
+        let have = if made == 1 { "counterfactual has" } else { "counterfactuals have" };
+        parts.push(format!("{made} {have} no score of `{model}` ({of_made})"));
+    }
+    (!parts.is_empty()).then(|| {
+        let text = format!("{}: its metrics are about the others", parts.join(", and "));
+        IssueRow::warning("missing-score", model, people + made, text)
+    })
+}
+
+/// The switches of a model that rounding may explain; none where there is none.
+fn rounded_switches(model: &str, counts: &[CountRow]) -> Option<IssueRow> {
+    let is_own = |row: &&CountRow| {
+        let key = &row.key;
+        key.model.as_str() == model
+            && key.scope.as_str() == "direction"
+            && key.arm.is_empty()
+            && key.slice.is_empty()
+    };
+    // By set, attribute and direction; the switches among them, and those of rounding.
+    let mut found: BTreeMap<[&str; 4], [i64; 2]> = BTreeMap::new();
+    for row in counts.iter().filter(is_own).filter(|row| row.predicted != row.predicted_cf) {
+        let key = &row.key;
+        let place = [&key.counterfactual, &key.sensitive, &key.from_group, &key.to_group];
+        let of = found.entry(place.map(SharedText::as_str)).or_default();
+        of[0] += row.n;
+        of[1] += row.n_rounded.unwrap_or(0);
+    }
+    found.retain(|_, of| of[1] > 0);
+    let n: i64 = found.values().map(|of| of[1]).sum();
+    let named: Vec<String> = found
+        .iter()
+        .take(GROUPS_NAMED)
+        .map(|([set, attribute, from, to], [all, rounded])| {
+            format!("{rounded} of {all} of `{attribute}` from `{from}` to `{to}` in set `{set}`")
+        })
+        .collect();
+    let more = if found.len() > GROUPS_NAMED { ", more in `counts`" } else { "" };
+    (n > 0).then(|| {
+        let text = format!(
+            "{n} {} of `{model}` {} between two scores that agree to single precision and stand \
+             on the two sides of the threshold ({}{more}): rounding may be the whole switch, and \
+             gates that these alone decide are inconclusive; score rows and counterfactuals by one \
+             program in one precision",
+            if n == 1 { "switch" } else { "switches" },
+            if n == 1 { "is" } else { "are" },
+            named.join(", ")
+        );
+        IssueRow::warning("rounding-at-threshold", model, n, text)
+    })
+}
+
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable
+/// decisions.
+pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
+    let job = &origins.checked.job;
+    if blind::attributes(job).is_empty() {
+        return Ok(Vec::new());
+    }
+    let metrics = read_rows::<MetricRow>(measured)?;
+    let groups = read_rows::<GroupRow>(measured)?;
+    let shares = |model: &str, attribute: &str| {
+        let shares = blind::decision_shares(
+            job.data.favours_positive(),
+            (&metrics, &groups),
+            (model, attribute),
+        );
+        (shares, "decisions")
+    };
+    Ok(blind::gates(job, shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing_scores;
+    use crate::table::GroupRow;
+
+    #[test]
+    fn missing_scores_are_counted_by_group() {
+        let row = |group: &str, missing, made| GroupRow {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            group: group.into(),
+            n: 200,
+            n_missing_score: missing,
+            n_missing_counterfactual_score: made,
+            ..GroupRow::default()
+        };
+        let rows = [row("", 49, 1), row("Female", 49, 0), row("Male", 0, 1)];
+        let found = missing_scores("m", &rows).expect("some lack a score");
+        assert_eq!((found.code.as_str(), found.n), ("missing-score", 50));
+        assert_eq!(
+            found.text.as_str(),
+            "49 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
+             score of `m` (1 of `sex` `Male`): its metrics are about the others"
+        );
+        assert!(missing_scores("other", &rows).is_none());
+        assert!(missing_scores("m", &[row("", 0, 0), row("Male", 0, 0)]).is_none());
+    }
+}
