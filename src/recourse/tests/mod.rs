@@ -2,6 +2,7 @@
 
 mod case;
 mod oracle;
+mod persons;
 mod promises;
 
 use crate::error::Result;
