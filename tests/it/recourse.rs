@@ -682,4 +682,7 @@ fn one_row_of_each_person_is_judged() {
         let page = fs::read_to_string(work.path("out").join(page)).unwrap();
         assert!(page.contains(&format!("of {audited} audited rows of {} persons", audited / 4)));
     }
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let affected = of("out", "recourse").records().map(|row| int(&row, "affected_0")).next();
+    assert!(page.contains(&format!("{} persons of group ", affected.unwrap())));
 }

@@ -1,7 +1,7 @@
 //! False alarms of the permutation test where a person has several rows: with one row of each
 //! person, as the stage takes them, as many as the test claims; with all rows far more.
 
-use super::search;
+use super::{pair, search};
 use crate::error::Result;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::RandomStream;
@@ -13,7 +13,6 @@ use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, Recours
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, RecourseFeature};
-use crate::recourse::groups::GroupPair;
 
 /// A row with the unfavourable decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,8 +68,7 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         favourable: (0..2 * n).map(|i| i >= n).collect(),
         others: vec![0; 2 * n],
     };
-    let pair =
-        GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] };
+    let pair = pair();
     let plan = RecoursePlan::new(&audited, &pair, &search("0.5")).unwrap();
     let helped = plan.query_model(&plan.needed(), &StatedModel(refused)).unwrap();
     let effects = ActionEffects::new(&plan, &helped);

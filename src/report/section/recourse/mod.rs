@@ -179,7 +179,7 @@ pub(crate) fn evidence(
             "No difference is distinguishable from chance: "
         };
         let affected = [comparison.affected_0, comparison.affected_1];
-        let people = |g: usize| naming.people(affected[g], outcome.names()[g]);
+        let people = |g: usize| naming.people(comparison, affected[g], outcome.names()[g]);
         let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
         let people = people.quote(format!(" {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
