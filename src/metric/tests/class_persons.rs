@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use super::classes::{ClassTestEvidence, ClassTestPerson, gather, people, transition};
 use super::coverage::{CoverageCount, trials};
 use super::person_coverage::least_of_two_kinds;
-use super::{one, settings};
+use super::{one, rate, settings};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::person_interval::PersonRate;
-use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
@@ -189,13 +188,9 @@ fn share_that_stays(all: &[ClassTestPerson]) -> PersonRate {
         let of = persons.entry(row.key).or_default();
         *of = [of[0] + u64::from(row.moved[0].1 == row.predicted), of[1] + 1];
     }
-    let rate = |[numerator, denominator]: [u64; 2]| Rate {
-        numerator,
-        denominator,
-        empty: Undefined::EmptyGroup,
-    };
+    let of = |[stays, rows]: [u64; 2]| rate(stays, rows);
     let all = persons.values().fold([0; 2], |sum, own| [sum[0] + own[0], sum[1] + own[1]]);
-    PersonRate::new(rate(all), persons.iter().map(|(&key, &own)| (key, rate(own))))
+    PersonRate::new(of(all), persons.iter().map(|(&key, &own)| (key, of(own))))
 }
 
 /// By what is simulated: how often intervals by person hold CMCC, its difference, CR, the

@@ -13,9 +13,10 @@
 use std::collections::BTreeMap;
 
 use super::coverage::{CoverageCount, trials};
+use super::rate;
 use crate::metric::interval::{katz, newcombe, wilson, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 use crate::tests::{expected, json};
@@ -70,11 +71,6 @@ impl PersonKinds {
 
     /// The rate of so many persons.
     fn draw(&self, stream: &mut RandomStream, persons: u64) -> PersonRate {
-        let rate = |numerator: u64, denominator: u64| Rate {
-            numerator,
-            denominator,
-            empty: Undefined::EmptyGroup,
-        };
         let mut each: Vec<(u64, Rate)> = Vec::new();
         multinomial(stream, persons, &self.weights, |cases, times| {
             for _ in 0..times {
