@@ -484,7 +484,9 @@ const RECOURSE: &str = "block of the job, recourse: {ATTRIBUTE: {model, subgroup
     that helps\n\
     tables: recourse, recourse_columns, subgroups, actions, ecd, comparatives, ranking_analysis, \
     aggregated_rankings\n\
-    every person counts once, without weights; after Fairness Aware Counterfactuals for Subgroups \
+    every person counts once, without weights; of the rows of a person (data.person) the seed \
+    draws one, so that all numbers of people are persons\n\
+    after Fairness Aware Counterfactuals for Subgroups \
     (FACTS)";
 
 const VIEWS: &str = "how a definition of recourse sees a subgroup: macro, the same action for all \

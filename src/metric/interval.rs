@@ -420,13 +420,10 @@ mod tests {
         IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, katz, mover_ratio,
         newcombe, percentile, resample, wilson, wilson_of_people, z_of_level,
     };
-    use crate::metric::rate::{Rate, Undefined};
+    use crate::metric::rate::Undefined;
+    use crate::metric::tests::rate;
     use crate::num::seed::RandomStream;
     use crate::num::summary::quantile;
-
-    fn rate(numerator: u64, denominator: u64) -> Rate {
-        Rate { numerator, denominator, empty: Undefined::EmptyGroup }
-    }
 
     fn check(found: Option<ValueInterval>, lo: f64, hi: f64, within: f64) {
         let found = found.unwrap();

@@ -34,7 +34,7 @@ use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, Sco
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::DivergenceSums;
 use crate::metric::evidence::strata::Strata;
-use crate::metric::rate::Undefined;
+use crate::metric::rate::{Rate, Undefined};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::gaps;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
@@ -44,6 +44,11 @@ use crate::metric::value::settings::{
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Level, Seed};
+
+/// A share of counts.
+pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
+    Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+}
 
 fn settings() -> MeasureSettings {
     MeasureSettings {

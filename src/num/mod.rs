@@ -19,6 +19,7 @@ pub(crate) mod itemsets;
 pub(crate) mod linalg;
 pub(crate) mod moments;
 pub(crate) mod neighbours;
+pub(crate) mod one_row_each;
 pub(crate) mod poisson;
 pub mod score_scale;
 pub mod seed;

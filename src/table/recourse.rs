@@ -47,8 +47,9 @@ table! {
     /// `recourse`: one row per comparison of two groups.
     ///
     /// Version 2 added `deals`. In a file of version 1 only the values of p in `subgroups` tell
-    /// whether the job asked for `chance`.
-    pub(crate) struct RecourseRow in "recourse", version 2, key 3,
+    /// whether the job asked for `chance`. Version 3 added `person_rows` and `persons`: before,
+    /// jobs with `data.person` had no recourse.
+    pub(crate) struct RecourseRow in "recourse", version 3, key 3,
     one row per "block of the job and pair of groups", written by "recourse", read by "report" {
         ..pair: ComparedPair,
         /// the model whose decisions people want to change
@@ -83,6 +84,14 @@ table! {
         /// no `chance`, or version 1
         [since 2]
         deals: Option<i64>,
+        /// audited rows with a decision, of which one of each person is judged; null = the job
+        /// names no `data.person`, so each row is a person
+        [since 3]
+        person_rows: Option<i64>,
+        /// the persons of these rows, also those without a declared group: every number of people
+        /// in the tables of recourse is one of persons; null = as person_rows
+        [since 3]
+        persons: Option<i64>,
     }
 }
 
@@ -107,7 +116,8 @@ table! {
         distance: SharedText,
         /// what the distance is multiplied by
         weight: f64,
-        /// audited rows without a value: the level `missing`
+        /// audited rows without a value: the level `missing`; with `data.person` of the rows drawn,
+        /// here and in `outside`
         missing: i64,
         /// audited rows whose number lies outside of all bins: the level `missing` too
         outside: i64,

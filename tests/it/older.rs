@@ -33,7 +33,7 @@ const BEFORE: &[(&str, u32, &[&str])] = &[
     ("cf_examples", 1, &["model", "score", "score_cf", "decision", "decision_cf"]),
     ("comparisons", 2, &["flags"]),
     ("graphs", 1, &["attribute_follows"]),
-    ("recourse", 1, &["deals"]),
+    ("recourse", 1, &["deals", "person_rows", "persons"]),
     ("comparatives", 1, &["no_action"]),
     ("changes", 1, &[]),
     ("gates", 2, &["numerator"]),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use arrow::array::{Int64Array, StringArray};
 
-use crate::work::{Going, Work, assert_same, column, root, shared};
+use crate::work::{Going, Work, assert_same, column, results, root, shared};
 
 const N: i64 = 1200;
 
@@ -108,30 +108,45 @@ fn is_audited(i: i64) -> bool {
 fn work(model: &str, name: &str) -> Work {
     let work = Work::new();
     work.write("job.yaml", &JOB.replace("MODEL", model).replace("NAME", name));
-    let all = || (0..N).map(person);
-    let repaid = (0..N)
-        .map(|i| Some(i64::from(odds(&person(i)) + ((i * 31) % 17) as f64 / 8.0 - 1.0 > 0.0)));
+    write_rows(&work, &(0..N).collect::<Vec<i64>>());
+    work
+}
+
+/// The household of a row: four rows of one part of the split.
+fn household(i: i64) -> i64 {
+    i % 3 + 3 * (i / 12)
+}
+
+/// Writes these rows, each with an id of its own.
+fn write_rows(work: &Work, rows: &[i64]) {
+    let all = || rows.iter().map(|&i| person(i));
+    let numbers = |of: &dyn Fn(usize, i64) -> i64| {
+        column(rows.iter().enumerate().map(|(at, &i)| Some(of(at, i))).collect::<Int64Array>())
+    };
+    let repaid = |i: i64| i64::from(odds(&person(i)) + ((i * 31) % 17) as f64 / 8.0 - 1.0 > 0.0);
     work.parquet(
         "rows.parquet",
         vec![
+            ("id", numbers(&|at, _| 10_000 - at as i64)),
+            ("own_id", numbers(&|_, i| i)),
+            ("household", numbers(&|_, i| household(i))),
             ("sex", column(all().map(|p| Some(p.sex)).collect::<StringArray>())),
-            ("age", column(all().map(|p| Some(p.age)).collect::<Int64Array>())),
+            ("age", numbers(&|_, i| person(i).age)),
             ("grade", column(all().map(|p| Some(p.grade)).collect::<StringArray>())),
             ("job", column(all().map(|p| p.job).collect::<StringArray>())),
-            ("own", column(all().map(|p| Some(i64::from(p.own))).collect::<Int64Array>())),
-            ("rent", column(all().map(|p| Some(i64::from(!p.own))).collect::<Int64Array>())),
+            ("own", numbers(&|_, i| i64::from(person(i).own))),
+            ("rent", numbers(&|_, i| i64::from(!person(i).own))),
             (
                 "part",
                 column(
-                    (0..N)
-                        .map(|i| Some(if is_audited(i) { "b" } else { "a" }))
+                    rows.iter()
+                        .map(|&i| Some(if is_audited(i) { "b" } else { "a" }))
                         .collect::<StringArray>(),
                 ),
             ),
-            ("repaid", column(repaid.collect::<Int64Array>())),
+            ("repaid", numbers(&|_, i| repaid(i))),
         ],
     );
-    work
 }
 
 pub(crate) fn trained() -> Work {
@@ -584,4 +599,90 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
         .collect();
     assert!(told.iter().any(|words| words.contains("household = Married")));
     assert!(told.iter().all(|words| !words.contains("Wife") && !words.contains("Husband")));
+}
+
+/// The tables whose numbers are the same where each person has one row, or the same row again.
+const RESULTS: [&str; 7] = [
+    "recourse_columns",
+    "subgroups",
+    "actions",
+    "ecd",
+    "comparatives",
+    "ranking_analysis",
+    "aggregated_rankings",
+];
+
+/// Of each person one row is judged: rows of one person each are judged as rows, rows written again
+/// change nothing, and of households as many are judged as there are, on any number of threads.
+#[test]
+fn one_row_of_each_person_is_judged() {
+    let work = trained();
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = job
+        .replace("{parquet: rows.parquet}\n", "{parquet: rows.parquet}\n  row_id: id\n")
+        .replace("    no_way_costs: 20\n", "    no_way_costs: 20\n    chance: {deals: 99}\n");
+    let by =
+        |name: &str| job.replace("  row_id: id\n", &format!("  row_id: id\n  person: {name}\n"));
+    work.write("plain.yaml", &job);
+    work.write("own.yaml", &by("own_id"));
+    work.write("job.yaml", &by("household"));
+    work.cfaudit(0, "run plain.yaml --out plain --cache cache");
+    work.cfaudit(0, "run own.yaml --out own --cache cache");
+    let of = |folder: &str, table: &str| read_frame(&work.path(folder).join("tables"), table);
+    let pair = |folder: &str| {
+        let names = ["person_rows", "persons", "affected_0", "affected_1", "unaffected"];
+        let table = of(folder, "recourse");
+        let row = table.records().next().unwrap();
+        names.map(|name| row.int(name))
+    };
+    let audited = (0..N).filter(|&i| is_audited(i)).count() as i64;
+    let ([rows, persons, plain @ ..], [own_rows, own_persons, own @ ..]) =
+        (pair("plain"), pair("own"));
+    assert_eq!([rows, persons, own_rows, own_persons], [None, None, Some(audited), Some(audited)]);
+    assert_eq!(plain, own);
+    for table in RESULTS {
+        assert_eq!(of("plain", table).rows, of("own", table).rows, "{table}");
+    }
+    let gates = |folder: &str| {
+        let gates = of(folder, "gates");
+        gates.records().map(|r| (r.text("verdict").to_owned(), r.real("value"))).collect::<Vec<_>>()
+    };
+    assert_eq!(gates("plain"), gates("own"));
+
+    // Audited rows four times, training rows once: the model is the same.
+    let again: Vec<i64> =
+        (0..N).flat_map(|i| std::iter::repeat_n(i, if is_audited(i) { 4 } else { 1 })).collect();
+    write_rows(&work, &again);
+    work.cfaudit(0, "run own.yaml --out again --cache cache");
+    let [rows, persons, counts @ ..] = pair("again");
+    assert_eq!((rows, persons, counts), (Some(4 * audited), Some(audited), own));
+    for table in RESULTS {
+        assert_eq!(of("own", table).rows, of("again", table).rows, "{table}");
+    }
+    assert_eq!(gates("own"), gates("again"));
+
+    // Households of four rows that differ.
+    write_rows(&work, &(0..N).collect::<Vec<i64>>());
+    work.run(0, "job.yaml", "--threads 1");
+    for (threads, rows) in [(2, 1024), (7, 2048)] {
+        let args = format!("--cache other-{threads} --threads {threads} --batch-rows {rows}");
+        work.cfaudit(0, &format!("run job.yaml --out other --replace {args}"));
+        assert_same(&work.results(), &results(&work.path("other")), "threads");
+    }
+    let [rows, persons, counts @ ..] = pair("out");
+    assert_eq!((rows, persons), (Some(audited), Some(audited / 4)));
+    assert_eq!(counts.into_iter().flatten().sum::<i64>(), audited / 4, "all have a group");
+    let least = of("out", "subgroups").records().map(|row| int(&row, "n_0")).max().unwrap();
+    assert!(counts[0].is_some_and(|n| least <= n));
+    // Another seed draws other rows.
+    let first = of("out", "subgroups");
+    work.run(0, "job.yaml", "--set run.seed=78 --replace");
+    assert_ne!(first.rows, of("out", "subgroups").rows);
+    for page in ["report.html", "annex.html"] {
+        let page = fs::read_to_string(work.path("out").join(page)).unwrap();
+        assert!(page.contains(&format!("of {audited} audited rows of {} persons", audited / 4)));
+    }
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let affected = of("out", "recourse").records().map(|row| int(&row, "affected_0")).next();
+    assert!(page.contains(&format!("{} persons of group ", affected.unwrap())));
 }

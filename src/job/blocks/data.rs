@@ -36,7 +36,8 @@ pub struct DataBlock {
     /// admission per row, for example. Rows of a person are not independent cases: intervals, gates
     /// and comparisons take the person as their unit, `enough`, `min_group_size` and
     /// `min_denominator` count persons, and splits and folds keep all rows of a person together.
-    /// Counts stay counts of rows, with persons next to them. Default: each row is a person.
+    /// Counts stay counts of rows, with persons next to them; `recourse` and `why` take one row of
+    /// each person, drawn by the seed. Default: each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<ColumnName>,
     /// Side tables by name, whose columns are joined to the rows by a key: protected attributes

@@ -1,10 +1,9 @@
-//! Checks `data.person`: one role, and nothing next to it whose intervals would take rows for
-//! people.
+//! Checks `data.person`: a column of one role.
 
-use super::{JobChecker, path};
+use super::JobChecker;
 
 impl JobChecker<'_> {
-    /// The column of persons, and the rest of the job.
+    /// The column of persons.
     pub(super) fn persons(&mut self) {
         let data = &self.job.data;
         let Some(person) = data.person.as_ref().filter(|_| self.is_sound(&["data.person"])) else {
@@ -22,16 +21,6 @@ impl JobChecker<'_> {
                     "a column has one role"
                 },
             );
-            return;
-        }
-        let refuse = |what: &str| {
-            format!("{what} are not offered together with `data.person`: they take rows for people")
-        };
-        for name in self.job.recourse.keys() {
-            let at = path(&["recourse", name.as_str()]);
-            let hint = "give recourse a job of its own over one row of each person, or remove \
-                        `data.person`";
-            self.push_problem("not-offered", at, refuse("subgroups of recourse"), hint);
         }
     }
 }

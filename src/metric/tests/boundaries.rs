@@ -1,12 +1,11 @@
 //! What is drawn but has a rate of 0 or 1 in it: its interval counts the doubt about that rate,
 //! against formulas worked here from Wilson's intervals.
 
-use super::{one, settings};
+use super::{one, rate, settings};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
-use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
@@ -37,7 +36,7 @@ fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {
 
 /// A share of n with Wilson's interval.
 fn part(numerator: u64, denominator: u64) -> (f64, ValueInterval) {
-    let rate = Rate { numerator, denominator, empty: Undefined::EmptyGroup };
+    let rate = rate(numerator, denominator);
     (rate.value().unwrap(), wilson(rate, z_of_level(0.95)).unwrap())
 }
 

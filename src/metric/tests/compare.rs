@@ -2,13 +2,12 @@
 //! often the interval holds the truth.
 
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
+use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, rate, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::newcombe;
-use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_counterfactual, compare_factual};
 use crate::metric::value::settings::MeasureSettings;
@@ -279,13 +278,9 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                 all.iter().find(|c| c.metric.id == id && c.scope == MetricScope::Total).unwrap();
             held.add(c.interval, 0.0);
             if let (Some(paired), "pprev") = (c.interval, id) {
-                let rate = |value: f64| Rate {
-                    numerator: (value * n as f64).round() as u64,
-                    denominator: n,
-                    empty: Undefined::EmptyGroup,
-                };
-                let unpaired =
-                    newcombe(rate(c.first.unwrap()), rate(c.second.unwrap()), 1.96).unwrap();
+                let [first, second] = [c.first, c.second]
+                    .map(|value| rate((value.unwrap() * n as f64).round() as u64, n));
+                let unpaired = newcombe(first, second, 1.96).unwrap();
                 narrower +=
                     u64::from(2.0 * (paired.hi - paired.lo) < 1.5 * (unpaired.hi - unpaired.lo));
             }
@@ -446,9 +441,8 @@ fn a_rate_at_an_end_keeps_its_doubt() {
         let all = compared(&model(positive), &none);
         let found =
             all.iter().find(|c| c.metric.id == "pprev" && c.scope == MetricScope::Total).unwrap();
-        let rate =
-            |numerator: u64| Rate { numerator, denominator: 758, empty: Undefined::EmptyGroup };
-        let expected = newcombe(rate(positive as u64), rate(0), 1.959_963_984_540_054).unwrap();
+        let [some, none] = [positive as u64, 0].map(|numerator| rate(numerator, 758));
+        let expected = newcombe(some, none, 1.959_963_984_540_054).unwrap();
         let interval = found.interval.unwrap();
         assert!(
             (interval.lo - expected.lo).abs() < 1e-9 && (interval.hi - expected.hi).abs() < 1e-9,

@@ -12,7 +12,8 @@ use crate::metric::evidence::person::Eccm;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
 };
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::rate::{MetricValue, Rate};
+use crate::metric::tests::rate;
 use crate::num::binomial_draws::{binomial, multinomial};
 use crate::num::seed::RandomStream;
 
@@ -68,7 +69,7 @@ pub(in crate::metric) fn trials(default: u64) -> u64 {
 
 /// A rate of n people drawn where it is p.
 fn drawn(stream: &mut RandomStream, n: u64, p: f64) -> Rate {
-    Rate { numerator: binomial(stream, n, p), denominator: n, empty: Undefined::EmptyGroup }
+    rate(binomial(stream, n, p), n)
 }
 
 /// People, the true rate of all groups; Wilson's interval of a rate, Newcombe's of a difference of

@@ -3,8 +3,9 @@
 //! next to what another program simulated (`tests/expected/persons/coverage.json`).
 //!
 //! Rows of a person are beta-binomial: every person has a rate of their own, drawn around the true
-//! rate so that two rows of a person have the stated correlation. Persons are drawn by kind (how
-//! many of their rows are cases), which gives the same samples and costs a binomial draw a kind.
+//! rate so that two rows of a person have the stated correlation; in a simulation of its own they
+//! have one of two rates. Persons are drawn by kind (how many of their rows are cases), which gives
+//! the same samples and costs a binomial draw a kind.
 //!
 //! A few hundred samples by default; `make test-slow` draws 20,000, prints the table of
 //! `docs/metrics.md` with `--nocapture`, and compares more closely.
@@ -12,9 +13,10 @@
 use std::collections::BTreeMap;
 
 use super::coverage::{CoverageCount, trials};
+use super::rate;
 use crate::metric::interval::{katz, newcombe, wilson, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::Rate;
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 use crate::tests::{expected, json};
@@ -31,33 +33,44 @@ struct PersonKinds {
 }
 
 impl PersonKinds {
-    fn new(rows: u64, p: f64, correlation: f64) -> Self {
+    /// From the logarithm of the probability of each sequence of rows with so many cases.
+    fn of(rows: u64, ln_likely: impl Fn(f64, f64) -> f64) -> Self {
         let ln_choose = |n: u64, k: u64| {
             let gamma = |x: u64| libm::lgamma(x as f64 + 1.0);
             gamma(n) - gamma(k) - gamma(n - k)
         };
-        let ln_beta = |a: f64, b: f64| libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
-        let likely = |k: u64| {
-            let (k, others) = (k as f64, (rows - k) as f64);
-            if correlation == 0.0 {
-                return k * libm::log(p) + others * libm::log1p(-p);
-            }
-            let sum = (1.0 - correlation) / correlation;
-            let (a, b) = (p * sum, (1.0 - p) * sum);
-            ln_beta(a + k, b + others) - ln_beta(a, b)
+        let weight = |k: u64| {
+            let ln = ln_choose(rows, k) + ln_likely(k as f64, (rows - k) as f64);
+            (libm::exp(ln) * (1_u64 << 52) as f64) as u64
         };
-        let weight =
-            |k: u64| (libm::exp(ln_choose(rows, k) + likely(k)) * (1_u64 << 52) as f64) as u64;
         PersonKinds { rows, weights: (0..=rows).map(weight).collect() }
+    }
+
+    /// The rates of persons are of a beta distribution.
+    fn beta_binomial(rows: u64, p: f64, correlation: f64) -> Self {
+        if correlation == 0.0 {
+            return Self::of(rows, |k, others| k * libm::log(p) + others * libm::log1p(-p));
+        }
+        let ln_beta = |a: f64, b: f64| libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
+        let sum = (1.0 - correlation) / correlation;
+        let (a, b) = (p * sum, (1.0 - p) * sum);
+        Self::of(rows, |k, others| ln_beta(a + k, b + others) - ln_beta(a, b))
+    }
+
+    /// Of a share p of the persons most rows are cases, of the others few.
+    fn two_kinds(rows: u64, p: f64, correlation: f64) -> Self {
+        let own = (1.0 - correlation.sqrt()) * p;
+        let kinds = [(p, correlation.sqrt() + own), (1.0 - p, own)];
+        Self::of(rows, |k, others| {
+            let likely = |(share, rate): (f64, f64)| {
+                share * libm::exp(k * libm::log(rate) + others * libm::log1p(-rate))
+            };
+            libm::log(kinds.map(likely).iter().sum())
+        })
     }
 
     /// The rate of so many persons.
     fn draw(&self, stream: &mut RandomStream, persons: u64) -> PersonRate {
-        let rate = |numerator: u64, denominator: u64| Rate {
-            numerator,
-            denominator,
-            empty: Undefined::EmptyGroup,
-        };
         let mut each: Vec<(u64, Rate)> = Vec::new();
         multinomial(stream, persons, &self.weights, |cases, times| {
             for _ in 0..times {
@@ -104,7 +117,7 @@ fn of_independent_groups(samples: u64) -> (Vec<String>, LowestCoverage) {
         let (persons, rows, p, icc) = (whole("persons"), whole("rows"), real("rate"), real("icc"));
         let name = format!("{persons} x {rows}, rate {p}, correlation {icc}");
         let mut stream = RandomStream::new(1, &format!("coverage/persons/{name}"));
-        let kinds = PersonKinds::new(rows, p, icc);
+        let kinds = PersonKinds::beta_binomial(rows, p, icc);
         let mut held = HeldByMethod::default();
         for _ in 0..samples {
             let (a, b) = (kinds.draw(&mut stream, persons), kinds.draw(&mut stream, persons));
@@ -155,4 +168,54 @@ fn coverage_of_persons_in_20_000_samples() {
     below((500, 3), "wilson_plain", 0.82);
     below((30, 10), "wilson_plain", 0.48);
     below((10, 20), "wilson_plain", 0.25);
+}
+
+/// Persons and the share of them whose rows mostly are cases; each has ten rows, and two rows of a
+/// person have the correlation 0.6.
+const TWO_KINDS: [(u64, f64); 10] = [
+    (10, 0.2),
+    (12, 0.2),
+    (15, 0.2),
+    (20, 0.2),
+    (20, 0.1),
+    (30, 0.1),
+    (40, 0.1),
+    (40, 0.05),
+    (60, 0.05),
+    (80, 0.05),
+];
+
+/// What an interval by person must hold of persons of two kinds, a share p of them of the rarer
+/// one: what is claimed, or less where it is likely that nobody of the rarer kind is drawn. Then
+/// nothing in the rows tells of that kind, and the interval misses; at the other end it may miss in
+/// half of the samples in which it may miss at all.
+pub(super) fn least_of_two_kinds(persons: u64, p: f64, claimed: f64) -> f64 {
+    claimed.min((1.0 + claimed) / 2.0 - libm::pow(1.0 - p, persons as f64))
+}
+
+/// Wilson's interval of persons of two kinds, with so many samples.
+fn of_two_kinds(samples: u64) {
+    let z = z_of_level(0.95);
+    for (persons, p) in TWO_KINDS {
+        let name = format!("{persons} persons, {p} of them of the rarer kind");
+        let mut stream = RandomStream::new(1, &format!("coverage/two kinds/{name}"));
+        let kinds = PersonKinds::two_kinds(10, p, 0.6);
+        let mut held = CoverageCount::default();
+        (0..samples).for_each(|_| held.add(kinds.draw(&mut stream, persons).wilson(z), p));
+        let least = least_of_two_kinds(persons, p, 0.946);
+        let error = (least * (1.0 - least) / samples as f64).sqrt();
+        println!("{name}: {:.4}, at least {least:.4}", held.share_held());
+        assert!(held.share_held() > least - 4.0 * error, "{name}: {}", held.share_held());
+    }
+}
+
+#[test]
+fn coverage_of_persons_of_two_kinds() {
+    of_two_kinds(trials(2000));
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 20,000 samples of each of 10 settings"]
+fn coverage_of_persons_of_two_kinds_in_20_000_samples() {
+    of_two_kinds(ALL_SAMPLES);
 }

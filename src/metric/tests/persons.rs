@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::oracle::{object, parquet};
-use super::{measure_counterfactual, measure_factual, one, part_of, settings};
+use super::{measure_counterfactual, measure_factual, one, part_of, rate, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
@@ -14,7 +14,6 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
-use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::compare_factual;
 use crate::metric::value::measured::MeasuredValue;
@@ -250,8 +249,6 @@ fn weighted_rate(case: &str, group: &str) -> PersonRate {
         own.iter_mut().zip([case * weight, weight, 1]).for_each(|(sum, x)| *sum += x);
         squares += weight * weight;
     }
-    let rate =
-        |numerator, denominator| Rate { numerator, denominator, empty: Undefined::EmptyGroup };
     let sum = |of: usize| persons.values().map(|own| own[of]).sum::<u64>();
     let all = rate(sum(0), sum(1));
     let kish = (all.denominator as f64).powi(2) / squares as f64;
@@ -411,12 +408,8 @@ fn where_rows_count_more_than_once_persons_are_drawn() {
     assert_eq!(method("sr_any", MetricScope::Total), IntervalProcedure::WilsonPersons);
     // As wide as persons, not as rows.
     let width = |interval: ValueInterval| interval.hi - interval.lo;
-    let rate = Rate {
-        numerator: total.numerator.unwrap(),
-        denominator: total.denominator.unwrap(),
-        empty: Undefined::EmptyGroup,
-    };
-    let as_rows = wilson(rate, z_of_level(0.95)).unwrap();
+    let rows_for_people = rate(total.numerator.unwrap(), total.denominator.unwrap());
+    let as_rows = wilson(rows_for_people, z_of_level(0.95)).unwrap();
     assert!(width(total.interval.unwrap()) > 2.0 * width(as_rows));
     // Nobody is turned negative: Wilson's on persons.
     let none: Vec<PersonRow> = rows.iter().map(|&(key, group, _)| (key, group, false)).collect();

@@ -2,6 +2,7 @@
 
 mod case;
 mod oracle;
+mod persons;
 mod promises;
 
 use crate::error::Result;
@@ -9,6 +10,7 @@ use crate::recourse;
 use crate::recourse::actions::{ColumnLevel, RecoursePlan};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
+use crate::recourse::groups::GroupPair;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
 use crate::recourse::{DecimalShare, SearchSettings};
 
@@ -19,6 +21,11 @@ fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> Stri
         format!("{} = {}", own.feature, new.map_or(own.level, |new| new.level))
     };
     plan.subgroup(subgroup).map(level).collect::<Vec<_>>().join(", ")
+}
+
+/// The groups 0 and 1, the second the reference.
+pub(super) fn pair() -> GroupPair {
+    GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
 }
 
 pub(super) fn share(text: &str) -> DecimalShare {

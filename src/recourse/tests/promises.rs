@@ -1,6 +1,6 @@
 //! Properties that must hold for any data: on random rows, with random models.
 
-use super::{changed_text, judge, questions, search, share};
+use super::{changed_text, judge, pair, questions, search, share};
 use crate::error::Result;
 use crate::num::seed::RandomStream;
 use crate::recourse::actions::RecoursePlan;
@@ -119,10 +119,6 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
     let favourable = (0..n as u32).map(|row| model.favourable(row, &[])).collect();
     let others = groups.iter().map(|group| group.map_or(9, u32::from)).collect();
     (AuditedRows { features, groups, favourable, others }, model)
-}
-
-fn pair() -> GroupPair {
-    GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
 }
 
 /// All results as text: what two runs must agree on to the byte.

@@ -6,6 +6,12 @@
 //! others, which follow. A one-hot group is one column. Bins under `data.bins` are the job's words
 //! only: a model goes on to read the number. A column derived as bins has the order of these,
 //! regardless of its kind.
+//!
+//! Where a person may have several rows, one row of each is drawn by the seed. Choice: somebody
+//! changes the one state that they are in, supports and limits speak of people, and the tests
+//! against chance take cases for independent, which rows of a person are not. A row of a declared
+//! group is preferred, because others are never compared; a person of both groups belongs to that
+//! of the row drawn.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,6 +26,8 @@ use crate::data::{
 use crate::error::{Fault, Result};
 use crate::job::Job;
 use crate::model::ThresholdComparison;
+use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
+use crate::num::seed::named_seed;
 use crate::param::ColumnName;
 use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
@@ -37,6 +45,8 @@ pub(crate) struct RecoursePeople {
     pub audited: AuditedRows,
     /// What the tables tell of the columns, in the same order.
     pub columns: Vec<ColumnNotes>,
+    /// The number of rows from which one of each person was drawn; none where each row is a person.
+    pub drawn_from: Option<u64>,
     /// As models read them.
     rows: FeatureRows,
     /// Positions in the source.
@@ -80,7 +90,7 @@ pub(crate) struct PeopleScores<'a> {
 }
 
 impl RecoursePeople {
-    /// Reads the audited rows that have a score.
+    /// Reads the audited rows that have a score; of a person with several one, drawn by the seed.
     ///
     /// # Errors
     /// A level that the job names is not there; a file cannot be read; the run is to stop.
@@ -99,6 +109,8 @@ impl RecoursePeople {
         };
         let (mut source, mut folds, mut thresholds, mut groups, mut favourable) =
             (vec![], vec![], vec![], vec![], vec![]);
+        // The persons and keys of the rows, where a person may have several.
+        let mut persons: Vec<[u64; 2]> = Vec::new();
         let read = |g: usize| {
             let (batch, roles, scores) =
                 (row_context.rows.read(g)?, row_context.roles.read(g)?, scored.scores.read(g)?);
@@ -119,9 +131,16 @@ impl RecoursePeople {
                 }
             }
             let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
-            Ok((0, (batch.row, kept, part)))
+            let whose = match layout.person {
+                Some(_) => {
+                    kept.iter().map(|row| [batch.person[row.0], batch.row_key[row.0]]).collect()
+                }
+                None => Vec::new(),
+            };
+            Ok((0, (batch.row, kept, part, whose)))
         };
-        row_context.row_groups().in_order(read, |_, (numbers, kept, part)| {
+        row_context.row_groups().in_order(read, |_, (numbers, kept, part, whose)| {
+            persons.extend(whose);
             for (i, fold, threshold, group, decision) in kept {
                 source.push(numbers[i]);
                 folds.push(fold);
@@ -132,6 +151,22 @@ impl RecoursePeople {
             append_rows(&mut rows, part);
             Ok(())
         })?;
+        let drawn_from = layout.person.is_some().then_some(rows.n as u64);
+        if drawn_from.is_some() {
+            let seed = named_seed(job.run.seed.0, "recourse/row");
+            let row = |(&[person, row_key], group): (&[u64; 2], &Option<u16>)| DrawablePersonRow {
+                person,
+                row_key,
+                spare: group.is_none(),
+            };
+            let kept = one_row_each(seed, persons.iter().zip(&groups).map(row));
+            rows = rows.take(&kept);
+            source = taken(&source, &kept);
+            folds = taken(&folds, &kept);
+            thresholds = taken(&thresholds, &kept);
+            groups = taken(&groups, &kept);
+            favourable = taken(&favourable, &kept);
+        }
         if rows.n >= u32::MAX as usize {
             let what =
                 format!("{} rows are audited, and recourse numbers them with 32 bits", rows.n);
@@ -174,6 +209,7 @@ impl RecoursePeople {
         Ok(RecoursePeople {
             audited,
             columns,
+            drawn_from,
             rows,
             source,
             folds,
@@ -242,6 +278,10 @@ impl RecoursePeople {
         }
         made
     }
+}
+
+fn taken<T: Copy>(all: &[T], kept: &[usize]) -> Vec<T> {
+    kept.iter().map(|&i| all[i]).collect()
 }
 
 fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<usize>, x: f64) {

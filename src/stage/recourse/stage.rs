@@ -64,7 +64,7 @@ impl Stage for RecourseStage {
         b.input("data.features.onehot", |job| &job.data.features.onehot);
         b.input("data.missing", |job| &job.data.missing);
         b.input("favourable", |job| job.data.favourable_side());
-        if block.chance.is_some() {
+        if block.chance.is_some() || plan.job.data.person.is_some() {
             b.seed();
         }
         let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;

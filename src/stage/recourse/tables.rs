@@ -171,10 +171,13 @@ impl<'a> RecourseWriter<'a> {
 
     /// A row of a pair whose numbers are 0.
     fn recourse_row(&self, names: &[String; 2]) -> RecourseRow {
+        let people = self.block.people;
         RecourseRow {
             pair: self.pair(names),
             model: self.block.recourse.model.as_str().into(),
             deals: self.block.recourse.chance.map(|chance| whole(chance.deals.get())),
+            person_rows: people.drawn_from.map(whole),
+            persons: people.drawn_from.map(|_| whole(people.audited.favourable.len() as u64)),
             ..RecourseRow::default()
         }
     }

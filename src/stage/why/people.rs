@@ -2,13 +2,12 @@
 //!
 //! Memory: the features of the people who count, once.
 
-use std::collections::BTreeMap;
-
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::job::Job;
-use crate::num::seed::{h, named_seed};
+use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
+use crate::num::seed::named_seed;
 use crate::param::Word;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
@@ -148,7 +147,12 @@ impl WhyGathering<'_> {
         })?;
         if layout.person.is_some() {
             let seed = named_seed(self.job.run.seed.0, "why/row");
-            let kept = one_row_each(seed, &places);
+            let row = |place: &CountedPlace| DrawablePersonRow {
+                person: place.person,
+                row_key: place.row_key,
+                spare: false,
+            };
+            let kept = one_row_each(seed, places.iter().map(row));
             rows = rows.take(&kept);
             groups.iter_mut().for_each(|of| *of = kept.iter().map(|&i| of[i]).collect());
             switched = kept.iter().map(|&i| switched[i]).collect();
@@ -158,44 +162,5 @@ impl WhyGathering<'_> {
         let second = places.iter().map(|place| is_second_half(seed, place.person)).collect();
         let columns = pattern_columns(layout, self.job, self.block, &rows, &groups);
         Ok(WhyPeople { patterns: PatternPeople { columns, switched, second }, places })
-    }
-}
-
-/// Of several rows of a person the one whose hash is the smallest; places in ascending order.
-fn one_row_each(seed: u64, places: &[CountedPlace]) -> Vec<usize> {
-    let mut least: BTreeMap<u64, (u64, u64, usize)> = BTreeMap::new();
-    for (i, place) in places.iter().enumerate() {
-        let row = (h(seed, place.row_key, 0), place.row_key, i);
-        let of_person = least.entry(place.person).or_insert(row);
-        *of_person = row.min(*of_person);
-    }
-    let mut kept: Vec<usize> = least.into_values().map(|(.., i)| i).collect();
-    kept.sort_unstable();
-    kept
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CountedPlace, one_row_each};
-    use crate::num::seed::{h, named_seed};
-
-    #[test]
-    fn a_person_has_one_row() {
-        let seed = named_seed(5, "why/row");
-        let (keys, persons) = ([10, 11, 12, 13], [7, 8, 7, 7]);
-        let places = |persons: [u64; 4]| {
-            let place = |row: usize| CountedPlace {
-                group: 0,
-                row,
-                row_key: keys[row],
-                person: persons[row],
-            };
-            (0..4).map(place).collect::<Vec<_>>()
-        };
-        let first = [0, 2, 3].into_iter().min_by_key(|&i: &usize| h(seed, keys[i], 0)).unwrap();
-        let mut wanted = vec![first, 1];
-        wanted.sort_unstable();
-        assert_eq!(one_row_each(seed, &places(persons)), wanted);
-        assert_eq!(one_row_each(seed, &places(keys)), [0, 1, 2, 3]);
     }
 }

@@ -48,6 +48,14 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
          forecast."
             .into(),
     )];
+    if let Some(rows) = drawn(audit) {
+        let words = format!(
+            "Counts of this section are persons, those of other sections rows: of {rows} one row \
+             of each person, drawn at random, is judged, because somebody changes the one state \
+             that they are in, and rows of a person are not independent cases."
+        );
+        blocks.push(PageBlock::Text(words.into()));
+    }
     blocks.push(meanings::meanings(&audit.recourse));
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     for (k, comparison) in shown.iter().enumerate() {
@@ -92,6 +100,19 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
             .into(),
     ));
     Some(PageSection { id: "recourse", title: "Recourse: who can change the decision", blocks })
+}
+
+/// Of how many rows one of each person is judged: `800 audited rows of 240 persons`; none where each
+/// row is a person.
+fn drawn(audit: &AuditFolder) -> Option<String> {
+    let of = audit.recourse.comparisons.iter().find_map(|row| row.person_rows.zip(row.persons));
+    of.map(|(rows, persons)| {
+        format!(
+            "{} of {}",
+            number::count_of(rows, "audited row", "audited rows"),
+            number::count_of(persons, "person", "persons")
+        )
+    })
 }
 
 /// Whether the page tells of recourse at all.
@@ -158,7 +179,7 @@ pub(crate) fn evidence(
             "No difference is distinguishable from chance: "
         };
         let affected = [comparison.affected_0, comparison.affected_1];
-        let people = |g: usize| naming.people(affected[g], outcome.names()[g]);
+        let people = |g: usize| naming.people(comparison, affected[g], outcome.names()[g]);
         let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
         let people = people.quote(format!(" {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
@@ -174,6 +195,15 @@ pub(crate) fn evidence(
             people.text(".")
         };
         told.push(with_limits(words));
+    }
+    if let Some(rows) = drawn(audit) {
+        told.push(
+            format!(
+                "Counts of people are persons here: of {rows} one row of each, drawn at random, is \
+                 judged."
+            )
+            .into(),
+        );
     }
     told
 }

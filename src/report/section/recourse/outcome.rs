@@ -27,11 +27,16 @@ impl GroupNaming<'_> {
         }
     }
 
-    /// So many of a group.
-    pub(super) fn people(&self, n: i64, name: &str) -> RichText {
+    /// So many of a group; of a comparison of persons, next to sections that count rows, they are
+    /// called so.
+    pub(super) fn people(&self, comparison: &RecourseRow, n: i64, name: &str) -> RichText {
         match self {
             GroupNaming::Raw => {
-                RichText::from(format!("{} of ", number::people(n))).and(self.group(name))
+                let people = match comparison.persons {
+                    Some(_) => number::count_of(n, "person", "persons"),
+                    None => number::people(n),
+                };
+                RichText::from(format!("{people} of ")).and(self.group(name))
             }
             GroupNaming::Told(..) => {
                 RichText::from(format!("{} ", number::count(n))).and(self.group(name))
@@ -153,9 +158,9 @@ impl<'a> ComparisonOutcome<'a> {
         let [a, b] = self.names();
         let [n, m] = [self.comparison.affected_0, self.comparison.affected_1];
         let words = naming
-            .people(n, a)
+            .people(self.comparison, n, a)
             .text(" and ")
-            .and(naming.people(m, b))
+            .and(naming.people(self.comparison, m, b))
             .text(" have the unfavourable decision");
         let (unfair, few) = (self.smaller.n(), self.smaller.below(FEW));
         match self.smaller.median() {
