@@ -57,8 +57,12 @@ fn worse(voice: &AuditVoice<'_>, attribute: &str, rows: &[&HarmResult]) -> Strin
             if clear == rows.len() {
                 worse
             } else {
-                format!("{worse} in {clear} of {} rows", rows.len())
+                format!("{worse} in {clear} of {} results", rows.len())
             }
+        }
+        // A change of class is neither better nor worse by itself.
+        _ if rows.iter().any(|row| matches!(row.side, SwitchSide::Either)) => {
+            "these counts do not tell who is worse off".to_owned()
         }
         _ => "nobody is clearly worse off".to_owned(),
     }
@@ -253,10 +257,10 @@ pub(crate) fn blocks(
             let n = names.len();
             if some.is_empty() {
                 let nobody = capital(voice.nobody());
-                format!("{nobody} in any of {n} rows; they are in the tables.").into()
+                format!("{nobody} in any of {n} results; they are in the tables.").into()
             } else {
                 let nobody = voice.nobody();
-                format!("In {n} further rows {nobody}; they are in the tables.").into()
+                format!("In {n} further results {nobody}; they are in the tables.").into()
             }
         });
     }

@@ -139,7 +139,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
         RichText::from("Did retraining help? ")
             .quote(format!("{who}: {before} before, {} after.", after.join(", ")))
             .text(whose)
-            .text(" The section on retraining tells what became worse.")
+            .text(" The section on retraining tells whether any harm became larger.")
     })
 }
 
