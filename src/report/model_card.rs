@@ -321,7 +321,7 @@ fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String 
         (row.key.sensitive.as_str(), row.key.from_group.as_str(), row.key.to_group.as_str());
     let set = row.key.counterfactual.as_str();
     let strategy = voice.set(set).map_or("", |set| set.strategy.as_str());
-    let people = voice.switchable(side, attribute, from);
+    let people = format!("{}{}", voice.of_cases(), voice.switchable(side, attribute, from));
     let would = format!("{} {}", voice.would(side), voice.as_group(attribute, to));
     let Some(value) = row.value else {
         return format!(

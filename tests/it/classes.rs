@@ -578,8 +578,10 @@ fn weighted() {
 fn same_bytes_gates_and_numbers_of_a_word() {
     let gates = "gates:\n  keeps: {metric: nsr, class: low, model: risk, counterfactual: flip, \
                  direction: any, at_most: 0.9, enough: 1}\n  all: {metric: sr, model: risk, \
-                 counterfactual: flip, at_most: 0.001}\n";
-    let work = work(&people(3000, 3), 3, true, gates);
+                 counterfactual: flip, at_most: 0.001}\n  harm: {harm_to: {g: GROUP}, class: low, \
+                 model: risk, counterfactual: flip, at_most: 0.001}\n";
+    let gates = gates.replace("GROUP", name(0));
+    let work = work(&people(3000, 3), 3, true, &gates);
     work.run(1, "job.yaml", "--threads 1");
     let first = work.results();
     work.cfaudit(1, "run job.yaml --out out --cache off --threads 3 --batch-rows 1024");
@@ -605,6 +607,23 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     };
     assert_eq!((verdict("keeps").text("class"), verdict("keeps").text("verdict")), ("low", "pass"));
     assert_eq!((verdict("all").text("class"), verdict("all").text("verdict")), ("", "fail"));
+    assert_eq!(verdict("harm").text("class"), "low");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for words in ["(class low)?", "with another class, low as", "with class low, another class as"]
+    {
+        assert!(page.contains(words), "the page lacks `{words}`");
+    }
+    // Among the others of these classes some are as bad as the class.
+    for (class, undefined) in
+        [("low", ""), ("mid", "no_favourable_side"), ("high", "no_favourable_side")]
+    {
+        let is = |r: &&TableRecord<'_>| {
+            (r.text("class"), r.text("metric")) == (class, "denied_by_group")
+                && r.text("scope") == "direction"
+        };
+        let all: Vec<_> = metrics.records().filter(|r| is(&r)).collect();
+        assert!(!all.is_empty() && all.iter().all(|r| r.text("undefined") == undefined), "{class}");
+    }
     let told = work.cfaudit(0, "explain nsr --in out").stdout;
     assert!(told.contains("class low") && told.contains("class high"), "{told}");
     let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::catalog::{obtained, rows};
 use super::fault;
-use crate::data::source::catalog::typed::CatalogType;
 use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
+use crate::data::source::catalog::typed::CatalogType;
 use crate::data::source::catalog::{
     DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
 };

@@ -5,6 +5,7 @@ use crate::counterfactual::forms::ConditionOn;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
+use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
@@ -320,6 +321,26 @@ impl JobChecker<'_> {
         let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         if let Some(class) = &gate.class {
             self.class(join(at, "class"), class, &names);
+            let label = self.job.data.label.column();
+            let is_mixed = label.is_some_and(|label| !label.is_side(class));
+            if HARM.contains(&metric.id) && names.contains(&class.as_str()) && is_mixed {
+                let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
+                let what = format!(
+                    "`{asked}` of the class `{class}` would count harm as benefit: among the other \
+                     classes some are as favourable as `{class}` and some are not"
+                );
+                let sides: Vec<&str> = label
+                    .into_iter()
+                    .flat_map(|label| classes.iter().filter(|class| label.is_side(class)))
+                    .map(Word::as_str)
+                    .collect();
+                let hint = if sides.is_empty() {
+                    "gate on `sr` of the class".to_owned()
+                } else {
+                    format!("gate on `sr` of the class, or name {}", list(&sides))
+                };
+                self.push_problem("bad-scope", join(at, "class"), what, hint);
+            }
             return;
         }
         let rest = |words: &[Word; 2]| words.iter().any(|word| word.as_str() == REST);

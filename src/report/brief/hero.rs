@@ -167,15 +167,16 @@ impl<'a> BriefInputs<'a> {
             (None, false) => "Compared with similar people of the other group: ".to_owned(),
         };
         let counts = counts_text(result.counts, result.point.value, result.whole);
+        let counts = format!("{counts} {}", voice.of_cases());
         let share = self.share_text(result);
         let words = RichText::new();
         let words = if opens { words.text(opening) } else { words };
         let words = match (&voice.decision, result.side) {
             (DecisionVoice::Named { .. }, SwitchSide::Lost) => {
-                words.strong(format!("{counts} {from}")).text(format!(" who {} ", voice.get_it()))
+                words.strong(format!("{counts}{from}")).text(format!(" who {} ", voice.get_it()))
             }
             _ => words
-                .strong(format!("{counts} {}", voice.switchable(result.side, attribute, &key.from)))
+                .strong(format!("{counts}{}", voice.switchable(result.side, attribute, &key.from)))
                 .text(" "),
         };
         words.soft(share).text(format!(
@@ -666,7 +667,7 @@ fn limit_sentence(
     let words = words.text(answer);
     match value {
         Some((value, ends)) => words
-            .text("It is ")
+            .text("The value is ")
             .strong(if limit.is_count() { value.trim_end_matches(".00").to_owned() } else { value })
             .text(" ")
             .soft(format!("(limit {}{ends})", limit.limit_text()))

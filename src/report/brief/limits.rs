@@ -251,11 +251,16 @@ impl AuditLimit {
         }
         if let Some(group) = self.protected() {
             let people = voice.people(attribute, group);
+            let class = if self.class.is_empty() {
+                String::new()
+            } else {
+                format!(" (class {})", self.class)
+            };
             return if voice.is_of_the_entry(&key.set) {
-                format!("Does {model} treat {people} worse {}?", clause())
+                format!("Does {model} treat {people} worse {}{class}?", clause())
             } else {
                 format!(
-                    "Compared with similar people, are {people} worse off by {model} {}?",
+                    "Compared with similar people, are {people} worse off by {model} {}{class}?",
                     clause()
                 )
             };
@@ -278,6 +283,19 @@ impl AuditLimit {
                     )
                 };
                 format!("Does {model} decide differently {of}{}?", clause())
+            }
+            "denied_by_group" | "favoured_by_group"
+                if !key.from.is_empty() && !self.class.is_empty() =>
+            {
+                let (people, other) =
+                    (voice.people(attribute, &key.from), voice.as_group(attribute, &key.to));
+                let class = &self.class;
+                let switch = if self.enters_class(part, voice) {
+                    format!("{people} with another class would have class {class} {other}")
+                } else {
+                    format!("{people} with class {class} would have another class {other}")
+                };
+                format!("How many {switch} by {model} {}?", clause())
             }
             "denied_by_group" | "favoured_by_group" if !key.from.is_empty() => {
                 let side =
@@ -333,6 +351,12 @@ impl AuditLimit {
                 format!("{name}{of}{between}{class}: {bound} {}?", self.limit_text())
             }
         }
+    }
+
+    /// Whether a rate of harm on one class counts people who would enter the class, else people
+    /// who would leave it.
+    fn enters_class(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> bool {
+        voice.wants_class(&self.class) == (part.metric == HARM[0])
     }
 
     /// The question about a rate of a confusion matrix, or about its gap between two groups: `Are
@@ -480,6 +504,15 @@ impl AuditLimit {
             };
         }
         match part.metric.as_str() {
+            "denied_by_group" | "favoured_by_group" if both && !self.class.is_empty() => {
+                let (people, other) =
+                    (voice.group(attribute, pair.0), voice.as_group(attribute, pair.1));
+                if self.enters_class(part, voice) {
+                    format!("{people} with another class, {} {other}", self.class)
+                } else {
+                    format!("{people} with class {}, another class {other}", self.class)
+                }
+            }
             "denied_by_group" if both => voice.switch_label(SwitchSide::Gained, attribute, pair),
             "favoured_by_group" if both => voice.switch_label(SwitchSide::Lost, attribute, pair),
             "sr" if both => format!(

@@ -115,7 +115,7 @@ fn section(
 
 /// What must be read before the sentence of the page: labels that only some people have, rows
 /// that one group lost more often, switches that rounding may explain.
-fn first_of_all(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
+fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<Item = PageBlock> {
     let told = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
         "selective-labels" => Some((issue, "Outcomes are known for some people only.")),
         "selective-rows" => Some((issue, "Some groups lost more rows than others.")),
@@ -123,18 +123,28 @@ fn first_of_all(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
         _ => None,
     });
     told.map(|(issue, what)| {
-        let words = RichText::new()
-            .strong(what)
-            .text(" ")
-            .quote(issue_sentence(&issue.text.replace('`', "")))
-            .text(".");
+        let text = with_words_of_groups(&issue.text, voice, &issue.r#where);
+        let words = RichText::new().strong(what).text(" ").quote(issue_sentence(&text)).text(".");
         BriefBlock::Boxed(words).into()
+    })
+}
+
+/// The text of an issue about an attribute, with the words of the page for its groups.
+fn with_words_of_groups(text: &str, voice: &AuditVoice<'_>, attribute: &str) -> String {
+    let groups = voice.groups(attribute).iter();
+    groups.fold(text.to_owned(), |text, group| {
+        let people = voice.people(attribute, group);
+        let named = ["the rows of group ", "the people of ", "those of "];
+        named.iter().fold(text, |text, start| {
+            let rows = if start.contains("rows") { "the rows of " } else { "" };
+            text.replace(&format!("{start}`{group}`"), &format!("{rows}{people}"))
+        })
     })
 }
 
 /// The text of an issue as a sentence without its end, with numbers as the page prints them.
 fn issue_sentence(text: &str) -> String {
-    number::grouped_in(&voice::capital(text.trim_end_matches('.')))
+    number::grouped_in(&voice::capital(text.replace('`', "").trim_end_matches('.')))
 }
 
 /// Caveats about the scores that a reader of the verdict must know.
@@ -198,7 +208,7 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
         );
     } else {
         verdict.push(BriefBlock::State(limits::page_badge(limits), tally.into()).into());
-        verdict.extend(first_of_all(audit));
+        verdict.extend(first_of_all(audit, voice));
         verdict.push(BriefBlock::Hero(inputs.hero_sentence(&finding, glossary)).into());
         let how = inputs.hero_test(&finding);
         if how != RichText::new() {
@@ -331,6 +341,6 @@ mod tests {
     #[test]
     fn numbers_of_issues_are_grouped() {
         let told = issue_sentence("2.5 % of the rows of group `f` (404 of 16192), 1234 of `m`.");
-        assert_eq!(told, "2.5 % of the rows of group `f` (404 of 16\u{202f}192), 1234 of `m`");
+        assert_eq!(told, "2.5 % of the rows of group f (404 of 16\u{202f}192), 1234 of m");
     }
 }

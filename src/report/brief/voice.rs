@@ -121,6 +121,12 @@ impl<'a> AuditVoice<'a> {
         if self.manifest.person.is_some() { "rows" } else { "people" }
     }
 
+    /// What stands between a number of cases and the people whose cases they are: nothing where
+    /// each person has one row.
+    pub(crate) fn of_cases(&self) -> &'static str {
+        if self.manifest.person.is_some() { "rows of " } else { "" }
+    }
+
     /// What a test changes: decisions or amounts.
     pub(crate) fn outcome(&self) -> &'static str {
         match self.decision {
@@ -246,6 +252,19 @@ impl<'a> AuditVoice<'a> {
                 "would be predicted negative".to_owned()
             }
         }
+    }
+
+    /// The groups of an attribute in declared order; none of an unknown one.
+    pub(crate) fn groups(&self, attribute: &str) -> &'a [String] {
+        let mut all = self.manifest.attributes.iter();
+        all.find(|words| words.name == attribute).map_or(&[], |words| &words.groups)
+    }
+
+    /// Whether people want a class of a label of several.
+    pub(crate) fn wants_class(&self, class: &str) -> bool {
+        self.manifest.label.as_ref().is_some_and(|label| {
+            label.positive.iter().any(|value| value == class) == label.favourable_is_positive
+        })
     }
 
     /// A switch as a short label: `granted men, refused as women`.

@@ -84,9 +84,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if let Some((key, counts)) = found.first() {
         let part = |n: i64, whole: i64, side: SwitchSide| {
             format!(
-                "{} of {} {} {}",
+                "{} of {} {}{} {}",
                 count(n),
                 count(whole),
+                voice.of_cases(),
                 voice.switchable(side, &key.attribute, &key.from),
                 voice.would(side)
             )

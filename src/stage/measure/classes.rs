@@ -130,11 +130,13 @@ fn each_vs_rest<'a>(
     label.classes.iter().flatten().map(move |name| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
+        // Of a class that shares its side the others are better and worse ones.
+        let favourable_stated = settings.favourable_stated && label.is_side(name);
         RowBuilder {
             audit,
             texts: texts.clone(),
             layout,
-            settings: MeasureSettings { favourable, ..settings.clone() },
+            settings: MeasureSettings { favourable, favourable_stated, ..settings.clone() },
             slice: "",
             class: name.as_str(),
             selective,
