@@ -16,7 +16,7 @@ UNIT = $(SCRATCH) $(CARGO) test --locked $(FEATURES) --lib
 WHOLE = $(SCRATCH) $(CARGO) test --locked $(FEATURES) --profile dev --test it
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
 MODELS = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
-CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python
+CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python VIRTUAL_ENV=$(TARGET)/cluster/venv PATH=$(TARGET)/cluster/venv/bin:"$$PATH"
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
@@ -56,7 +56,8 @@ airflow: $(TARGET)/airflow/ready .tools/env  ## the recipe of jobs/recipes/ unde
 	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule::
 
 cluster: $(TARGET)/cluster/ready .tools/env  ## shards under the real Spark and Ray, fetched into target/cluster (700 MB; Spark needs Java 17)
-	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters
+	@rm -f $(TARGET)/skipped.txt
+	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters && tests/skipped.sh $(TARGET)/skipped.txt && test ! -s $(TARGET)/skipped.txt
 
 dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
 	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc

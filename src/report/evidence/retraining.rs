@@ -126,7 +126,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
     };
     let after: Vec<String> = others
         .iter()
-        .filter_map(|arm| Some(format!("{} ({})", share(numbers(arm)?)?, short(&arm.name))))
+        .filter_map(|arm| Some(format!("{} (arm {})", share(numbers(arm)?)?, short(&arm.name))))
         .collect();
     let who = inputs.voice.switch_heading(side, &key.attribute, (&key.from, &key.to));
     let before = share(base)?;
@@ -204,7 +204,7 @@ fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<P
     let mut blocks: Vec<PageBlock> = Vec::new();
     if let [base, others @ ..] = arms {
         let after = |of: fn(&TradeOffArm) -> &PlotPoint| {
-            let arms = others.iter().map(|arm| format!("{} ({})", share(of(arm)), arm.name));
+            let arms = others.iter().map(|arm| format!("{} (arm {})", share(of(arm)), arm.name));
             arms.collect::<Vec<_>>().join(", ")
         };
         let lead = format!(
@@ -221,7 +221,7 @@ fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<P
         for change in changes.iter().filter(|change| !change.is_harm && change.is_clear()) {
             let by =
                 value_text(NumberFormat::Points, change.after - change.before, change.interval);
-            accuracy += &format!(" Clear change: {by} ({}, {}).", change.arm, change.ends());
+            accuracy += &format!(" Clear change: {by} (arm {}, {}).", change.arm, change.ends());
         }
         blocks.push(PageBlock::Text(RichText::new().quote(accuracy)));
     }
@@ -233,7 +233,7 @@ fn opening(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> Vec<P
     let mut named: Vec<(&str, Vec<String>)> = Vec::new();
     for change in &larger {
         let by = value_text(NumberFormat::Distance, change.worse_by(), change.interval);
-        let by = format!("by {by} ({})", change.arm);
+        let by = format!("by {by} (arm {})", change.arm);
         match named.iter_mut().find(|(label, _)| *label == change.label) {
             Some((_, all)) => all.push(by),
             None => named.push((&change.label, vec![by])),
@@ -372,6 +372,16 @@ pub(super) fn section(
             inputs.voice.switch_heading(*side, &key.attribute, (&key.from, &key.to))
         });
         blocks.extend(opening(&arms, &title, &changes));
+        let added = words.arms.iter().skip(1).fold(
+            RichText::from("Rows that each arm adds to the training rows. "),
+            |all, arm| {
+                let end = if words.arms.last() == Some(arm) { "." } else { "; " };
+                all.name(&arm.name).quote(format!(": {}{end}", arm.words))
+            },
+        );
+        if words.arms.len() > 1 {
+            blocks.push(PageBlock::Note(added));
+        }
         let limit = rate.as_ref().and_then(|(key, metric, _)| {
             let judges = |part: &crate::report::brief::limits::LimitPart| {
                 part.metric == *metric

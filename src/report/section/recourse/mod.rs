@@ -102,8 +102,8 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     Some(PageSection { id: "recourse", title: "Recourse: who can change the decision", blocks })
 }
 
-/// Of how many rows one of each person is judged: `800 audited rows of 240 persons`; none where each
-/// row is a person.
+/// Of how many rows one of each person is judged: `800 audited rows of 240 persons`; none where
+/// each row is a person.
 fn drawn(audit: &AuditFolder) -> Option<String> {
     let of = audit.recourse.comparisons.iter().find_map(|row| row.person_rows.zip(row.persons));
     of.map(|(rows, persons)| {
