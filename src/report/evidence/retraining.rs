@@ -41,7 +41,7 @@ struct ArmRateChange {
     interval: Option<(f64, f64)>,
     /// The changes that other trainings give; none where the model is not trained again.
     trainings: Option<(f64, f64)>,
-    /// Whether it is a harm: a gap or a switch.
+    /// Whether it is a harm: a gap, a switch, or wrong judgements of a group.
     is_harm: bool,
 }
 
@@ -167,6 +167,9 @@ fn changes(
                 (voice.switch_label(SwitchSide::Lost, attribute, pair), true)
             }
             ("acc", "total") => (JUDGED_CORRECTLY.to_owned(), false),
+            ("acc", "group") => {
+                (format!("{} judged wrongly", voice.group(attribute, pair.0)), true)
+            }
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
                 let name = voice.measured(metric);
                 let name = name.unwrap_or_else(|| glossary.show(metric).name);
@@ -189,8 +192,10 @@ fn changes(
         // Gaps are read by their size.
         let turned = before < 0.0 && after <= 0.0;
         let (before, after) = if turned { (-before, -after) } else { (before, after) };
-        let [interval, trainings] =
-            ends.map(|of| of.map(|(lo, hi)| if turned { (-hi, -lo) } else { (lo, hi) }));
+        let of_errors = (metric, scope) == ("acc", "group");
+        let (before, after) = if of_errors { (1.0 - before, 1.0 - after) } else { (before, after) };
+        let [interval, trainings] = ends
+            .map(|of| of.map(|(lo, hi)| if turned || of_errors { (-hi, -lo) } else { (lo, hi) }));
         let arm = arm.to_owned();
         found.push(ArmRateChange { arm, label, before, after, interval, trainings, is_harm });
     }
