@@ -240,7 +240,7 @@ impl AuditLimit {
         let Some(part) = self.parts.first() else { return self.name.clone() };
         let (key, attribute) = (&part.key, part.key.attribute.as_str());
         let model = match self.arm.split_once('/') {
-            Some((_, arm)) => format!("{}, retrained ({arm}),", voice.model(&key.model)),
+            Some((_, arm)) => format!("{}, retrained (arm {arm}),", voice.model(&key.model)),
             None => voice.model(&key.model),
         };
         let clause = || voice.set_clause(&key.set, attribute);

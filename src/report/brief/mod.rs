@@ -123,7 +123,7 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<It
         _ => None,
     });
     told.map(|(issue, what)| {
-        let text = with_words_of_groups(&issue.text, voice, &issue.r#where);
+        let text = shortened(&with_words_of_groups(&issue.text, voice, &issue.r#where));
         let words = RichText::new().strong(what).text(" ").quote(issue_sentence(&text)).text(".");
         BriefBlock::Boxed(words).into()
     })
@@ -140,6 +140,21 @@ fn with_words_of_groups(text: &str, voice: &AuditVoice<'_>, attribute: &str) -> 
             text.replace(&format!("{start}`{group}`"), &format!("{rows}{people}"))
         })
     })
+}
+
+/// The text of an issue with the first two of several findings, and what follows from them: the
+/// verdict must stay on the first screen.
+fn shortened(text: &str) -> String {
+    let parts: Vec<&str> = text.split("; ").collect();
+    match parts.as_slice() {
+        [first, second, others @ .., last] if others.len() > 1 => {
+            let n = others.len();
+            format!(
+                "{first}; {second}; and {n} more differences (annex, What was excluded); {last}"
+            )
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The text of an issue as a sentence without its end, with numbers as the page prints them.
@@ -336,7 +351,14 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
 
 #[cfg(test)]
 mod tests {
-    use super::issue_sentence;
+    use super::{issue_sentence, shortened};
+
+    #[test]
+    fn long_issues_are_shortened() {
+        assert_eq!(shortened("a: 1; 2; 3; so"), "a: 1; 2; 3; so");
+        let said = "a: 1; 2; and 3 more differences (annex, What was excluded); so";
+        assert_eq!(shortened("a: 1; 2; 3; 4; 5; so"), said);
+    }
 
     #[test]
     fn numbers_of_issues_are_grouped() {
