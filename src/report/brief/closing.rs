@@ -96,7 +96,8 @@ pub(crate) fn not_shown(
         };
         say(format!(
             "Intervals show how results would vary with other people from the same \
-             population{but}."
+             population{but}.{}",
+            beyond_intervals(m.rows.audited)
         ));
     } else {
         say("The job requests no intervals: the audit does not show how results would vary with \
@@ -255,4 +256,28 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
             .map(|text| text.clone().unwrap_or_default()),
     });
     BriefBlock::SignOff(terms, signers.collect()).into()
+}
+
+/// What intervals of very many people leave out; nothing for fewer than a million.
+fn beyond_intervals(audited: u64) -> String {
+    if audited < 1_000_000 {
+        return String::new();
+    }
+    let people = count(i64::try_from(audited).unwrap_or(i64::MAX));
+    format!(
+        " With {people} rows they are so narrow that errors in the data can move a result further \
+         than its interval reaches."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beyond_intervals;
+
+    #[test]
+    fn intervals_of_very_many_people_come_with_a_caveat() {
+        assert_eq!(beyond_intervals(999_999), "");
+        let said = beyond_intervals(20_000_000).replace('\u{202f}', " ");
+        assert!(said.starts_with(" With 20 000 000 rows they are so narrow"), "{said}");
+    }
 }
