@@ -459,17 +459,14 @@ fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>)> {
     let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let mut seen = CheckFindings::of_job(&checked);
-    if !args.no_data {
-        seen = crate::stage::preview::check_data(
-            &checked,
-            &settings(&args.job, &args.job_flags),
-            console.as_ref(),
-            &cancel,
-        )?;
-    }
-    let awaited = std::mem::take(&mut seen.awaited);
-    let warnings = seen.located(&checked);
+    let CheckFindings { warnings, awaited } = if args.no_data {
+        CheckFindings::of_job(&checked)
+    } else {
+        let settings = settings(&args.job, &args.job_flags);
+        crate::stage::preview::check_data(&checked, &settings, console.as_ref(), &cancel)?
+    };
+    let located = |issue| LocatedIssue::new(issue, &checked);
+    let warnings: Vec<LocatedIssue> = warnings.into_iter().map(located).collect();
     let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {

@@ -204,7 +204,7 @@ pub(crate) fn checked_text(
 
 /// `no problem in the job`, or how many warnings there are.
 pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
-    match warnings.iter().filter(|of| of.issue.severity == "warning").count() {
+    match warnings.iter().filter(|of| of.issue.is_warning()).count() {
         0 => format!("no problem in {place}"),
         1 => format!("no error in {place}, 1 warning"),
         n => format!("no error in {place}, {n} warnings"),
@@ -213,7 +213,7 @@ pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
 
 /// A line for each warning; with `quiet` without those that are only worth knowing.
 pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
-    let told = warnings.iter().filter(|of| !quiet || of.issue.severity == "warning");
+    let told = warnings.iter().filter(|of| !quiet || of.issue.is_warning());
     told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
 }
 

@@ -264,6 +264,11 @@ impl IssueNote {
         IssueNote { hint: Some(hint), ..self }
     }
 
+    /// Whether it may change what results mean; else it is only worth knowing.
+    pub(crate) fn is_warning(&self) -> bool {
+        self.severity == IssueSeverity::Warning.as_str()
+    }
+
     /// All of it in one sentence, for tables.
     pub(crate) fn sentence(&self) -> String {
         match &self.hint {

@@ -164,16 +164,6 @@ impl CheckFindings {
     pub(crate) fn of_job(checked: &CheckedJob) -> Self {
         CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
     }
-    /// The warnings with their places.
-    pub(crate) fn located(self, checked: &CheckedJob) -> Vec<LocatedIssue> {
-        let located = |issue: IssueNote| {
-            // That of a disk is no key of the job.
-            let is_of_job = issue.code != LITTLE_DISK;
-            let place = checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned();
-            LocatedIssue { issue, place }
-        };
-        self.warnings.into_iter().map(located).collect()
-    }
 }
 
 /// A warning, and the place of the key that it is about, where it is about one.
@@ -181,6 +171,16 @@ impl CheckFindings {
 pub(crate) struct LocatedIssue {
     pub issue: IssueNote,
     pub place: Option<FilePlace>,
+}
+
+impl LocatedIssue {
+    /// A warning with its place in the job.
+    pub(crate) fn new(issue: IssueNote, checked: &CheckedJob) -> Self {
+        // That of a disk is no key of the job.
+        let is_of_job = issue.code != LITTLE_DISK;
+        let place = checked.place_of_issue(&issue.place).filter(|_| is_of_job).cloned();
+        LocatedIssue { issue, place }
+    }
 }
 
 /// Looks at the data of a job as `cfaudit check` does.
@@ -204,10 +204,8 @@ pub(crate) fn check_data(
             plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
         }
         look_outside(plan, rows.layout(), observer, cancel)?;
-        warnings.retain(|issue| {
-            issue.severity == IssueSeverity::Warning.as_str()
-                && params.reports_issue(&issue.code, &issue.place)
-        });
+        warnings
+            .retain(|issue| issue.is_warning() && params.reports_issue(&issue.code, &issue.place));
         warnings.extend(blind_gates(checked, rows.layout(), &look.counted));
         warnings.extend(unlabelled_people(plan, rows.layout(), &look.counted));
         let mut seen = CheckFindings::of_job(checked);

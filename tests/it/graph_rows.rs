@@ -171,9 +171,16 @@ fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
     work.cfaudit(4, "run job.yaml --out out --cache cache");
     model.answer(&work, "out/to-score/factual", "factual.parquet");
     model.answer(&work, "out/to-score/world.k", "made.parquet");
+    assert_both_give(&work, &here);
+}
+
+/// A run of the model trained here and of the one elsewhere gives these values of both; on one
+/// thread and on three.
+#[track_caller]
+fn assert_both_give(work: &Work, here: &BTreeMap<String, String>) {
     work.cfaudit(0, "run job.yaml --out out --cache cache");
-    assert_eq!(values(&work, "here"), here);
-    assert_eq!(values(&work, "there"), here);
+    assert_eq!(&values(work, "here"), here);
+    assert_eq!(&values(work, "there"), here);
 
     let first = results(&work.path("out"));
     work.cfaudit(0, "run job.yaml --out again --threads 1");
@@ -216,12 +223,7 @@ fn a_program_scores_drawn_rows_as_the_same_model_here() {
     let program = format!("there: {{command: {{score: ['{python}', applies.py]}}}}");
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &text.replace(HERE, &format!("{HERE}, {program}")));
-    work.cfaudit(0, "run job.yaml --out out --cache cache");
-    assert_eq!(values(&work, "here"), here);
-    assert_eq!(values(&work, "there"), here);
-    let first = results(&work.path("out"));
-    work.cfaudit(0, "run job.yaml --out again --threads 1");
-    assert_same(&first, &results(&work.path("again")), "threads");
+    assert_both_give(&work, &here);
 }
 
 /// What tables and page say about drawn rows of three groups: six directions, steps that gave the

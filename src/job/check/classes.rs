@@ -321,25 +321,8 @@ impl JobChecker<'_> {
         let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         if let Some(class) = &gate.class {
             self.class(join(at, "class"), class, &names);
-            let label = self.job.data.label.column();
-            let is_mixed = label.is_some_and(|label| !label.is_side(class));
-            if HARM.contains(&metric.id) && names.contains(&class.as_str()) && is_mixed {
-                let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
-                let what = format!(
-                    "`{asked}` of the class `{class}` would count harm as benefit: among the other \
-                     classes some are as favourable as `{class}` and some are not"
-                );
-                let sides: Vec<&str> = label
-                    .into_iter()
-                    .flat_map(|label| classes.iter().filter(|class| label.is_side(class)))
-                    .map(Word::as_str)
-                    .collect();
-                let hint = if sides.is_empty() {
-                    "gate on `sr` of the class".to_owned()
-                } else {
-                    format!("gate on `sr` of the class, or name {}", list(&sides))
-                };
-                self.push_problem("bad-scope", join(at, "class"), what, hint);
+            if HARM.contains(&metric.id) && classes.contains(class) {
+                self.class_of_harm(at, gate, metric, class);
             }
             return;
         }
@@ -372,6 +355,26 @@ impl JobChecker<'_> {
                 format!("name both groups, or add `class: ...`, one of {}", list(&names)),
             );
         }
+    }
+
+    /// Complains about a gate on harm of a class that shares its side of the label with others:
+    /// the classes against it are better and worse ones.
+    fn class_of_harm(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric, class: &Word) {
+        let Some(label) = self.job.data.label.column().filter(|label| !label.is_side(class)) else {
+            return;
+        };
+        let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
+        let what = format!(
+            "`{asked}` of the class `{class}` would count harm as benefit: among the other classes \
+             some are as favourable as `{class}` and some are not"
+        );
+        let sides = label.classes.iter().flatten().filter(|class| label.is_side(class));
+        let sides: Vec<&str> = sides.map(Word::as_str).collect();
+        let mut hint = "gate on `sr` of the class".to_owned();
+        if !sides.is_empty() {
+            hint += &format!(", or name {}", list(&sides));
+        }
+        self.push_problem("bad-scope", join(at, "class"), what, hint);
     }
 }
 

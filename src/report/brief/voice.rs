@@ -1,7 +1,7 @@
 //! The job's own words: what groups, attributes, models, sets and the two decisions are called in
 //! sentences.
 
-use crate::folder::manifest::{AmountWords, Manifest, SetWords};
+use crate::folder::manifest::{AmountWords, AttributeWords, Manifest, SetWords};
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
@@ -77,9 +77,12 @@ impl<'a> AuditVoice<'a> {
         AuditVoice { manifest, decision }
     }
 
+    fn attribute_words(&self, attribute: &str) -> Option<&'a AttributeWords> {
+        self.manifest.attributes.iter().find(|words| words.name == attribute)
+    }
+
     fn group_words(&self, attribute: &str, group: &str) -> Option<&'a str> {
-        let words = self.manifest.attributes.iter().find(|a| a.name == attribute)?;
-        words.words.get(group).map(String::as_str)
+        self.attribute_words(attribute)?.words.get(group).map(String::as_str)
     }
 
     /// The people of a group: `women`, or `people in group Female`.
@@ -145,7 +148,7 @@ impl<'a> AuditVoice<'a> {
 
     /// What an attribute is called.
     pub(crate) fn attribute(&self, name: &str) -> String {
-        let words = self.manifest.attributes.iter().find(|a| a.name == name);
+        let words = self.attribute_words(name);
         words.and_then(|a| a.called.clone()).unwrap_or_else(|| short(name).into_owned())
     }
 
@@ -256,8 +259,7 @@ impl<'a> AuditVoice<'a> {
 
     /// The groups of an attribute in declared order; none of an unknown one.
     pub(crate) fn groups(&self, attribute: &str) -> &'a [String] {
-        let mut all = self.manifest.attributes.iter();
-        all.find(|words| words.name == attribute).map_or(&[], |words| &words.groups)
+        self.attribute_words(attribute).map_or(&[], |words| &words.groups)
     }
 
     /// Whether people want a class of a label of several.
@@ -432,8 +434,7 @@ impl<'a> AuditVoice<'a> {
     /// Whether people of an attribute have more than one other group, so that each has more than
     /// one decision as a member of another group.
     pub(crate) fn has_several_others(&self, attribute: &str) -> bool {
-        let words = self.manifest.attributes.iter().find(|words| words.name == attribute);
-        words.is_some_and(|words| words.groups.len() > 2)
+        self.groups(attribute).len() > 2
     }
 
     /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read

@@ -377,14 +377,12 @@ pub(super) fn section(
             inputs.voice.switch_heading(*side, &key.attribute, (&key.from, &key.to))
         });
         blocks.extend(opening(&arms, &title, &changes));
-        let added = words.arms.iter().skip(1).fold(
-            RichText::from("Rows that each arm adds to the training rows. "),
-            |all, arm| {
-                let end = if words.arms.last() == Some(arm) { "." } else { "; " };
-                all.name(&arm.name).quote(format!(": {}{end}", arm.words))
-            },
-        );
-        if words.arms.len() > 1 {
+        if let [_, arms @ .., last] = words.arms.as_slice() {
+            let start = RichText::from("Rows that each arm adds to the training rows. ");
+            let added = arms
+                .iter()
+                .fold(start, |all, arm| all.name(&arm.name).quote(format!(": {}; ", arm.words)));
+            let added = added.name(&last.name).quote(format!(": {}.", last.words));
             blocks.push(PageBlock::Note(added));
         }
         let limit = rate.as_ref().and_then(|(key, metric, _)| {

@@ -140,7 +140,6 @@ fn each_vs_rest<'a>(
             slice: "",
             class: name.as_str(),
             selective,
-            names_impaired: label.is_side(name),
         }
     })
 }

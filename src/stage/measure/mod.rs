@@ -208,7 +208,6 @@ impl AuditMeasurement<'_> {
             slice: "",
             class: "",
             selective: self.is_selective(&audit.arm, &audit.model, audit.attribute),
-            names_impaired: true,
         }
     }
 

@@ -128,9 +128,6 @@ pub(crate) struct RowBuilder<'a> {
     pub(crate) class: &'a str,
     /// Whether labels are missing for some people more often than for others.
     pub(crate) selective: bool,
-    /// Whether the group that is worse off is named: not for a class that shares its side of the
-    /// label with others.
-    pub(crate) names_impaired: bool,
 }
 
 /// Why a value of an audit is not known: it needs scores or probabilities that the model does not
@@ -287,11 +284,7 @@ impl RowBuilder<'_> {
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.
-            impaired_group: group(
-                measured
-                    .impaired
-                    .filter(|_| self.names_impaired && self.settings.favourable_stated),
-            ),
+            impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
             groups_undefined: furthest.map(|furthest| whole(furthest.n_undefined)),

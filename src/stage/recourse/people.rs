@@ -89,6 +89,18 @@ pub(crate) struct PeopleScores<'a> {
     pub rule: DecisionRule,
 }
 
+/// An audited row with a decision.
+#[derive(Clone, Copy)]
+struct JudgedRow {
+    /// Its position in the source.
+    source: u64,
+    drawable: DrawablePersonRow,
+    fold: u8,
+    threshold: f64,
+    group: Option<u16>,
+    favourable: bool,
+}
+
 impl RecoursePeople {
     /// Reads the audited rows that have a score; of a person with several one, drawn by the seed.
     ///
@@ -107,65 +119,45 @@ impl RecoursePeople {
             n: 0,
             columns: layout.features.iter().map(|f| empty_column(&f.kind)).collect(),
         };
-        let (mut source, mut folds, mut thresholds, mut groups, mut favourable) =
-            (vec![], vec![], vec![], vec![], vec![]);
-        // The persons and keys of the rows, where a person may have several.
-        let mut persons: Vec<[u64; 2]> = Vec::new();
+        let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
             let (batch, roles, scores) =
                 (row_context.rows.read(g)?, row_context.roles.read(g)?, scored.scores.read(g)?);
-            let mut kept = Vec::new();
+            let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
                 scored.rule.check(layout, &batch, i, score)?;
                 if let Some(decision) = scored.rule.decide(&batch, Some(fold), i, score) {
                     let group =
                         Some(batch.groups[attribute][i]).filter(|&group| group != MISSING_GROUP);
-                    kept.push((
-                        i,
+                    places.push(i);
+                    kept.push(JudgedRow {
+                        source: batch.row[i],
+                        drawable: DrawablePersonRow {
+                            person: batch.person_keys()[i],
+                            row_key: batch.row_key[i],
+                            spare: group.is_none(),
+                        },
                         fold,
-                        scored.rule.threshold_at(&batch, Some(fold), i),
+                        threshold: scored.rule.threshold_at(&batch, Some(fold), i),
                         group,
-                        decision == favourable_is_positive,
-                    ));
+                        favourable: decision == favourable_is_positive,
+                    });
                 }
             }
-            let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
-            let whose = match layout.person {
-                Some(_) => {
-                    kept.iter().map(|row| [batch.person[row.0], batch.row_key[row.0]]).collect()
-                }
-                None => Vec::new(),
-            };
-            Ok((0, (batch.row, kept, part, whose)))
+            Ok((0, (kept, batch.rows.take(&places))))
         };
-        row_context.row_groups().in_order(read, |_, (numbers, kept, part, whose)| {
-            persons.extend(whose);
-            for (i, fold, threshold, group, decision) in kept {
-                source.push(numbers[i]);
-                folds.push(fold);
-                thresholds.push(threshold);
-                groups.push(group);
-                favourable.push(decision);
-            }
+        row_context.row_groups().in_order(read, |_, (kept, part)| {
+            judged.extend(kept);
             append_rows(&mut rows, part);
             Ok(())
         })?;
         let drawn_from = layout.person.is_some().then_some(rows.n as u64);
         if drawn_from.is_some() {
             let seed = named_seed(job.run.seed.0, "recourse/row");
-            let row = |(&[person, row_key], group): (&[u64; 2], &Option<u16>)| DrawablePersonRow {
-                person,
-                row_key,
-                spare: group.is_none(),
-            };
-            let kept = one_row_each(seed, persons.iter().zip(&groups).map(row));
+            let kept = one_row_each(seed, judged.iter().map(|row| row.drawable));
             rows = rows.take(&kept);
-            source = taken(&source, &kept);
-            folds = taken(&folds, &kept);
-            thresholds = taken(&thresholds, &kept);
-            groups = taken(&groups, &kept);
-            favourable = taken(&favourable, &kept);
+            judged = kept.iter().map(|&i| judged[i]).collect();
         }
         if rows.n >= u32::MAX as usize {
             let what =
@@ -175,6 +167,8 @@ impl RecoursePeople {
                 .into());
         }
         let about = attribute_features(layout, attribute);
+        let folds: Vec<u8> = judged.iter().map(|row| row.fold).collect();
+        let thresholds: Vec<f64> = judged.iter().map(|row| row.threshold).collect();
         let others = decision_strata(layout, &rows, &about, &folds, &thresholds);
         let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         let onehot: BTreeSet<&str> =
@@ -204,14 +198,19 @@ impl RecoursePeople {
             put.push(written);
             columns.push(ColumnNotes { outside: 0, rule: rule_in_words(recourse, name.as_str()) });
         }
-        let audited = AuditedRows { features, groups, favourable, others };
+        let audited = AuditedRows {
+            features,
+            groups: judged.iter().map(|row| row.group).collect(),
+            favourable: judged.iter().map(|row| row.favourable).collect(),
+            others,
+        };
         let again = WriteBack::derived_only(layout);
         Ok(RecoursePeople {
             audited,
             columns,
             drawn_from,
             rows,
-            source,
+            source: judged.iter().map(|row| row.source).collect(),
             folds,
             thresholds,
             decision: scored.rule.decision,
@@ -278,10 +277,6 @@ impl RecoursePeople {
         }
         made
     }
-}
-
-fn taken<T: Copy>(all: &[T], kept: &[usize]) -> Vec<T> {
-    kept.iter().map(|&i| all[i]).collect()
 }
 
 fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<usize>, x: f64) {
