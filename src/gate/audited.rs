@@ -3,6 +3,7 @@
 
 use crate::gate::question::{GateObservation, GateQuantity, GateQuestion};
 use crate::table::GateRow;
+use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
@@ -41,8 +42,11 @@ pub(super) fn in_words(question: &GateQuestion, seen: &GateObservation, own: &[G
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
     let decimals = decimals_apart(&end_pairs(ends).chain(judged).collect::<Vec<_>>());
-    let ends = ends
-        .map_or_else(String::new, |(lo, hi)| format!(" ({})", interval_digits(lo, hi, decimals)));
+    let over = DecidingRange::of(row.rule_words().1)
+        .map_or_else(String::new, |range| format!("{} ", range.short));
+    let ends = ends.map_or_else(String::new, |(lo, hi)| {
+        format!(" ({over}{})", interval_digits(lo, hi, decimals))
+    });
     let value = row.value.map_or_else(String::new, |x| fixed_digits(x, decimals));
     let value = format!("{what}{value}{ends}");
     match row.verdict.as_str() {

@@ -10,6 +10,7 @@ use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
+use crate::table::deciding_range::SEED_MAY_CHANGE;
 use crate::table::has_flag;
 
 /// Why an interval over graphs and refits of less than two bootstraps decides nothing.
@@ -157,8 +158,8 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
                     which graphs other rows would give"
             .to_owned(),
         Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => format!(
-            "; it is based on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may change \
-             {what} greatly",
+            "; it is based on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, {SEED_MAY_CHANGE} {what} \
+             greatly",
             if n == 1 { "bootstrap" } else { "bootstraps" }
         ),
         _ => String::new(),
@@ -171,8 +172,7 @@ fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, Stri
     let mut caution = match seen.few_repeats.as_str() {
         "" => String::new(),
         few => format!(
-            "; it is based on {few}, fewer than {MIN_REPEATS_FOR_TAILS}, so another seed may \
-             change its ends"
+            "; it is based on {few}, fewer than {MIN_REPEATS_FOR_TAILS}, {SEED_MAY_CHANGE} its ends"
         ),
     };
     if question.decide_by == GateDecideBy::All {

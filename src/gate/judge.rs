@@ -665,6 +665,8 @@ fn row(
         rule: format!("{rule}, {by}").into(),
         numerator: seen.numerator,
         denominator: seen.denominator,
+        unfair_to_from: seen.unfair.map(|unfair| unfair[0]),
+        unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
         baseline_value: seen.baseline.and_then(finite),
         reason: ruling.reason.as_str().into(),

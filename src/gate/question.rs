@@ -263,6 +263,8 @@ pub(crate) struct GateObservation {
     pub(crate) interval: String,
     pub(crate) numerator: Option<i64>,
     pub(crate) denominator: Option<i64>,
+    /// Of recourse, the subgroups that are unfair to either group.
+    pub(crate) unfair: Option<[i64; 2]>,
     pub(crate) scope: String,
     pub(crate) n_rows: i64,
     /// Those who carry a rate and a value: persons, with weights such that weigh more than 0; none

@@ -43,8 +43,14 @@ pub(crate) struct RecourseGateQuestion {
 struct SubgroupCount {
     /// Subgroups with actions and enough people.
     looked_at: u64,
-    /// Of them unfair.
-    unfair: u64,
+    /// Of them unfair to either group.
+    unfair: [u64; 2],
+}
+
+impl SubgroupCount {
+    fn all_unfair(&self) -> u64 {
+        self.unfair.iter().sum()
+    }
 }
 
 /// Counts in the tables of a folder what the question asks for: by pair of groups.
@@ -77,7 +83,8 @@ fn counts(
             count.looked_at += 1;
             let unfair =
                 row.rank.is_some() && question.score_at_least.is_none_or(|least| score >= least);
-            count.unfair += u64::from(unfair);
+            let to_second = row.against == row.pair.group_1;
+            count.unfair[usize::from(to_second)] += u64::from(unfair);
         }
         false
     })?;
@@ -119,9 +126,10 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
             sensitive: question.recourse.clone(),
             from,
             to,
-            value: judged.then_some(count.unfair as f64),
-            numerator: i64::try_from(count.unfair).ok(),
+            value: judged.then_some(count.all_unfair() as f64),
+            numerator: i64::try_from(count.all_unfair()).ok(),
             denominator: i64::try_from(count.looked_at).ok(),
+            unfair: judged.then_some(count.unfair.map(|n| i64::try_from(n).unwrap_or(i64::MAX))),
             scope: "pair".to_owned(),
             undefined: if judged {
                 String::new()
@@ -209,6 +217,7 @@ mod tests {
                 n_1: n[1],
                 score,
                 rank: score.filter(|s| *s > 0.0).map(|_| 1),
+                against: if n[0] < 6 { "m" } else { "f" }.into(),
                 n_actions: 1,
                 ..SubgroupRow::default()
             });
@@ -237,6 +246,11 @@ mod tests {
         let judged =
             judge(&[], GateTables { metrics: &[], groups: &[], counts: &[] }, None, &[counted]);
         let of = |row: &crate::table::GateRow| {
+            let unfair = row.unfair_to_from.zip(row.unfair_to_to);
+            assert_eq!(unfair.map(|(a, b)| (a + b) as f64), row.value, "each is unfair to one");
+            if smallest == 1 && score_at_least.is_none() && row.from_group.as_str() == "f" {
+                assert_eq!(unfair, Some((1, 1)));
+            }
             (row.from_group.to_string(), row.verdict.to_string(), row.value)
         };
         judged.table.iter().map(of).collect()

@@ -1312,6 +1312,16 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     ));
     let plain = question(direction(), GateLimit::AtMost(0.1));
     assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
+    // Ends that are not those of people are called what they are.
+    let mut drawn = table(0.02, &[0.11]);
+    for row in &mut drawn {
+        (row.training_lo, row.training_hi, row.training_repeats) =
+            (Some(0.12), Some(0.13), Some(50));
+    }
+    let trained = GateQuestion { decide_by: GateDecideBy::Training, ..q.clone() };
+    let reason = decided(&trained, &drawn).1;
+    let own = "the audited model itself breaks the limit: 0.1100 (trainings 0.1200 to 0.1300)";
+    assert!(reason.ends_with(own), "{reason}");
     // Each part of a gate on harm refers to the same part of the model.
     let part = |metric, from, to, value: f64| GateValueRow { metric, from, to, ..at(value) };
     let of_model = [

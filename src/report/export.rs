@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms;
-use crate::report::read::deciding_range::DecidingRange;
+use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;

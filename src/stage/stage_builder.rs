@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::marker::PhantomData;
 use std::path::Path;
 
+use indexmap::IndexSet;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -131,9 +132,9 @@ struct Planner<'a> {
 pub(crate) struct StageBuilder<'b, 'a> {
     pub(crate) plan: &'a StagePlan<'a>,
     planner: &'b mut Planner<'a>,
-    needs: Vec<usize>,
+    needs: IndexSet<usize>,
     also: Vec<usize>,
-    inputs: Vec<(String, String)>,
+    inputs: IndexSet<(String, String)>,
     waits: bool,
 }
 
@@ -175,6 +176,7 @@ impl<'a> Planner<'a> {
         let mut b = StageBuilder::new(self);
         let run = K::plan(unit.fields(), &mut b)?;
         let StageBuilder { plan, needs, also, inputs, waits, .. } = b;
+        let needs: Vec<usize> = needs.into_iter().collect();
         let id = |&need: &usize| self.placed[need].stage.id.clone();
         let input = plan.input;
         let stage = PlannedStage {
@@ -182,7 +184,7 @@ impl<'a> Planner<'a> {
             kind: unit.stage_kind().word(),
             code: CODE.to_owned(),
             needs: needs.iter().map(id).collect(),
-            inputs,
+            inputs: inputs.into_iter().collect(),
             run: Box::new(move |ctx: &StageContext<'_>| {
                 let done = run(ctx);
                 // A file that changed says more than what was wrong with its bytes.
@@ -249,16 +251,14 @@ impl<'a> Planner<'a> {
 impl<'b, 'a> StageBuilder<'b, 'a> {
     fn new(planner: &'b mut Planner<'a>) -> Self {
         let plan = planner.plan;
-        let (needs, also, inputs) = (Vec::new(), Vec::new(), Vec::new());
+        let (needs, also, inputs) = (IndexSet::new(), Vec::new(), IndexSet::new());
         StageBuilder { plan, planner, needs, also, inputs, waits: false }
     }
 
     /// A stage without which this one cannot be.
     pub(crate) fn need<K: Stage>(&mut self, of: &AuditUnit) -> Result<StageInput<K::Output>> {
         let number = self.planner.stage::<K>(of)?;
-        if !self.needs.contains(&number) {
-            self.needs.push(number);
-        }
+        self.needs.insert(number);
         let needed = &self.planner.placed[number];
         self.waits |= needed.waits;
         Ok(StageInput { id: needed.stage.id.clone(), opens: PhantomData })
@@ -283,13 +283,9 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         if waits {
             return Ok(None);
         }
-        for need in needs {
-            if !self.needs.contains(&need) {
-                self.needs.push(need);
-            }
-        }
+        self.needs.extend(needs);
         self.also.extend(also);
-        inputs.into_iter().for_each(|input| self.put(input));
+        self.inputs.extend(inputs);
         Ok(Some(found))
     }
 
@@ -362,8 +358,6 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
 
     /// Each input once: two parts of a stage may read the same.
     fn put(&mut self, input: (String, String)) {
-        if !self.inputs.contains(&input) {
-            self.inputs.push(input);
-        }
+        self.inputs.insert(input);
     }
 }

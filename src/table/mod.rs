@@ -9,6 +9,7 @@
 mod changes;
 mod comparisons;
 mod counts;
+pub(crate) mod deciding_range;
 pub(crate) mod decoding;
 pub(crate) mod digits;
 mod experiments;

@@ -13,9 +13,9 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::deciding_range::short_of;
 use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs;
+use crate::table::deciding_range::short_of;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
@@ -29,6 +29,9 @@ const LETTERS_OF_A_LINE: usize = 30;
 
 /// Results without a switch that the last line names.
 const NOBODY_AT_MOST: usize = 2;
+
+/// Results that say who is worse off, by name in the heading of their block; of more their number.
+const LABELS_AT_MOST: usize = 2;
 
 /// The block that a result is in: who, in which group, as which group.
 fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
@@ -56,6 +59,10 @@ fn worse(voice: &AuditVoice<'_>, attribute: &str, rows: &[&HarmResult]) -> Strin
             let worse = voice.worse_off(attribute, group);
             if clear == rows.len() {
                 worse
+            } else if clear <= LABELS_AT_MOST {
+                let labels = rows.iter().filter(|row| row.worse.is_some());
+                let labels: Vec<String> = labels.map(|row| label(row, voice)).collect();
+                format!("{worse} in {clear} of {} results ({})", rows.len(), labels.join("; "))
             } else {
                 format!("{worse} in {clear} of {} results", rows.len())
             }

@@ -16,10 +16,11 @@ use crate::report::draw::plot::SwitchSide;
 use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::panel::{KeyedRow, OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS, ResultKey};
+use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::{LARGEST_BY_CHANCE, people};
 use crate::report::section::{graphs, recourse};
+use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// Below so many people of a group the page says how few they are.
@@ -575,9 +576,12 @@ impl<'a> BriefInputs<'a> {
         // Without counterfactuals the sentence above is about shares alone.
         if self.results.is_empty() {
             let limits = self.limits;
-            let told = recourse::evidence(self.audit, self.voice, limits).into_iter().next();
-            parts
-                .extend(told.map(|told| RichText::from("Who can change the decision? ").and(told)));
+            let mut told = recourse::evidence(self.audit, self.voice, limits).into_iter();
+            parts.extend(
+                told.next().map(|told| RichText::from("Who can change the decision? ").and(told)),
+            );
+            // Its last sentence says what its counts are where other counts are rows.
+            parts.extend(self.audit.manifest.person.as_ref().and(told.next_back()));
         }
         let level = self.audit.manifest.level.filter(|_| has_range || over.is_some());
         if let Some(level) = level {
@@ -651,27 +655,50 @@ fn limit_sentence(
             .counted_subgroups()
             .and_then(|judged| judged.split_once(" that are unfair")?.0.strip_prefix("subgroups "));
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
-        return RichText::from("In ").strong(count(unfair)).quote(format!(
+        let of_all = format!(
             " of the {} subgroups that the limit counts{size}, the favourable decision is harder \
-             to reach for {a} than for {b}, or for {b} than for {a}. Limit: {}.",
-            count(all),
-            limit.limit_text()
-        ));
+             to reach for ",
+            count(all)
+        );
+        let limit = format!("Limit for both together: {}.", limit.limit_text());
+        return match part.unfair {
+            // The group with more of them first.
+            Some((of_a, of_b)) => {
+                let [(first, n), (second, m)] =
+                    if of_a >= of_b { [(a, of_a), (b, of_b)] } else { [(b, of_b), (a, of_a)] };
+                RichText::from("In ").strong(count(n)).quote(format!(
+                    "{of_all}{first} than for {second}; in {} for {second} than for {first}. {limit}",
+                    count(m)
+                ))
+            }
+            // A folder of an earlier version does not tell the two apart.
+            None => RichText::from("In ")
+                .strong(count(unfair))
+                .quote(format!("{of_all}{a} than for {b}, or for {b} than for {a}. {limit}")),
+        };
     }
-    let value = part.and_then(|part| part.value).map(|value| {
-        let interval = part.and_then(|part| part.interval);
-        let ends = interval.map_or_else(String::new, |ends| format!("; {}", ends_text(kind, ends)));
-        (value_text(kind, value, interval), ends)
-    });
-    let words = RichText::new().quote(limit.question(voice, glossary)).text(" ");
-    let words = words.text(answer);
-    match value {
-        Some((value, ends)) => words
-            .text("The value is ")
+    let words = RichText::new().quote(limit.question(voice, glossary)).text(" ").text(answer);
+    // Of harm each part that breaks the limit, with whom it counts; else the part that decides.
+    let of_harm = limit.protected().is_some();
+    let broken = limit.parts.iter().skip(1).filter(|part| of_harm && limit.breaks(part));
+    let said = part.into_iter().chain(broken.filter(|_| limit.verdict == "fail"));
+    let said: Vec<_> = said.filter_map(|part| Some((part, part.value?))).collect();
+    if said.is_empty() {
+        return words.quote(capital(&in_plain_words(&limit.reason))).text(".");
+    }
+    said.into_iter().enumerate().fold(words, |words, (i, (part, value))| {
+        let ends = part.interval.map(|ends| format!("; {}", ends_text(kind, ends)));
+        let value = value_text(kind, value, part.interval);
+        let words = words.text(if i > 0 { " " } else { "" });
+        let words = if of_harm {
+            words.quote(format!("{}: ", capital(&limit.label(part, voice))))
+        } else {
+            words.text("The value is ")
+        };
+        words
             .strong(if limit.is_count() { value.trim_end_matches(".00").to_owned() } else { value })
             .text(" ")
-            .soft(format!("(limit {}{ends})", limit.limit_text()))
-            .text("."),
-        None => words.quote(capital(&in_plain_words(&limit.reason))).text("."),
-    }
+            .soft(format!("(limit {}{})", limit.limit_text(), ends.unwrap_or_default()))
+            .text(".")
+    })
 }

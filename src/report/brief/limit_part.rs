@@ -29,6 +29,8 @@ pub(crate) struct LimitPart {
     pub(crate) interval: Option<(f64, f64)>,
     /// Cases on top and below.
     pub(crate) counts: Option<(i64, i64)>,
+    /// Of a limit on recourse, the subgroups that are unfair to either group.
+    pub(crate) unfair: Option<(i64, i64)>,
     /// Cases below, where graphs differ in what is on top.
     pub(crate) whole: Option<i64>,
     /// What the value was before.
@@ -44,6 +46,7 @@ impl LimitPart {
             value: row.value.filter(|value| value.is_finite()),
             interval: row.lo.zip(row.hi),
             counts: row.numerator.zip(row.denominator),
+            unfair: row.unfair_to_from.zip(row.unfair_to_to),
             whole: row.denominator,
             before: row.baseline_value,
         }

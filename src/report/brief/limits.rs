@@ -17,8 +17,8 @@ use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, Verdict
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::deciding_range::DecidingRange;
 use crate::report::read::words::LARGEST_BY_CHANCE;
+use crate::table::deciding_range::{DecidingRange, SEED_MAY_CHANGE};
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -481,6 +481,12 @@ impl AuditLimit {
                     }
                     (_, None) => words,
                 };
+                if self.range().is_some() && self.reason.contains(SEED_MAY_CHANGE) {
+                    words = words.text(
+                        " It is based on few repeats: another seed may change its ends and the \
+                         verdict.",
+                    );
+                }
             }
         }
         words

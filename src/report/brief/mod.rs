@@ -129,23 +129,38 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<It
     })
 }
 
-/// The text of an issue about an attribute, with the words of the page for its groups.
+/// The text of an issue about an attribute, with the words of the page for its groups; shares of
+/// rows stay shares of rows.
 fn with_words_of_groups(text: &str, voice: &AuditVoice<'_>, attribute: &str) -> String {
-    let groups = voice.groups(attribute).iter();
-    groups.fold(text.to_owned(), |text, group| {
-        let people = voice.people(attribute, group);
-        let named = ["the rows of group ", "the people of ", "those of "];
-        named.iter().fold(text, |text, start| {
-            let rows = if start.contains("rows") { "the rows of " } else { "" };
-            text.replace(&format!("{start}`{group}`"), &format!("{rows}{people}"))
-        })
-    })
+    let starts = ["the rows of group ", "the people of ", "those of "];
+    let is_of_rows = text.contains(starts[0]);
+    let mut words = String::with_capacity(text.len());
+    // Names stand in backticks: every second part is one.
+    for (i, part) in text.split('`').enumerate() {
+        let group = voice.groups(attribute).iter().find(|group| i % 2 == 1 && *group == part);
+        let start = starts.iter().find(|start| words.ends_with(**start));
+        if let (Some(group), Some(start)) = (group, start) {
+            words.truncate(words.len() - start.len());
+            words.push_str(match *start {
+                "the rows of group " => "the rows of ",
+                "those of " if is_of_rows => "those of ",
+                _ => "",
+            });
+            // In backticks, as a name: its digits are no count.
+            words.push_str(&format!("`{}`", voice.people(attribute, group)));
+        } else if i % 2 == 1 {
+            words.push_str(&format!("`{part}`"));
+        } else {
+            words.push_str(part);
+        }
+    }
+    words
 }
 
 /// The text of an issue with the first two of several findings, and what follows from them: the
 /// verdict must stay on the first screen.
 fn shortened(text: &str) -> String {
-    let parts: Vec<&str> = text.split("; ").collect();
+    let parts = outside_of_names(text, "; ");
     match parts.as_slice() {
         [first, second, others @ .., last] if others.len() > 1 => {
             let n = others.len();
@@ -157,9 +172,23 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The text of an issue as a sentence without its end, with numbers as the page prints them.
+/// The parts of a text between separators that stand outside of names in backticks.
+fn outside_of_names<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (at, found) in text.match_indices(separator) {
+        if text[..at].matches('`').count().is_multiple_of(2) {
+            parts.push(&text[start..at]);
+            start = at + found.len();
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// The text of an issue as a sentence without its end, with numbers as the page prints them and
+/// names without backticks.
 fn issue_sentence(text: &str) -> String {
-    number::grouped_in(&voice::capital(text.replace('`', "").trim_end_matches('.')))
+    voice::capital(&number::grouped_in(text).replace('`', "")).trim_end_matches('.').to_owned()
 }
 
 /// Caveats about the scores that a reader of the verdict must know.
@@ -351,13 +380,14 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
 
 #[cfg(test)]
 mod tests {
-    use super::{issue_sentence, shortened};
+    use super::{issue_sentence, outside_of_names, shortened};
 
     #[test]
     fn long_issues_are_shortened() {
         assert_eq!(shortened("a: 1; 2; 3; so"), "a: 1; 2; 3; so");
         let said = "a: 1; 2; and 3 more differences (annex, What was excluded); so";
         assert_eq!(shortened("a: 1; 2; 3; 4; 5; so"), said);
+        assert_eq!(outside_of_names("a `b; c`; d", "; "), ["a `b; c`", "d"], "not within a name");
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ArmNumbers;
-use crate::report::read::deciding_range::short_of;
-use crate::report::read::panel::{OTHER_TRAININGS, ReportedValue, ResultKey, is_clear_change};
+use crate::report::read::panel::{ReportedValue, ResultKey, is_clear_change};
+use crate::table::deciding_range::{OTHER_TRAININGS, short_of};
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -319,8 +319,9 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
     };
     let keys = if changes.iter().any(|change| change.trainings.is_some()) {
         keys.text(
-            " The model was trained again: a change is clear only if the same holds for all other \
-             trainings, each compared with the training of the base that has the same seed.",
+            " The model was trained again: a change is clear only if the range over other trainings \
+             leaves out zero on the same side; each is compared with the training of the base that \
+             has the same seed.",
         )
     } else {
         keys

@@ -41,8 +41,8 @@ fn lead(inputs: &BriefInputs<'_>, pair: &QualityKey, moved: &[&FeatureQuality]) 
         voice.as_group(&pair.attribute, &pair.to),
         voice.set_label(&pair.set),
         match moved.len() {
-            1 => "1 feature changes".to_owned(),
-            n => format!("{n} features change"),
+            1 => "the values of 1 feature change".to_owned(),
+            n => format!("the values of {n} features change"),
         }
     ));
     let than = format!("farther from real {to} than before");
@@ -117,7 +117,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     }
     let mut note = discarded(inputs, &pair);
     if left > 0 {
-        note = note.text(format!("{left} more features change. "));
+        note = note.text(format!("The values of {left} more features change. "));
     }
     let note = inputs.link(
         note.text("All features, distances and directions: "),

@@ -304,8 +304,16 @@ fn grouped(digits: &str) -> String {
     text
 }
 
-/// Words with their counts of five digits and more in groups of three.
+/// Words with their counts of five digits and more in groups of three; names in backticks stay as
+/// they are.
 pub(crate) fn grouped_in(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let shown =
+        parts.map(|(i, part)| if i % 2 == 1 { part.to_owned() } else { grouped_counts(part) });
+    shown.collect::<Vec<_>>().join("`")
+}
+
+fn grouped_counts(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 8);
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -502,6 +510,11 @@ mod tests {
         assert_eq!(
             plain(&grouped_in("paired: 16281 people, 1200 of them in run-123456 and 0.123456")),
             "paired: 16 281 people, 1200 of them in run-123456 and 0.123456"
+        );
+        // A group may be called by digits.
+        assert_eq!(
+            plain(&grouped_in("`90210` has 90210 rows, `10115` none")),
+            "`90210` has 90 210 rows, `10115` none"
         );
         assert_eq!(plain(&level(0.95)), "95 %");
         assert_eq!(plain(&level(0.999)), "99.9 %");

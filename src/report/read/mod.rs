@@ -3,7 +3,6 @@
 pub(crate) mod audit;
 pub(crate) mod cases;
 pub(crate) mod classes;
-pub(crate) mod deciding_range;
 pub(crate) mod graphs;
 pub(crate) mod panel;
 pub(crate) mod quality;

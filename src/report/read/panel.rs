@@ -1,5 +1,6 @@
 //! A panel of the page: the values of one attribute, set and model.
 
+use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 use std::borrow::Cow;
 
 use crate::folder::manifest::WrittenValue;
@@ -27,15 +28,6 @@ pub(crate) struct ResultKey {
     /// Second or counterfactual group.
     pub(crate) to: String,
 }
-
-/// What the interval next to that of people is over, in a graph-uncertain set.
-pub(crate) const OTHER_GRAPHS: &str = "other graphs and refits";
-
-/// The same in a set that was fitted again on rows drawn again.
-pub(crate) const OTHER_FITS: &str = "other rows to learn from";
-
-/// The same where neither is, of a model that was trained again.
-pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
 
 /// One value of `metrics`.
 #[derive(Debug, Clone)]

@@ -81,7 +81,12 @@ pub(crate) fn persons(audit: &AuditFolder) -> Option<RichText> {
     let column = audit.manifest.person.as_ref()?;
     let all = audit.groups.iter().filter(|row| row.group.is_empty() && row.slice.is_empty());
     let n = all.filter_map(|row| row.persons).max().unwrap_or(0);
-    let words = RichText::from("Counts are rows; they belong to ")
+    let of_rows = if audit.recourse.comparisons.is_empty() {
+        "Counts are rows; they belong to "
+    } else {
+        "Counts, except those of recourse, are rows; they belong to "
+    };
+    let words = RichText::from(of_rows)
         .strong(number::count_of(n, "person", "persons"))
         .text(" (column ")
         .code(column);

@@ -8,7 +8,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
+use crate::table::deciding_range::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
 
 /// Rows on the page; the others are in the table `metrics`.
 const ROWS_AT_MOST: usize = 200;

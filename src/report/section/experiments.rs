@@ -148,7 +148,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         blocks.push(PageBlock::Text(
             "Other trainings: the model was trained again with other seeds, or on rows that are \
              drawn again, in every arm and in the base; the changes are those of trainings with the \
-             same seed. Bold changes are clearly different from zero for these too."
+             same seed. Of a bold change the range over other trainings leaves out zero, too."
                 .into(),
         ));
     }

@@ -16,11 +16,11 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::deciding_range::DecidingRange;
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::report::read::words;
 use crate::report::section::graphs;
 use crate::table::GateRow;
+use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 

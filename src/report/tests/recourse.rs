@@ -383,6 +383,8 @@ fn gate_of_twenty(tables: &Path) {
         limit: 0.0,
         numerator: Some(44),
         denominator: Some(250),
+        unfair_to_from: Some(7),
+        unfair_to_to: Some(37),
         decides: 1,
         ..GateRow::default()
     }];
@@ -410,8 +412,10 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
                    to either group by equal-cost-of-effectiveness 0.7, macro, with any score above 0";
     // A count has no range that would have to be explained.
     let verdict = section(&html, "verdict");
-    let said = "In 44 of the 250 subgroups that the limit counts (with at least 20 affected people \
-                in the smaller group), the favourable decision is harder";
+    let said = "In 37 of the 250 subgroups that the limit counts (with at least 20 affected people \
+                in the smaller group), the favourable decision is harder to reach for people in \
+                group m than for people in group f; in 7 for people in group f than for people in \
+                group m. Limit for both together: 0.";
     assert!(verdict.contains(said) && !verdict.contains("Ranges are"), "{verdict}");
     let limits = section(&html, "limits");
     for said in [
@@ -429,7 +433,7 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
         "19 people in group f and 46 people in group m have the unfavourable decision",
         &format!(
             "The limit counts both groups together and only {counted}: 44 of 250 that have \
-             actions; more than 0, so it is broken. The numbers before are of subgroups of any \
+             actions (7 unfair to people in group f, 37 to people in group m); more than 0, so it is broken. The numbers before are of subgroups of any \
              size, each group apart."
         ),
         "Costs have the units of the job and add up over the changes of an action: 2 for another \

@@ -37,8 +37,10 @@ pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
 /// Who lacks labels in one attribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SelectiveAttribute {
-    /// People with a group and without a label.
+    /// People with a group and without a label; rows where a person may have several.
     pub n: u64,
+    /// Whether these are rows.
+    of_rows: bool,
     /// Each pair of shares in words.
     shares: Vec<String>,
 }
@@ -47,40 +49,77 @@ impl SelectiveAttribute {
     /// All of them in one sentence.
     pub(crate) fn text(&self) -> String {
         format!(
-            "labels are missing for some people more often than for others: {}; metrics that need \
+            "labels are missing for some {} more often than for others: {}; metrics that need \
              a label (performance, label-based gaps, the extended matrix, AUC and calibration) \
              cover only the others, and gates on them are inconclusive",
+            cases(self.of_rows),
             self.shares.join("; ")
         )
     }
 }
 
-/// Adds what the counts of an attribute under a model say; `sides` are the words for the two
-/// decisions, predicted negative first.
+/// What the shares count.
+fn cases(of_rows: bool) -> &'static str {
+    if of_rows { "rows" } else { "people" }
+}
+
+/// Words for the two decisions of a model, and for what its shares count.
+#[derive(Debug, Clone)]
+pub(crate) struct DecisionCases<'a> {
+    model: &'a str,
+    of_rows: bool,
+    /// Predicted negative first: `the people with an unfavourable decision of ...`.
+    sides: [String; 2],
+}
+
+impl<'a> DecisionCases<'a> {
+    /// Those of a model; `of_rows` where a person may have several rows.
+    pub(crate) fn new(model: &'a str, favours_positive: bool, of_rows: bool) -> Self {
+        let side = |favourable: bool| {
+            let article = if favourable { "a favourable" } else { "an unfavourable" };
+            format!("the {} with {article} decision of `{model}`", cases(of_rows))
+        };
+        DecisionCases { model, of_rows, sides: [side(!favours_positive), side(favours_positive)] }
+    }
+
+    /// Those with a class of the model, after those with another.
+    fn of_class(&self, class: &str) -> Self {
+        let cases = cases(self.of_rows);
+        let sides = [
+            format!("the {cases} with another decision of `{}` than `{class}`", self.model),
+            format!("those with the decision `{class}`"),
+        ];
+        DecisionCases { sides, ..self.clone() }
+    }
+}
+
+/// Adds what the counts of an attribute under a model say.
 pub(crate) fn add_missing_labels(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &MissingLabels,
-    sides: &[String; 2],
+    told: &DecisionCases<'_>,
 ) {
     let name = |rank: usize| attribute.name_at_rank(rank);
     let mut shares = Vec::new();
     if let Some([more, fewer]) = found.widest_groups() {
         let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));
+        let people = if told.of_rows { "rows of group" } else { "people of" };
         shares.push(format!(
-            "{p} of the people of `{}` and {q} of those of `{}` have no label",
+            "{p} of the {people} `{}` and {q} of those of `{}` have no label",
             name(more),
             name(fewer)
         ));
     }
     if found.decisions_differ() {
-        let [p, q] = found.decisions.map(percent);
+        let ([p, q], sides) = (found.decisions.map(percent), &told.sides);
         shares.push(format!("{p} of {} and {q} of {} have no label", sides[0], sides[1]));
     }
     if shares.is_empty() {
         return;
     }
     let of = all.entry(attribute.name.clone()).or_default();
+    of.of_rows = told.of_rows;
     of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
     shares.retain(|share| !of.shares.contains(share));
     of.shares.extend(shares);
@@ -93,11 +132,11 @@ pub(crate) fn add_all_decisions(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &[MissingLabels],
-    (model, sides): (&str, &[String; 2]),
+    told: &DecisionCases<'_>,
     classes: Option<&[(&str, bool)]>,
 ) {
     let Some(classes) = classes else {
-        return found.iter().for_each(|found| add_missing_labels(all, attribute, found, sides));
+        return found.iter().for_each(|found| add_missing_labels(all, attribute, found, told));
     };
     let Some(first) = found.first() else { return };
     let mut decisions = [share(0, 0); 2];
@@ -107,14 +146,10 @@ pub(crate) fn add_all_decisions(
         side.denominator += found.decisions[1].denominator;
     }
     let whole = MissingLabels { groups: first.groups.clone(), decisions };
-    add_missing_labels(all, attribute, &whole, sides);
+    add_missing_labels(all, attribute, &whole, told);
     if !whole.are_selective() {
         for ((class, _), found) in classes.iter().zip(found) {
-            let words = [
-                format!("the people with another decision of `{model}` than `{class}`"),
-                format!("those with the decision `{class}`"),
-            ];
-            add_missing_labels(all, attribute, found, &words);
+            add_missing_labels(all, attribute, found, &told.of_class(class));
         }
     }
 }
@@ -143,7 +178,12 @@ pub(crate) fn sets_without_labels(
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
         let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
         let n = changed.map(|attribute| missing(attribute.as_str())).max().unwrap_or(0);
-        let people = if n == 1 { "person without one has" } else { "people without one have" };
+        let people = match (job.data.person.is_some(), n) {
+            (true, 1) => "row without one has",
+            (true, _) => "rows without one have",
+            (false, 1) => "person without one has",
+            (false, _) => "people without one have",
+        };
         let text = format!(
             "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no \
              gate that includes them passes; write `condition_on: {{prediction: MODEL}}` or \
@@ -152,15 +192,6 @@ pub(crate) fn sets_without_labels(
         found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
     }
     found
-}
-
-/// Words for the two decisions of a model, predicted negative first.
-pub(crate) fn sides(model: &str, favours_positive: bool) -> [String; 2] {
-    let side = |favourable: bool| {
-        let article = if favourable { "a favourable" } else { "an unfavourable" };
-        format!("the people with {article} decision of `{model}`")
-    };
-    [side(!favours_positive), side(favours_positive)]
 }
 
 /// How a model decides by a score that is in the rows: the rule, and the carried column of the
@@ -303,9 +334,9 @@ pub(crate) fn selective_labels(
 ) -> SelectiveLabels {
     let mut all = SelectiveLabels::new();
     for (model, counts) in counted {
-        let sides = sides(model, favours_positive);
+        let told = DecisionCases::new(model, favours_positive, layout.person.is_some());
         for (attribute, counts) in layout.attributes.iter().zip(counts) {
-            add_missing_labels(&mut all, attribute, &MissingLabels::from_counts(counts), &sides);
+            add_missing_labels(&mut all, attribute, &MissingLabels::from_counts(counts), &told);
         }
     }
     all
@@ -352,11 +383,11 @@ pub(crate) fn favourable_shares(
 
 #[cfg(test)]
 mod tests {
-    use super::{SelectiveLabels, add_all_decisions, sides};
+    use super::{DecisionCases, SelectiveLabels, add_all_decisions};
     use crate::data::Attribute;
     use crate::metric::evidence::labels::{MissingLabels, share};
 
-    fn told(classes: &[(&str, bool)], of: [(u64, u64); 3]) -> String {
+    fn told(classes: &[(&str, bool)], of: [(u64, u64); 3], of_rows: bool) -> String {
         let attribute = Attribute {
             name: "sex".to_owned(),
             groups: vec!["m".to_owned(), "f".to_owned()],
@@ -374,7 +405,7 @@ mod tests {
             &mut all,
             &attribute,
             &of.map(against_others),
-            ("m", &sides("m", true)),
+            &DecisionCases::new("m", true, of_rows),
             Some(classes),
         );
         all.get("sex").map_or_else(String::new, |of| of.text())
@@ -385,20 +416,28 @@ mod tests {
     #[test]
     fn of_several_classes_the_sides_are_told_together() {
         let classes = [("high", false), ("mid", false), ("low", true)];
-        let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)]);
+        let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], false);
         let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
         assert!(
             text.contains(unfavourable)
                 && text.contains("0.0 % of the people with a favourable decision of `m`"),
             "{text}"
         );
+        // A person may have several rows: the share is one of rows, and is called so.
+        let rows = told(&classes, [(500, 1000), (300, 1000), (0, 1000)], true);
+        assert!(
+            rows.starts_with("labels are missing for some rows more often")
+                && rows.contains("40.0 % of the rows with an unfavourable decision of `m`")
+                && !rows.contains("people"),
+            "{rows}"
+        );
         // Where the two sides are alike the classes that differ say why values carry the flag.
-        let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)]);
+        let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)], false);
         assert!(
             text.contains("60.0 % of those with the decision `high`")
                 && !text.contains("favourable"),
             "{text}"
         );
-        assert_eq!(told(&classes, [(400, 1000); 3]), "");
+        assert_eq!(told(&classes, [(400, 1000); 3], false), "");
     }
 }

@@ -53,6 +53,7 @@ use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::measure::curve_files::CurveFiles;
+use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
@@ -305,11 +306,13 @@ impl AuditMeasurement<'_> {
                 let positive = |class: &Word| label.positive.contains(class);
                 Some(named.map(|class| (class.as_str(), positive(class))).collect::<Vec<_>>())
             });
-            labels::add_all_decisions(
+            let layout = self.context.rows.layout();
+            let (positive, of_rows) = (data.favours_positive(), layout.person.is_some());
+            add_all_decisions(
                 &mut self.tables.labels,
-                &self.context.rows.layout().attributes[audit.attribute],
+                &layout.attributes[audit.attribute],
                 found,
-                (&audit.model, &labels::sides(&audit.model, data.favours_positive())),
+                &DecisionCases::new(&audit.model, positive, of_rows),
                 classes.as_deref(),
             );
         }
@@ -439,6 +442,14 @@ impl AuditMeasurement<'_> {
         Ok(())
     }
 
+    /// Whether the model of an audit is trained again on rows that are drawn again; none where it
+    /// is not trained again.
+    fn resamples(&self, audit: &CountedAudit) -> Option<bool> {
+        let mut models = self.checked.job.models.iter();
+        let (_, model) = models.find(|(name, _)| name.as_str() == audit.model)?;
+        Some(model.doubt?.resample)
+    }
+
     /// The pairs of audits that are compared, on every set and attribute that both were counted on.
     fn compare(
         &self,
@@ -475,7 +486,10 @@ impl AuditMeasurement<'_> {
                 };
                 let [of_one, of_two] =
                     [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
-                let changes = of_one.zip(of_two).map(|(one, two)| one.minus(two));
+                // Repeats on rows drawn again and repeats on the same rows are no pairs.
+                let changes = (self.resamples(audit) == self.resamples(other))
+                    .then(|| of_one.zip(of_two).map(|(one, two)| one.minus(two)))
+                    .flatten();
                 let row = |of| builder.comparison_row(other, of, changes.as_ref());
                 rows.extend(compared.iter().map(row));
             }

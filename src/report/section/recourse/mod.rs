@@ -158,11 +158,11 @@ pub(crate) fn evidence(
         let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
         let naming = GroupNaming::Told(voice, comparison.pair.recourse.as_str());
         let counted: Vec<String> =
-            limits.iter().filter_map(|limit| counted_in_words(limit, comparison)).collect();
+            limits.iter().filter_map(|limit| counted_in_words(limit, comparison, voice)).collect();
         let with_limits = |words: RichText| {
             counted.iter().fold(words, |words, counted| words.text(" ").quote(counted))
         };
-        if !outcome.too_few() && !outcome.none_beyond_chance() {
+        if !outcome.too_few() && !outcome.nothing_beyond_chance() {
             let words = with_limits(outcome.in_words(&naming));
             told.push(if counted.is_empty() {
                 words
@@ -183,9 +183,12 @@ pub(crate) fn evidence(
         let people = RichText::from(start).and(people(0)).text(" and ").and(people(1));
         let people = people.quote(format!(" {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
-        let words = if outcome.none_beyond_chance() {
+        let words = if outcome.nothing_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
-            people.text(format!(", and none of {differences} can be distinguished from chance."))
+            let by_any = if outcome.views.len() > 1 { " by any definition" } else { "" };
+            people.text(format!(
+                ", and none of {differences} can be distinguished from chance{by_any}."
+            ))
         } else if outcome.smaller.n() > 0 {
             people.text(format!(
                 ", and in at least half of all unfair subgroups one group has fewer than {FEW} \
@@ -209,7 +212,11 @@ pub(crate) fn evidence(
 }
 
 /// Which subgroups of a comparison a limit counts, and what that decides; none of another limit.
-fn counted_in_words(limit: &AuditLimit, comparison: &RecourseRow) -> Option<String> {
+fn counted_in_words(
+    limit: &AuditLimit,
+    comparison: &RecourseRow,
+    voice: &AuditVoice<'_>,
+) -> Option<String> {
     let (judged, part) = (limit.counted_subgroups()?, limit.parts.first()?);
     let (unfair, all) = part.counts?;
     let pair = &comparison.pair;
@@ -221,10 +228,20 @@ fn counted_in_words(limit: &AuditLimit, comparison: &RecourseRow) -> Option<Stri
         "fail" => format!("; more than {}, so it is broken", limit.limit_text()),
         _ => String::new(),
     };
+    let by_group = part.unfair.map_or_else(String::new, |(first, second)| {
+        let group = |name: &str| voice.people(pair.recourse.as_str(), name);
+        format!(
+            " ({} unfair to {}, {} to {})",
+            number::count(first),
+            group(&pair.group_0),
+            number::count(second),
+            group(&pair.group_1)
+        )
+    });
     of_pair.then(|| {
         format!(
             "The limit counts both groups together and only {judged}: {} of {} that have \
-             actions{decided}.",
+             actions{by_group}{decided}.",
             number::count(unfair),
             number::count(all)
         )

@@ -55,6 +55,8 @@ pub(super) struct ComparisonOutcome<'a> {
     pub(super) smaller: SizeCounts,
     /// How they stand against chance; none where the job asks for no test.
     pub(super) chance: Option<ChanceTests>,
+    /// Views whose test tells an unfair subgroup from chance.
+    views_beyond: usize,
 }
 
 impl<'a> ComparisonOutcome<'a> {
@@ -71,7 +73,10 @@ impl<'a> ComparisonOutcome<'a> {
         let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.unfair))?;
         let smaller = audit.recourse.smaller(comparison, &first.row.criterion);
         let chance = audit.recourse.chance(comparison, &first.row.criterion);
-        Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance })
+        let tests =
+            ways.iter().filter_map(|way| audit.recourse.chance(comparison, &way.row.criterion));
+        let views_beyond = tests.filter(|chance| chance.beyond > 0).count();
+        Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance, views_beyond })
     }
 
     pub(super) fn names(&self) -> [&'a str; 2] {
@@ -89,8 +94,13 @@ impl<'a> ComparisonOutcome<'a> {
         self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
     }
 
-    /// Whether the test tells none of the unfair subgroups from chance, which does not say that
-    /// chance made them.
+    /// Whether the test of no view tells an unfair subgroup from chance.
+    pub(super) fn nothing_beyond_chance(&self) -> bool {
+        self.none_beyond_chance() && self.views_beyond == 0
+    }
+
+    /// Whether the test of the view shown first tells none of its unfair subgroups from chance,
+    /// which does not say that chance made them.
     pub(super) fn none_beyond_chance(&self) -> bool {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
@@ -201,6 +211,11 @@ impl<'a> ComparisonOutcome<'a> {
             if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
             number::count(chance.tested)
         ));
+        let words = match self.views_beyond {
+            n if chance.beyond > 0 || n == 0 => words,
+            n => words
+                .text(format!(" By {n} of {} views some differences can be.", self.views.len())),
+        };
         // No score comes up less often than once in all deals and the real one.
         let is_least = |deals: &i64| chance.least * (1 + deals) as f64 <= 1.5;
         let Some(deals) = deals.filter(is_least).filter(|_| chance.beyond == 0) else {

@@ -1,6 +1,16 @@
 //! The range that decides a gate instead of the interval over people, in words.
 
-use crate::report::read::panel::{OTHER_FITS, OTHER_GRAPHS, OTHER_TRAININGS};
+/// What the interval next to that of people is over, in a graph-uncertain set.
+pub(crate) const OTHER_GRAPHS: &str = "other graphs and refits";
+
+/// The same in a set that was fitted again on rows drawn again.
+pub(crate) const OTHER_FITS: &str = "other rows to learn from";
+
+/// The same where neither is, of a model that was trained again.
+pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
+
+/// Begins the caution in the reason of a gate that few repeats decide.
+pub(crate) const SEED_MAY_CHANGE: &str = "so another seed may change";
 
 /// A range over other fits, trainings or graphs, or over every doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
