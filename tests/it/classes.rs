@@ -613,6 +613,20 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     {
         assert!(page.contains(words), "the page lacks `{words}`");
     }
+    // The section about classes opens with the change of most people.
+    let moves = frame(&work, "transitions");
+    let most = moves
+        .records()
+        .filter(|r| r.text("scope") == "direction" && r.text("slice").is_empty())
+        .filter(|r| r.text("from_class") != r.text("to_class"))
+        .max_by_key(|r| r.int("numerator"))
+        .unwrap();
+    let lead = page.split("The change that affects most people").nth(1).expect("the section");
+    let counts = [most.int("numerator").unwrap(), most.int("denominator").unwrap()];
+    assert!(
+        counts[0] > 0 && lead.contains(&format!("{} of {} ", counts[0], counts[1])),
+        "{counts:?}"
+    );
     // Among the others of these classes some are as bad as the class.
     for (class, undefined) in
         [("low", ""), ("mid", "no_favourable_side"), ("high", "no_favourable_side")]

@@ -3,6 +3,7 @@
 
 mod against;
 mod cases;
+mod classes;
 mod groups;
 mod ladder;
 mod ranking;
@@ -26,6 +27,7 @@ pub(crate) fn sections(
     let sections = [
         groups::section(inputs),
         switches::section(inputs),
+        classes::section(inputs),
         why::section(inputs),
         ladder::section(inputs),
         scores::section(inputs),
