@@ -50,7 +50,7 @@ fn moves<'a>(inputs: &BriefInputs<'a>) -> Vec<ClassMove<'a>> {
             found.push(ClassMove { key, before, after, n: tally.n, whole: whole.n, point });
         }
     }
-    found.sort_by(|a, b| b.n.cmp(&a.n));
+    found.sort_by_key(|of| std::cmp::Reverse(of.n));
     found
 }
 
