@@ -1,7 +1,7 @@
 //! Which stages of a run are chosen, and whether the result of each is still valid: found in the
 //! store, or stale with a reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 
@@ -166,9 +166,9 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
     }
     let mut problems = Vec::new();
     let mut problem = |code, what| problems.push(graph_problem(code, what));
-    for (i, stage) in stages.iter().enumerate() {
-        let earlier = |id: &str| stages[..i].iter().any(|stage| stage.id == id);
-        if earlier(&stage.id) {
+    let mut earlier: HashSet<&str> = HashSet::with_capacity(stages.len());
+    for stage in stages {
+        if earlier.contains(stage.id.as_str()) {
             problem("duplicate-stage", format!("two stages are called `{}`", stage.id));
         }
         if !options.kinds.contains(&stage.kind) {
@@ -177,20 +177,17 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
                 format!("stage `{}` is of the unknown kind `{}`", stage.id, stage.kind),
             );
         }
-        for need in stage.needs.iter().filter(|need| !earlier(need)) {
+        for need in stage.needs.iter().filter(|need| !earlier.contains(need.as_str())) {
             problem(
                 "stage-graph",
                 format!("stage `{}` needs `{need}`, which no earlier stage provides", stage.id),
             );
         }
-        for (i, (name, _)) in stage.inputs.iter().enumerate() {
-            if stage.inputs[..i].iter().any(|(other, _)| other == name) {
-                problem(
-                    "stage-graph",
-                    format!("stage `{}` has two inputs called `{name}`", stage.id),
-                );
-            }
+        let mut names = HashSet::with_capacity(stage.inputs.len());
+        for (name, _) in stage.inputs.iter().filter(|(name, _)| !names.insert(name)) {
+            problem("stage-graph", format!("stage `{}` has two inputs called `{name}`", stage.id));
         }
+        earlier.insert(&stage.id);
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::Job(problems)) }
 }
