@@ -339,8 +339,11 @@ fn a_python_function_in_shards() {
     let work = with_job("python");
     work.write(
         "scoring.py",
-        "def score(rows):\n    return [income / 100 + 0.02 * region\n            for income, \
-         region in zip(rows.column('income').to_pylist(), rows.column('region').to_pylist())]\n",
+        // A frame where Python has pandas, else a table of pyarrow.
+        "def values(column):\n    return list(column) if hasattr(column, 'iloc') else \
+          column.to_pylist()\n\ndef score(rows):\n    pairs = \
+         zip(values(rows['income']), values(rows['region']))\n    return [income / 100 + 0.02 * \
+         region for income, region in pairs]\n",
     );
     assert_in_shards(
         &work,
