@@ -42,8 +42,7 @@ pub(super) fn in_words(question: &GateQuestion, seen: &GateObservation, own: &[G
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
     let decimals = decimals_apart(&end_pairs(ends).chain(judged).collect::<Vec<_>>());
-    let over = DecidingRange::of(row.rule_words().1)
-        .map_or_else(String::new, |range| format!("{} ", range.short));
+    let over = DecidingRange::before_ends(row.rule_words().1);
     let ends = ends.map_or_else(String::new, |(lo, hi)| {
         format!(" ({over}{})", interval_digits(lo, hi, decimals))
     });

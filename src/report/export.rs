@@ -115,11 +115,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
     };
     let interval = match ends {
         Some((lo, hi)) => {
-            let across = match (row.rule_words().1, DecidingRange::of(row.rule_words().1)) {
-                ("worlds", Some(range)) => format!("{} ", range.over),
-                (_, Some(range)) => format!("{} ", range.short),
-                (_, None) => String::new(),
-            };
+            let across = DecidingRange::before_ends(row.rule_words().1);
             let [lo, hi] = [lo, hi].map(|end| end * of_judged.0);
             format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }

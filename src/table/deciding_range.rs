@@ -36,6 +36,16 @@ impl DecidingRange {
         };
         Some(DecidingRange { over, short: short_of(other), other })
     }
+
+    /// What stands before the ends of such a range in the line of a gate, with its space; empty
+    /// where people or the value decide.
+    pub(crate) fn before_ends(decides: &str) -> String {
+        match (decides, DecidingRange::of(decides)) {
+            ("worlds", Some(range)) => format!("{} ", range.over),
+            (_, Some(range)) => format!("{} ", range.short),
+            (_, None) => String::new(),
+        }
+    }
 }
 
 /// What a range is over, next to its numbers.

@@ -59,8 +59,8 @@ table! {
         numerator: Option<i64>,
         /// cases below the rate; null where the metric is not a rate
         denominator: Option<i64>,
-        /// of a gate on recourse, the subgroups on top that are unfair to from_group; null = another
-        /// gate, or nothing was counted
+        /// of a gate on recourse, the subgroups on top that are unfair to from_group; null =
+        /// another gate, or nothing was counted
         [since 4]
         unfair_to_from: Option<i64>,
         /// the same of to_group; null as unfair_to_from

@@ -259,13 +259,12 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
 }
 
 /// What intervals of very many people leave out; nothing for fewer than a million.
-fn beyond_intervals(audited: u64) -> String {
+fn beyond_intervals(audited: u64) -> &'static str {
     if audited < 1_000_000 {
-        return String::new();
+        return "";
     }
     " Intervals of so many are narrow: errors in the data can move a result further than its \
      interval reaches."
-        .to_owned()
 }
 
 #[cfg(test)]

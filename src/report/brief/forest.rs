@@ -120,6 +120,14 @@ fn row(
     }))
 }
 
+/// What the whiskers of people are; empty where the job asks for no intervals.
+pub(crate) fn interval_key(audit: &AuditFolder) -> RichText {
+    audit.manifest.level.map_or_else(RichText::new, |level| {
+        let level = number::level(level).replace('\u{202f}', "\u{a0}");
+        RichText::new().key(KeyShape::Interval, format!("{level} interval for other people"))
+    })
+}
+
 /// What the labels of sets and the marks mean.
 fn notes(
     shown: &[&HarmResult],
@@ -170,13 +178,7 @@ fn notes(
         voice.counted(),
         voice.outcome()
     ));
-    let level = audit.manifest.level.map_or_else(String::new, |level| {
-        format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
-    });
-    let mut keys = RichText::new();
-    if !level.is_empty() {
-        keys = keys.key(KeyShape::Interval, level);
-    }
+    let mut keys = interval_key(audit);
     let second = second_words(shown.iter().copied());
     if !second.is_empty() {
         keys = keys.key(KeyShape::Second, second);

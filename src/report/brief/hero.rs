@@ -576,12 +576,10 @@ impl<'a> BriefInputs<'a> {
         // Without counterfactuals the sentence above is about shares alone.
         if self.results.is_empty() {
             let limits = self.limits;
-            let mut told = recourse::evidence(self.audit, self.voice, limits).into_iter();
-            parts.extend(
-                told.next().map(|told| RichText::from("Who can change the decision? ").and(told)),
-            );
-            // Its last sentence says what its counts are where other counts are rows.
-            parts.extend(self.audit.manifest.person.as_ref().and(told.next_back()));
+            let told = recourse::evidence(self.audit, self.voice, limits).into_iter().next();
+            parts
+                .extend(told.map(|told| RichText::from("Who can change the decision? ").and(told)));
+            parts.extend(recourse::persons_judged(self.audit));
         }
         let level = self.audit.manifest.level.filter(|_| has_range || over.is_some());
         if let Some(level) = level {
@@ -666,10 +664,10 @@ fn limit_sentence(
             Some((of_a, of_b)) => {
                 let [(first, n), (second, m)] =
                     if of_a >= of_b { [(a, of_a), (b, of_b)] } else { [(b, of_b), (a, of_a)] };
-                RichText::from("In ").strong(count(n)).quote(format!(
-                    "{of_all}{first} than for {second}; in {} for {second} than for {first}. {limit}",
-                    count(m)
-                ))
+                let other = format!("in {} for {second} than for {first}", count(m));
+                RichText::from("In ")
+                    .strong(count(n))
+                    .quote(format!("{of_all}{first} than for {second}; {other}. {limit}"))
             }
             // A folder of an earlier version does not tell the two apart.
             None => RichText::from("In ")

@@ -483,8 +483,8 @@ impl AuditLimit {
                 };
                 if self.range().is_some() && self.reason.contains(SEED_MAY_CHANGE) {
                     words = words.text(
-                        " It is based on few repeats: another seed may change its ends, and close to the \
-                         limit the verdict.",
+                        " It is based on few repeats: another seed may change its ends, and close to \
+                         the limit the verdict.",
                     );
                 }
             }

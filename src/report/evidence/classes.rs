@@ -5,16 +5,19 @@
 //! factual prediction is the class before. The rows with most people come first. Nobody says which
 //! class is better, so no group is called worse off.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::forest::interval_key;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::plot::{
-    AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
-};
+use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide, axis, forest_row};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::number::{NumberFormat, count, level};
+use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
+use crate::report::read::classes::ClassTallies;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::WeightedCount;
 
@@ -31,55 +34,57 @@ struct ClassMove<'a> {
     point: PlotPoint,
 }
 
+impl ClassMove<'_> {
+    /// The share and its interval in words; no interval is empty.
+    fn share(&self) -> [String; 2] {
+        let (kind, PlotPoint { value, interval, .. }) = (NumberFormat::Share, self.point);
+        [
+            value_text(kind, value, interval),
+            interval.map_or_else(String::new, |ends| ends_text(kind, ends)),
+        ]
+    }
+}
+
+/// The counts of each direction.
+fn directions<'a>(
+    inputs: &BriefInputs<'a>,
+) -> impl Iterator<Item = (&'a ResultKey, &'a ClassTallies)> {
+    let matrices = inputs.audit.classes.matrices.iter();
+    matrices.filter(|(key, _)| !key.set.is_empty() && key.scope == "direction")
+}
+
 /// Every change of class in every direction, those of most people first; of equals in the order of
 /// the tables.
 fn moves<'a>(inputs: &BriefInputs<'a>) -> Vec<ClassMove<'a>> {
-    let classes = &inputs.audit.classes;
     let mut found = Vec::new();
-    for (key, matrix) in &classes.matrices {
-        if key.set.is_empty() || key.scope != "direction" {
-            continue;
+    for (key, matrix) in directions(inputs) {
+        let mut of_class: BTreeMap<&str, WeightedCount> = BTreeMap::new();
+        for ((before, _), tally) in matrix {
+            let sum = of_class.entry(before).or_default();
+            *sum = sum.plus(*tally);
         }
-        for ((before, after), tally) in matrix.iter().filter(|((a, b), of)| a != b && of.n > 0) {
-            let of_class = matrix.iter().filter(|((from, _), _)| from == before);
-            let whole = of_class.fold(WeightedCount::default(), |sum, (_, tally)| sum.plus(*tally));
+        let intervals = inputs.audit.classes.transitions.get(key);
+        for (pair, tally) in matrix.iter().filter(|((a, b), tally)| a != b && tally.n > 0) {
+            let (before, after) = (pair.0.as_str(), pair.1.as_str());
+            let whole = of_class[before];
             let Some(value) = tally.part_of(whole) else { continue };
-            let pair = (before.clone(), after.clone());
-            let interval = classes.transitions.get(key).and_then(|of| of.get(&pair)).copied();
+            let interval = intervals.and_then(|of| of.get(pair)).copied();
             let point = PlotPoint { value, interval, second: None };
             found.push(ClassMove { key, before, after, n: tally.n, whole: whole.n, point });
         }
     }
-    found.sort_by_key(|of| std::cmp::Reverse(of.n));
+    found.sort_by_key(|of| Reverse(of.n));
     found
 }
 
-/// The section; none of a label of two sides, and without counterfactuals.
-pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
-    let (voice, classes) = (inputs.voice, &inputs.audit.classes);
-    let is_direction = |key: &ResultKey| !key.set.is_empty() && key.scope == "direction";
-    if !classes.are_there() || !classes.matrices.keys().any(is_direction) {
-        return None;
-    }
-    let weighted = inputs.audit.manifest.weight.is_some();
-    let moves = moves(inputs);
-    let mut blocks: Vec<PageBlock> = Vec::new();
-    let title = "Which class would people get instead?".into();
-    let done = |blocks| Some(BriefSection { id: "classes", title, short: "Classes", blocks });
-    let Some(first) = moves.first() else {
-        blocks.push(BriefBlock::Lead("Nobody would get another class in any test.".into()).into());
-        return done(blocks);
-    };
-    let share = |of: &ClassMove<'_>| {
-        let value = value_text(NumberFormat::Share, of.point.value, of.point.interval);
-        let ends = of
-            .point
-            .interval
-            .map_or_else(String::new, |ends| format!("; {}", ends_text(NumberFormat::Share, ends)));
-        format!("{}{value}{ends}", if weighted { "weighted " } else { "" })
-    };
-    let people = |of: &ClassMove<'_>| voice.people(&of.key.attribute, &of.key.from);
-    let lead = RichText::new()
+/// The change of most people as a sentence.
+fn lead(inputs: &BriefInputs<'_>, first: &ClassMove<'_>) -> RichText {
+    let voice = inputs.voice;
+    let attribute = first.key.attribute.as_str();
+    let weighted = if inputs.audit.manifest.weight.is_some() { "weighted " } else { "" };
+    let [value, ends] = first.share();
+    let ends = if ends.is_empty() { ends } else { format!("; {ends}") };
+    RichText::new()
         .quote(format!(
             "The change that affects most {}, by {} ({}): {} of {} {}{} with class ",
             voice.counted(),
@@ -88,64 +93,73 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             count(first.n),
             count(first.whole),
             voice.of_cases(),
-            people(first)
+            voice.people(attribute, &first.key.from)
         ))
         .name(first.before)
         .text(" would get class ")
         .name(first.after)
-        .quote(format!(
-            " {} ({}).",
-            voice.as_group(&first.key.attribute, &first.key.to),
-            share(first)
-        ));
-    blocks.push(BriefBlock::Lead(lead).into());
-    let shown = &moves[..moves.len().min(ROWS_AT_MOST)];
-    let scale = PlotScale::from_zero(shown.iter().flat_map(|of| of.point.extent()), 1.0);
-    let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
-    lines.extend(shown.iter().map(|of| {
-        let label = format!(
-            "{} to {}: {} {}; {}, {}",
-            short(of.before),
-            short(of.after),
-            voice.group(&of.key.attribute, &of.key.from),
-            voice.as_group(&of.key.attribute, &of.key.to),
-            short(&of.key.model),
-            voice.set_label(&of.key.set)
-        );
-        let value = value_text(NumberFormat::Share, of.point.value, of.point.interval);
-        let ends =
-            of.point.interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
-        let title = format!("{label}: {value}, interval {ends}");
-        PlotLine::Row(Box::new(PlotRow {
-            people: counts_text(Some((of.n, of.whole)), of.point.value, of.whole).into(),
-            drawing: forest_row(scale, of.point, SwitchSide::Either, None, None, &title),
-            label: RichText::new().quote(label),
-            value,
-            ends,
-            ..PlotRow::default()
-        }))
-    }));
-    let bodies = vec![PlotBody { block: false, lines }];
-    let label = "Changes of class in counterfactuals".to_owned();
-    blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
-    let interval =
-        inputs.audit.manifest.level.filter(|_| shown.iter().any(|of| of.point.interval.is_some()));
-    let keys = interval.map_or_else(RichText::new, |of| {
-        let of = level(of).replace('\u{202f}', "\u{a0}");
-        RichText::new().key(KeyShape::Interval, format!("{of} interval for other people"))
-    });
-    let keys = keys.text(
-        "Each share is of those who have the class before. These counts do not tell who is worse \
-         off. ",
+        .quote(format!(" {} ({weighted}{value}{ends}).", voice.as_group(attribute, &first.key.to)))
+}
+
+fn row(inputs: &BriefInputs<'_>, of: &ClassMove<'_>, scale: PlotScale) -> PlotLine {
+    let (voice, attribute) = (inputs.voice, of.key.attribute.as_str());
+    let label = format!(
+        "{} to {}: {} {}; {}, {}",
+        short(of.before),
+        short(of.after),
+        voice.group(attribute, &of.key.from),
+        voice.as_group(attribute, &of.key.to),
+        short(&of.key.model),
+        voice.set_label(&of.key.set)
     );
-    let more = moves.len() - shown.len();
-    let keys = if more > 0 {
-        let kinds = if more == 1 { "change is" } else { "changes are" };
-        keys.text(format!("{} more {kinds} in the table transitions. ", count(more as i64)))
+    let [value, ends] = of.share();
+    let title = format!("{label}: {value}, interval {ends}");
+    PlotLine::Row(Box::new(PlotRow {
+        people: counts_text(Some((of.n, of.whole)), of.point.value, of.whole).into(),
+        drawing: forest_row(scale, of.point, SwitchSide::Either, None, None, &title),
+        label: RichText::new().quote(label),
+        value,
+        ends,
+        ..PlotRow::default()
+    }))
+}
+
+/// The section; none of a label of two sides, and without counterfactuals.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    if !inputs.audit.classes.are_there() || directions(inputs).next().is_none() {
+        return None;
+    }
+    let moves = moves(inputs);
+    let mut blocks: Vec<PageBlock> = Vec::new();
+    if let Some(first) = moves.first() {
+        blocks.push(BriefBlock::Lead(lead(inputs, first)).into());
+        let shown = &moves[..moves.len().min(ROWS_AT_MOST)];
+        let scale = PlotScale::from_zero(shown.iter().flat_map(|of| of.point.extent()), 1.0);
+        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
+        lines.extend(shown.iter().map(|of| row(inputs, of, scale)));
+        let bodies = vec![PlotBody { block: false, lines }];
+        let label = "Changes of class in counterfactuals".to_owned();
+        blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
+        let any = shown.iter().any(|of| of.point.interval.is_some());
+        let keys = if any { interval_key(inputs.audit) } else { RichText::new() };
+        let keys = keys.text(
+            "Each share is of those who have the class before. These counts do not tell who is \
+             worse off. ",
+        );
+        let keys = match moves.len() - shown.len() {
+            0 => keys,
+            1 => keys.text("1 more change is in the table transitions. "),
+            n => keys.text(format!("{n} more changes are in the table transitions. ")),
+        };
+        let note = inputs.link(keys.text("All classes: "), "Who switches", "switches");
+        blocks.push(PageBlock::Note(note.text(".")));
     } else {
-        keys
-    };
-    let note = inputs.link(keys.text("All classes: "), "Who switches", "switches");
-    blocks.push(PageBlock::Note(note.text(".")));
-    done(blocks)
+        blocks.push(BriefBlock::Lead("Nobody would get another class in any test.".into()).into());
+    }
+    Some(BriefSection {
+        id: "classes",
+        title: "Which class would people get instead?".into(),
+        short: "Classes",
+        blocks,
+    })
 }

@@ -30,6 +30,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     if blocks.is_empty() {
         blocks.push(BriefBlock::Lead("Nothing could be compared.".into()).into());
     }
+    blocks.extend(recourse::persons_judged(inputs.audit).map(PageBlock::Text));
     let worst = unfair_subgroups(inputs.audit, SUBGROUPS_AT_MOST);
     for of in worst.iter().take(COMPARISONS_AT_MOST) {
         blocks.extend(pictures(inputs, of));

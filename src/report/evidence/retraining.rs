@@ -319,9 +319,9 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
     };
     let keys = if changes.iter().any(|change| change.trainings.is_some()) {
         keys.text(
-            " The model was trained again: a change is clear only if the range over other trainings \
-             leaves out zero on the same side; each is compared with the training of the base that \
-             has the same seed.",
+            " The model was trained again: a change is clear only if the range over other \
+             trainings leaves out zero on the same side; each is compared with the training of the \
+             base that has the same seed.",
         )
     } else {
         keys

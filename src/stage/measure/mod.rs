@@ -487,9 +487,9 @@ impl AuditMeasurement<'_> {
                 let [of_one, of_two] =
                     [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
                 // Repeats on rows drawn again and repeats on the same rows are no pairs.
-                let changes = (self.resamples(audit) == self.resamples(other))
-                    .then(|| of_one.zip(of_two).map(|(one, two)| one.minus(two)))
-                    .flatten();
+                let alike = self.resamples(audit) == self.resamples(other);
+                let pair = of_one.zip(of_two).filter(|_| alike);
+                let changes = pair.map(|(one, two)| one.minus(two));
                 let row = |of| builder.comparison_row(other, of, changes.as_ref());
                 rows.extend(compared.iter().map(row));
             }

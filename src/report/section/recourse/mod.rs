@@ -199,16 +199,16 @@ pub(crate) fn evidence(
         };
         told.push(with_limits(words));
     }
-    if let Some(rows) = drawn(audit) {
-        told.push(
-            format!(
-                "Counts of people are persons here: of {rows} one row of each, drawn at random, is \
-                 judged."
-            )
-            .into(),
-        );
-    }
     told
+}
+
+/// That counts of recourse are persons; none where each row is a person.
+pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<RichText> {
+    let rows = drawn(audit)?;
+    let words = format!(
+        "Counts of people are persons here: of {rows} one row of each, drawn at random, is judged."
+    );
+    Some(words.into())
 }
 
 /// Which subgroups of a comparison a limit counts, and what that decides; none of another limit.
