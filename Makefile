@@ -52,12 +52,12 @@ bare: .tools/env  ## without LightGBM and ONNX it must build too
 cloud: .tools/env  ## builds with the feature `cloud` and runs its tests: rows and scores in object stores, against a small S3 server
 	$(ENV) $(UNIT) --features cloud -- object && $(WHOLE) --features cloud -- object
 
-airflow: $(TARGET)/airflow/ready .tools/env  ## the recipe of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
-	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule::
+airflow: $(TARGET)/airflow/ready .tools/env  ## the recipes of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
+	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule:: recipes::with_airflow
 
-cluster: $(TARGET)/cluster/ready .tools/env  ## shards under the real Spark and Ray, fetched into target/cluster (700 MB; Spark needs Java 17)
+cluster: $(TARGET)/cluster/ready .tools/env  ## shards and their recipes under the real Spark and Ray, fetched into target/cluster (700 MB; Spark needs Java 17)
 	@rm -f $(TARGET)/skipped.txt
-	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters && tests/skipped.sh $(TARGET)/skipped.txt && test ! -s $(TARGET)/skipped.txt
+	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters recipes::with_kubernetes && tests/skipped.sh $(TARGET)/skipped.txt && test ! -s $(TARGET)/skipped.txt
 
 dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
 	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc

@@ -58,6 +58,7 @@ mod privacy;
 mod proof;
 mod python;
 mod python_door;
+mod recipes;
 mod recourse;
 mod refits;
 mod roles;

@@ -180,9 +180,9 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     assert_eq!(audits.read("alerts"), "4\n1\n");
 }
 
-/// A throw-away Airflow.
-struct Airflow {
-    audits: Audits,
+/// A throw-away Airflow whose tasks run in a working folder and find programs in its `bin`.
+pub(crate) struct Airflow<'a> {
+    work: &'a Work,
     program: PathBuf,
 }
 
@@ -192,34 +192,31 @@ struct DagRun {
     log: String,
 }
 
-impl Airflow {
-    fn new() -> Option<Self> {
+impl<'a> Airflow<'a> {
+    /// With one recipe as its DAG; none where there is no Airflow here.
+    pub(crate) fn new(work: &'a Work, recipe: &str) -> Option<Self> {
         let Some(program) = std::env::var_os("CFAUDIT_AIRFLOW").map(PathBuf::from) else {
             crate::work::skip("CFAUDIT_AIRFLOW names no airflow; `make airflow` does");
             return None;
         };
-        let audits = Audits::new();
-        fs::create_dir_all(audits.work.path("airflow/dags")).unwrap();
-        fs::copy(
-            root().join(RECIPES).join("credit_dag.py"),
-            audits.work.path("airflow/dags/credit_dag.py"),
-        )
-        .unwrap();
-        let airflow = Airflow { audits, program };
+        let dags = work.path("airflow/dags");
+        fs::create_dir_all(&dags).unwrap();
+        fs::copy(root().join(RECIPES).join(recipe), dags.join(recipe)).unwrap();
+        let airflow = Airflow { work, program };
         let output = airflow.command(&["db", "migrate"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(airflow)
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        let path = |below: &str| self.audits.work.path(below).into_os_string();
+        let path = |below: &str| self.work.path(below).into_os_string();
         let programs = format!(
             "{}:{}:/usr/bin:/bin",
-            self.audits.work.path("bin").display(),
+            self.work.path("bin").display(),
             self.program.parent().unwrap().display()
         );
-        command.args(args).env_clear().stdin(Stdio::null()).current_dir(self.audits.work.path(""));
+        command.args(args).env_clear().stdin(Stdio::null()).current_dir(self.work.path(""));
         for (name, value) in [
             ("HOME", path("airflow")),
             ("PATH", programs.into()),
@@ -249,8 +246,9 @@ impl Airflow {
 #[test]
 #[ignore = "slow, `make test-slow` and `make airflow` run it: the real Airflow"]
 fn the_recipe_under_airflow() {
-    let Some(airflow) = Airflow::new() else { return };
-    let (audits, work) = (&airflow.audits, &airflow.audits.work);
+    let audits = Audits::new();
+    let work = &audits.work;
+    let Some(airflow) = Airflow::new(work, "credit_dag.py") else { return };
     audits.approve("2026-11-01");
 
     audits.rows("2026-11-20");

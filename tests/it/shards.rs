@@ -819,66 +819,6 @@ fn ids_that_do_not_rise_are_refused_after_the_survey() {
     ]);
 }
 
-/// The recipe for one machine as it stands, and started again: everything is there already.
-#[test]
-fn the_recipe_with_xargs() {
-    if is_without_lightgbm() {
-        return;
-    }
-    let work = with_job("naive");
-    fs::create_dir(work.path("bin")).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cfaudit"), work.path("bin/cfaudit")).unwrap();
-    let bin = work.path("bin").display().to_string();
-    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
-    let run = |out: &str| {
-        let mut recipe = Command::new("sh");
-        recipe.arg(root().join("jobs/recipes/shards.sh")).args(["job.yaml", "2", "plan", out]);
-        recipe.current_dir(work.path("")).env("PATH", &path).env("WORKERS", "2");
-        Ran::of(&mut recipe, 0)
-    };
-    run("first");
-    let again = run("second");
-    assert_eq!(again.stdout.matches("already there").count(), 8, "{}", again.stdout);
-    assert!(again.stdout.contains("nothing to do") || !again.stdout.contains("written"));
-    let of = |out: &str| crate::work::results(&work.path(out));
-    assert_same(&of("first"), &of("second"), "started again");
-    work.run(0, "job.yaml", "");
-    assert_same(&work.results(), &of("first"), "the recipe");
-}
-
-/// The other recipes are read by what will read them, as far as that is here.
-#[test]
-fn the_recipes_of_schedulers_hold_together() {
-    let recipe = |name: &str| root().join("jobs/recipes").join(name);
-    let slurm = Command::new("bash").arg("-n").arg(recipe("shards.slurm")).status().unwrap();
-    assert!(slurm.success());
-    for name in ["shards_dag.py", "shards_ray.py", "shards_spark.py"] {
-        let compiled = Command::new("python3")
-            .args(["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"])
-            .arg(recipe(name))
-            .status();
-        match compiled {
-            Ok(status) => assert!(status.success(), "{name}"),
-            Err(_) => crate::work::skip("there is no python3"),
-        }
-    }
-    let text = fs::read_to_string(recipe("shards.k8s.yaml")).unwrap();
-    let job: Json = serde_yaml::from_str(&text).unwrap();
-    let spec = &job["spec"];
-    assert_eq!((&job["kind"], &spec["completionMode"]), (&"Job".into(), &"Indexed".into()));
-    let rule = &spec["podFailurePolicy"]["rules"][0];
-    assert_eq!(rule["action"], "FailIndex");
-    let container = &spec["template"]["spec"]["containers"][0];
-    assert_eq!(rule["onExitCodes"]["containerName"], container["name"]);
-    assert_eq!(rule["onExitCodes"]["values"], serde_json::json!([2, 3]));
-    assert!(container["args"][0].as_str().unwrap().contains("--shard $JOB_COMPLETION_INDEX"));
-    // Every recipe names the passes that a plan has, in their order.
-    for name in ["shards.sh", "shards.slurm", "shards_dag.py", "shards_ray.py", "shards_spark.py"] {
-        let text = fs::read_to_string(recipe(name)).unwrap().replace(['"', ','], "");
-        assert!(text.contains("survey learn count shift"), "{name}");
-    }
-}
-
 /// Every shipped job runs in shards or is refused with the place of each reason.
 #[test]
 fn shipped_jobs_run_in_shards_or_are_refused_with_a_place() {

@@ -1,4 +1,4 @@
-"""Runs `job.yaml` on Ray or Spark, and on Spark `stream.yaml` over the same rows as a frame.
+"""Runs `job.yaml` in 1, 3 and 7 shards on Ray or Spark, and on Spark `stream.yaml` over the same rows as a frame.
 
 `python cluster.py ray|spark`, in the folder of the jobs. Ends with 9 where the library is not here.
 """
@@ -8,6 +8,7 @@ import os
 import sys
 
 which = sys.argv[1]
+SHARDS = (1, 3, 7)
 if importlib.util.find_spec({"ray": "ray", "spark": "pyspark"}[which]) is None:
     print(f"without {which}")
     sys.exit(9)
@@ -18,7 +19,8 @@ if which == "ray":
     import cfaudit.ray
 
     ray.init(num_cpus=2, include_dashboard=False)
-    audit = cfaudit.ray.audit("job.yaml", "plan-ray", 3, "out-ray")
+    for n in SHARDS:
+        audit = cfaudit.ray.audit("job.yaml", f"plan-ray-{n}", n, f"out-ray-{n}")
 else:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
@@ -27,7 +29,8 @@ else:
 
     # Tasks that fail are started again, which plain `local[2]` never does.
     spark = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false").getOrCreate()
-    audit = cfaudit.spark.audit(spark, "job.yaml", "plan-spark", 3, "out-spark")
+    for n in SHARDS:
+        audit = cfaudit.spark.audit(spark, "job.yaml", f"plan-spark-{n}", n, f"out-spark-{n}")
     # In no order, and in more partitions than there will be parts.
     rows = spark.read.parquet("rows").orderBy("income", "age").repartition(7)
     streamed = cfaudit.spark.audit(
