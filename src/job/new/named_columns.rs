@@ -55,7 +55,7 @@ pub(super) fn is_duplicated(glance: &FileProfile, name: &str) -> bool {
 
 pub(super) fn columns_in_words(glance: &FileProfile) -> String {
     format!(
-        "its columns are {}",
+        "the columns of the file are {}",
         list_words(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20)
     )
 }
