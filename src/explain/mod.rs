@@ -343,6 +343,21 @@ const WORDS: &[(&str, &str)] = &[
          has) or `estimate` (only the value)",
     ),
     (
+        "inconclusive",
+        "verdict of a gate that neither passes nor fails: the limit lies inside the interval, or \
+         there are fewer cases than `enough`, no value, no interval, or people who were not \
+         measured\n\
+         `on_inconclusive` defines the result of the run; `cfaudit power` says how many people \
+         would decide the gate",
+    ),
+    (
+        "refitted",
+        "status of a change: the set was fitted on other rows in the two runs, so the change is \
+         reported and not judged\n\
+         a fixed `data.reference`, or `doubt: {fit: 20}` in the set of both runs, lets it be \
+         judged",
+    ),
+    (
         "on_inconclusive",
         "result of a run with an inconclusive gate: `fail` (the default: exit status 1) \
          or `warn`",
@@ -444,7 +459,8 @@ const PERSON: &str = "data.person: C names the column that says whose row it is,
     intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided \
     by the design effect of persons (n_eff); all others draw persons, and with data.weight so do \
     shares, except shares of 0 and 1\n\
-    not with several classes, the family clarify, causal graphs, a placebo or recourse";
+    labels of several classes, the family clarify, causal graphs and placebos follow the same \
+    rules; recourse and why judge one row of each person, drawn by the seed";
 
 const WEIGHT: &str = "data.weight: C names the column with the number of people that a row \
     represents: 0 or more\n\
