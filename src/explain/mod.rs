@@ -173,14 +173,16 @@ const BLOCKS: &[(&str, &str)] = &[
         "graph-uncertain",
         "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, \
          bootstraps: 100, knowledge: {none: {}}}}`\n\
-         each bootstrap of the training rows gives a class of causal graphs, each graph linear \
-         equations, which move the descendants of the attribute\n\
+         each bootstrap of the training rows gives a class of causal graphs, each graph equations, \
+         which move the descendants of the attribute (`mechanism: linear`, or `binned`: by the \
+         values of people in the same cell)\n\
          assumptions that no interval reflects: no common cause is missing, independent means \
-         unconnected (in a search), effects are linear\n\
+         unconnected (in a search), effects are linear (`binned`: only in the search)\n\
          every scenario under `knowledge` (tiers, forbidden, required) is a separate set, here \
          `graph/none`; `discovery: {given: {edges: [[a, b]]}}` uses your own graph\n\
-         only models trained in the run can score such sets; `counts`, `score_shift` and \
-         `outcomes` use the mean score of each person over all graphs",
+         with `levels: expected`, the default, only models trained in the run can score such sets, \
+         with `drawn` or `nearest` any model; `counts`, `score_shift` and `outcomes` use the mean \
+         score of each person over all graphs",
     ),
     (
         "placebo",
@@ -215,8 +217,9 @@ const BLOCKS: &[(&str, &str)] = &[
     ),
     (
         "recheck",
-        "key of a model whose scores are computed elsewhere, `recheck: {share: 0.01, tolerance: \
-         1.0e-6}`: some unchanged rows are scored again together with the counterfactuals\n\
+        "key of a model whose scores, decisions or amounts are computed elsewhere, `recheck: \
+         {share: 0.01, tolerance: 1.0e-6}`: some unchanged rows are scored again together with the \
+         counterfactuals\n\
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
          otherwise another version of the model computed them, and the run ends with \
@@ -385,8 +388,8 @@ const WORDS: &[(&str, &str)] = &[
          table `comparisons` and the report\n\
          a difference is the value of the first model minus that of the second; in every replicate \
          of its interval the same people count equally often for both models\n\
-         of the families performance, group, ccm and eccm; of the family scores the AUC, on the \
-         rows that both models score",
+         of the families performance, group, ccm and eccm, and of the family scores, on the rows \
+         that both models score",
     ),
     (
         "holm",
