@@ -90,7 +90,7 @@ pub(super) fn levels<'a>(
             format!("the column has {n} different values, but should have few"),
         );
         return Err(fault
-            .hint("derive classes from it first: in a job, `bins` and `map` do that")
+            .hint("name another column, and derive classes of this one in the job: `bins`, `map`")
             .into());
     }
     if look.levels.len() < at_least {
