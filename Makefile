@@ -25,13 +25,13 @@ DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
 
-tools:            ## searches again for CMake and libclang, which LightGBM needs to compile, or fetches them into .tools/
+tools:            ## finds CMake and libclang, which LightGBM needs to compile, or fetches them into .tools/
 	@.ci/tools
 
-run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/<name of the job>/
+run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml, results in outputs/<name of the job>/
 	@$(BIN) run $(JOB_FILE) $(ARGS)
 
-check: build      ## all problems of a job, each with file, line and hint
+check: build      ## make check JOB=adult.yaml: all problems of a job, each with file, line and hint
 	@$(BIN) check $(JOB_FILE) $(ARGS)
 
 diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, and whether it is more than chance; ARGS="--out DIR" writes a page
@@ -42,33 +42,33 @@ test: .tools/env   ## unit and integration tests that take seconds; the last lin
 	$(ENV) { $(WHOLE) & whole=$$!; sleep 1; $(UNIT) --no-run; wait $$whole; status=$$?; $(UNIT) || status=$$?; }; \
 	tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
-test-slow: $(TARGET)/airflow/ready $(TARGET)/cluster/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, real Airflow, dvc, Spark and Ray (fetched)
+test-slow: $(TARGET)/airflow/ready $(TARGET)/cluster/ready $(TARGET)/dvc/ready bare cloud kills  ## tests that take minutes: long runs, 200 kills, the real Airflow, dvc, Spark and Ray (downloaded)
 	@rm -f $(TARGET)/skipped.txt
 	$(ENV) $(UNIT) -- --ignored && $(AIRFLOW) $(CLUSTER) $(DVC) $(WHOLE) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
-bare: .tools/env  ## without LightGBM and ONNX it must build too
+bare: .tools/env  ## checks that it compiles without LightGBM and ONNX
 	$(ENV) $(CARGO) check --locked --no-default-features --bins
 
 cloud: .tools/env  ## builds with the feature `cloud` and runs its tests: rows and scores in object stores, against a small S3 server
 	$(ENV) $(UNIT) --features cloud -- object && $(WHOLE) --features cloud -- object
 
-airflow: $(TARGET)/airflow/ready .tools/env  ## the recipes of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
+airflow: $(TARGET)/airflow/ready .tools/env  ## tests the recipes of jobs/recipes/ under the real Airflow, downloaded into target/airflow (300 MB)
 	$(ENV) $(AIRFLOW) $(WHOLE) -- --include-ignored --nocapture schedule:: recipes::with_airflow
 
-cluster: $(TARGET)/cluster/ready .tools/env  ## shards and their recipes under the real Spark and Ray, fetched into target/cluster (700 MB; Spark needs Java 17)
+cluster: $(TARGET)/cluster/ready .tools/env  ## tests shards and their recipes under the real Spark and Ray, downloaded into target/cluster (700 MB; Spark needs Java 17)
 	@rm -f $(TARGET)/skipped.txt
 	$(ENV) $(CLUSTER) $(WHOLE) -- --include-ignored --nocapture clusters recipes::with_kubernetes && tests/skipped.sh $(TARGET)/skipped.txt && test ! -s $(TARGET)/skipped.txt
 
-dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
+dvc: $(TARGET)/dvc/ready .tools/env  ## tests summary.json under the real dvc, downloaded into target/dvc
 	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc
 
-python: $(TARGET)/python/ready .tools/env  ## models of Python under real scikit-learn and LightGBM, fetched into target/python
+python: $(TARGET)/python/ready .tools/env  ## tests Python models with the real scikit-learn and LightGBM, downloaded into target/python
 	$(ENV) $(MODELS) $(WHOLE) -- --nocapture python
 
-kills: .tools/env  ## kills runs, shards and other verbs of every shape at 200 random moments: the same bytes in the end
+kills: .tools/env  ## kills runs, shards and other verbs at 200 random moments and checks that the bytes are the same in the end; KILLS=1000 for more
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(WHOLE) -- --nocapture killed_at_any_moment
 
-fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, expressions, rows, streams, answers, states and folders, so long each; `make test` runs a fixed few thousand
+fuzz: .tools/env  ## make fuzz MINUTES=10: feeds mutated jobs, expressions, rows, streams, answers, states and folders, 10 minutes each; `make test` runs a fixed few thousand
 	$(ENV) CFAUDIT_FUZZ_MINUTES=$(or $(MINUTES),10) $(WHOLE) -- --nocapture --test-threads 1 fuzz::
 
 $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
@@ -77,17 +77,17 @@ $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
 	@cd $(@D) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-axe: build $(TARGET)/axe/ready    ## reports under axe-core in Chromium: WCAG A and AA on screen, phone, paper; ARGS="--shots DIR" saves screenshots
+axe: build $(TARGET)/axe/ready    ## checks pages with axe-core in Chromium: WCAG A and AA on screen, phone, paper; ARGS="--shots DIR" saves screenshots
 	@for job in $(AXE_JOBS); do $(BIN) run jobs/$$job.yaml --gates report --quiet --out $(TARGET)/axe/out/$$job || exit; done
 	@node tests/axe/check.mjs --modules $(TARGET)/axe $(ARGS) $(foreach job,$(AXE_JOBS),$(TARGET)/axe/out/$(job)/report.html $(TARGET)/axe/out/$(job)/annex.html)
 
-lint: .tools/env   ## formatting and clippy, warnings are errors
+lint: .tools/env   ## checks formatting and clippy; warnings are errors
 	$(CARGO) fmt --check
 	$(ENV) $(CARGO) clippy --locked --all-targets $(FEATURES) -- -D warnings
 
-lint-tools: $(TARGET)/lint/ready  ## fetches cargo-deny and hadolint into target/lint
+lint-tools: $(TARGET)/lint/ready  ## downloads cargo-deny and hadolint into target/lint
 
-deny: lint-tools .tools/env  ## licences, sources and duplicates of crates (deny.toml), and the rules for Containerfile
+deny: lint-tools .tools/env  ## checks licences, sources and duplicates of crates (deny.toml), and Containerfile with hadolint
 	$(ENV) $(TARGET)/lint/venv/bin/cargo-deny --locked check licenses bans sources
 	$(TARGET)/lint/venv/bin/hadolint Containerfile
 

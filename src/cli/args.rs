@@ -56,8 +56,8 @@ pub(crate) enum CommandVerb {
     Export(ExportArgs),
     /// Check that a folder is what its run wrote: hashes, table versions, gates judged again
     Verify(VerifyArgs),
-    /// Pack a sound folder into one archive, without the files below rows/ and to-score/; cases of
-    /// `report.cases` are included
+    /// Pack a verified folder into one archive, without the files below rows/ and to-score/;
+    /// cases of `report.cases` are included
     Pack(PackArgs),
     /// Remove results from the cache that nobody needs any more
     Clean(CleanArgs),

@@ -173,14 +173,16 @@ const BLOCKS: &[(&str, &str)] = &[
         "graph-uncertain",
         "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, \
          bootstraps: 100, knowledge: {none: {}}}}`\n\
-         each bootstrap of the training rows gives a class of causal graphs, each graph linear \
-         equations, which move the descendants of the attribute\n\
+         each bootstrap of the training rows gives a class of causal graphs, each graph equations, \
+         which move the descendants of the attribute (`mechanism: linear`, or `binned`: by the \
+         values of people in the same cell)\n\
          assumptions that no interval reflects: no common cause is missing, independent means \
-         unconnected (in a search), effects are linear\n\
+         unconnected (in a search), effects are linear (`binned`: only in the search)\n\
          every scenario under `knowledge` (tiers, forbidden, required) is a separate set, here \
          `graph/none`; `discovery: {given: {edges: [[a, b]]}}` uses your own graph\n\
-         only models trained in the run can score such sets; `counts`, `score_shift` and \
-         `outcomes` use the mean score of each person over all graphs",
+         with `levels: expected`, the default, only models trained in the run can score such sets, \
+         with `drawn` or `nearest` any model; `counts`, `score_shift` and `outcomes` use the mean \
+         score of each person over all graphs",
     ),
     (
         "placebo",
@@ -215,8 +217,9 @@ const BLOCKS: &[(&str, &str)] = &[
     ),
     (
         "recheck",
-        "key of a model whose scores are computed elsewhere, `recheck: {share: 0.01, tolerance: \
-         1.0e-6}`: some unchanged rows are scored again together with the counterfactuals\n\
+        "key of a model whose scores, decisions or amounts are computed elsewhere, `recheck: \
+         {share: 0.01, tolerance: 1.0e-6}`: some unchanged rows are scored again together with the \
+         counterfactuals\n\
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
          otherwise another version of the model computed them, and the run ends with \
@@ -343,6 +346,21 @@ const WORDS: &[(&str, &str)] = &[
          has) or `estimate` (only the value)",
     ),
     (
+        "inconclusive",
+        "verdict of a gate that neither passes nor fails: the limit lies inside the interval, or \
+         there are fewer cases than `enough`, no value, no interval, or people who were not \
+         measured\n\
+         `on_inconclusive` defines the result of the run; `cfaudit power` says how many people \
+         would decide the gate",
+    ),
+    (
+        "refitted",
+        "status of a change: the set was fitted on other rows in the two runs, so the change is \
+         reported and not judged\n\
+         a fixed `data.reference`, or `doubt: {fit: 20}` in the set of both runs, lets it be \
+         judged",
+    ),
+    (
         "on_inconclusive",
         "result of a run with an inconclusive gate: `fail` (the default: exit status 1) \
          or `warn`",
@@ -370,8 +388,8 @@ const WORDS: &[(&str, &str)] = &[
          table `comparisons` and the report\n\
          a difference is the value of the first model minus that of the second; in every replicate \
          of its interval the same people count equally often for both models\n\
-         of the families performance, group, ccm and eccm; of the family scores the AUC, on the \
-         rows that both models score",
+         of the families performance, group, ccm and eccm, and of the family scores, on the rows \
+         that both models score",
     ),
     (
         "holm",
@@ -444,7 +462,8 @@ const PERSON: &str = "data.person: C names the column that says whose row it is,
     intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided \
     by the design effect of persons (n_eff); all others draw persons, and with data.weight so do \
     shares, except shares of 0 and 1\n\
-    not with several classes, the family clarify, causal graphs, a placebo or recourse";
+    labels of several classes, the family clarify, causal graphs and placebos follow the same \
+    rules; recourse and why judge one row of each person, drawn by the seed";
 
 const WEIGHT: &str = "data.weight: C names the column with the number of people that a row \
     represents: 0 or more\n\

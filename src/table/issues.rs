@@ -172,7 +172,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("respelt-value", "values that the job brings to one spelling by `trim` or `case`"),
     (
         "rounding-at-threshold",
-        "switches between two scores that agree to single precision and stand on the two sides of \
+        "switches between two scores that agree to single precision and are on the two sides of \
          the threshold: rounding may be the whole switch, and gates that they alone decide are \
          inconclusive",
     ),

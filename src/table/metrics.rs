@@ -91,7 +91,10 @@ table! {
         level: Option<f64>,
         /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz,
         /// bootstrap, poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff,
-        /// newcombe-deff and katz-deff, whose unit is the person; empty = none
+        /// newcombe-deff and katz-deff, whose unit is the person; of amounts and scores also
+        /// wilson-kish, wilson-expected, student, welch, welch-log, influence, influence-log,
+        /// influence-logit, woodruff, woodruff-gap, delong-logit, delong, wald, sandwich; empty =
+        /// none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

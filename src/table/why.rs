@@ -75,7 +75,7 @@ table! {
         /// of them those whose excess on the first half has an interval above 0; null as least
         candidates: Option<i64>,
         /// small_denominator, nobody_counted (n is 0 in the row of everybody: nobody of the half is
-        /// in the denominator of the metric), unweighted (rows have weights, which play no part
+        /// in the denominator of the metric), unweighted (rows have weights, which are not used
         /// here); joined by `,`; empty = none
         flags: SharedText,
     }
@@ -147,7 +147,7 @@ table! {
         /// be asked too many rows), missing_scores (people with a mixture that has no score are
         /// left out), nobody_counted, nobody_switches (n is 0: nobody is looked at who has a
         /// counterfactual of the direction, or none of them switches), unweighted (rows have
-        /// weights, which play no part here), small_denominator (n is below
+        /// weights, which are not used here), small_denominator (n is below
         /// `metrics.min_denominator`), few_people (no interval: replicates without anybody),
         /// score_boundary, decision_boundary (no interval: all people of a kind have the same
         /// value); joined by `,`; empty = none

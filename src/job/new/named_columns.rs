@@ -55,7 +55,7 @@ pub(super) fn is_duplicated(glance: &FileProfile, name: &str) -> bool {
 
 pub(super) fn columns_in_words(glance: &FileProfile) -> String {
     format!(
-        "its columns are {}",
+        "the columns of the file are {}",
         list_words(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20)
     )
 }
@@ -90,7 +90,7 @@ pub(super) fn levels<'a>(
             format!("the column has {n} different values, but should have few"),
         );
         return Err(fault
-            .hint("derive classes from it first: in a job, `bins` and `map` do that")
+            .hint("name another column, and derive classes of this one in the job: `bins`, `map`")
             .into());
     }
     if look.levels.len() < at_least {

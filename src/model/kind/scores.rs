@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::model::kind::command::BroughtKnobs;
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
-/// Scores computed elsewhere: numbers in [0, 1], the probability of the positive class, or of each
-/// of several; null where a row cannot be scored. Where a file is not there yet the run writes the
-/// rows to score into `to-score/` of the output folder and ends with status 4.
+/// Scores computed elsewhere: probabilities of the positive class, or of each of several, or
+/// numbers of the `scale` of the model; null where a row cannot be scored. Where a file is not
+/// there yet the run writes the rows to score into `to-score/` of the output folder and ends
+/// with status 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScoresBlock {

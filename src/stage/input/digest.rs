@@ -136,7 +136,7 @@ impl PlannedFile {
 
 /// The fault of a job in shards whose files are not those of its plan.
 fn other_files(path: &Path, what: String) -> Fault {
-    let hint = "plan again once all files are there and stay, or name those of the plan alone";
+    let hint = "plan again, into a new folder, when all files are there and no longer change";
     Fault::new("input-changed", what).in_file(path).hint(hint)
 }
 

@@ -103,8 +103,8 @@ pub(crate) fn cases(folder: &Path, asked: &AskedCases) -> Result<String> {
     let (manifest, _) = verified(folder, is_row)?;
     asked.check(&manifest)?;
     let nameless = |cause: &str| {
-        let hint = "write `run: {keep_rows: outcomes}` into the job, or `all` to be told what \
-                    changed too, and run it again";
+        let hint = "write `run: {keep_rows: outcomes}` into the job, or `all` to list what changed \
+                    too, and run it again";
         Error::operator("export the cases of", folder, cause, hint)
     };
     let file = folder.join(&outcomes);

@@ -101,7 +101,7 @@ impl Refusals<'_> {
         if data.person.is_some() {
             self.push(
                 &["data", "person"],
-                "the rows of a person may stand in several shards",
+                "the rows of a person may be in several shards",
                 "audit one row of each person, or run the job without `--shards`",
             );
         }
@@ -176,7 +176,8 @@ impl Refusals<'_> {
                             "`models.{name}` is trained here, which takes all training rows in \
                              one process"
                         ),
-                        "train it first and name its file by `lightgbm: {file: ...}`",
+                        "train it first and name its file by `lightgbm: {file: ...}` or `onnx: \
+                         {model: ...}`",
                     );
                 }
             }
