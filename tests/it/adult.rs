@@ -1,7 +1,7 @@
 //! The shipped job on Adult: with the real files against published counts and scikit-learn, without
 //! them marked as a stand-in.
 
-use crate::frame::read_frame;
+use crate::frame::{TableRecord, read_frame};
 use std::fs;
 
 use crate::work::{Work, root, shared};
@@ -100,6 +100,55 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     );
     for (name, found) in columns.iter().zip(model["coefficients"].as_array().unwrap()) {
         assert!(near(found, &expected[*name]), "{name}: {found} instead of {}", expected[*name]);
+    }
+    check_why(&work);
+}
+
+/// The job asks why of the finding that leads its page, and the page answers: who switches and, of
+/// the set that moves features, through what, each in a sentence with its counts, and a picture.
+fn check_why(work: &Work) {
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let read = |name: &str| read_frame(&work.path("out/tables"), name);
+    let (gates, patterns, features) =
+        (read("gates"), read("switch_patterns"), read("switch_features"));
+    let harms = gates.records().filter(|row| row.text("verdict") == "fail");
+    let worst = harms.max_by_key(|row| row.int("numerator")).unwrap();
+    let counts = |k: Option<i64>, n: Option<i64>| format!("{} of {}", k.unwrap(), n.unwrap());
+    let told = counts(worst.int("numerator"), worst.int("denominator"));
+    let (head, evidence) = page.split_once("<section id=\"why\">").unwrap();
+    let (lead, _) = head.split_once("<section id=\"limits\">").unwrap();
+    assert!(lead.contains(&format!("<strong>{told} ")), "{told} does not lead the page");
+    let (answer, _) = evidence.split_once("</section>").unwrap();
+    let key = ["model", "sensitive", "from_group", "to_group", "metric"];
+    let second = || patterns.records().filter(|row| row.text("half") == "second");
+    for set in ["flip", "world"] {
+        let is_asked = |row: &TableRecord<'_>| {
+            row.text("pattern").is_empty()
+                && row.text("counterfactual") == set
+                && key.iter().all(|column| row.text(column) == worst.text(column))
+        };
+        let asked = second().find(is_asked).unwrap();
+        let is_told =
+            |row: &TableRecord<'_>| row.text("why") == asked.text("why") && row.int("told") == Some(1);
+        let first = second().find(is_told).unwrap();
+        let sentence = format!("({}; ", counts(first.int("k"), first.int("n")));
+        let (_, rest) = answer.split_once(&sentence).unwrap_or_else(|| panic!("{sentence}"));
+        assert!(rest.contains("<svg"), "{set}: no picture");
+        let own = features.records().filter(|row| {
+            row.text("why") == asked.text("why")
+                && row.text("people") == "switched"
+                && row.real("decision").is_some()
+        });
+        let most = own.max_by(|a, b| a.real("decision").unwrap().total_cmp(&b.real("decision").unwrap()));
+        // The sentence about features stands before the picture.
+        let before = rest.split("<table").next().unwrap();
+        match most {
+            None => assert_eq!(set, "flip", "a set that moves features says through what"),
+            Some(most) => {
+                let undone = format!("({}; ", counts(most.int("undone"), most.int("n")));
+                assert!(set == "world" && before.contains(&undone), "{undone} is not in {before}");
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::frame::{TableFrame, read_frame};
 use crate::python::interpreter;
 use crate::waiting::{read_folder, write};
-use crate::work::{Work, assert_same, column, results};
+use crate::work::{Ran, Work, assert_same, column, results, root, shared};
 
 const ROWS: i64 = 420;
 
@@ -327,4 +327,80 @@ fn threads_and_the_order_of_columns_change_nothing() {
         files
     };
     assert_same(&data(expected), &data(results(&work.path("turned"))), "order of columns");
+}
+
+/// Kinds of values: the row of the guide, and what a set says for it.
+const KINDS: [[&str; 3]; 5] = [
+    ["expected", "expected, linear, no clip (the paper)", ""],
+    ["free", "drawn, linear, no clip", "levels: drawn, mechanism: linear, clip: none, "],
+    ["clipped", "drawn, linear, clip `range`", "levels: drawn, mechanism: linear, "],
+    ["binned", "drawn, binned, clip `range` (default)", "levels: drawn, "],
+    ["nearest", "nearest, linear, clip `range`", "levels: nearest, mechanism: linear, "],
+];
+
+/// The search of the shipped job about COMPAS, with the scenario that states knowledge.
+const COMPAS_SEARCH: &str = "bootstraps: 100, discovery: {boss: {starts: 30}}, variables: [age, \
+    juv_fel_count, juv_misd_count, juv_other_count, priors_count, sex, c_charge_degree, race], \
+    knowledge: {high: {tiers: [{columns: [race, age, sex], edges_within: forbidden}, {columns: \
+    [juv_fel_count, juv_misd_count, juv_other_count, priors_count, c_charge_degree]}]}}";
+
+/// That of the shipped job about Adult.
+const ADULT_SEARCH: &str = "bootstraps: 10, discovery: {boss: {starts: 30}}, worlds_at_most: 500, \
+    knowledge: {high: {tiers: [{columns: [sex, race, age, native-country], edges_within: \
+    forbidden}, {columns: [education-num, marital-status, relationship]}, {columns: [workclass, \
+    occupation, hours-per-week, capital-gain, capital-loss]}]}}";
+
+/// The table of the guide that compares expected, drawn and nearest values, and what it says below
+/// of graphs and cells: five sets of each shipped job, on the same graphs.
+#[test]
+#[ignore = "slow, `make test-slow` runs it: five kinds of values on COMPAS and Adult"]
+fn the_table_of_the_guide_is_computed_again() {
+    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
+    let mut rows = KINDS.map(|[_, row, _]| format!("| {row} |"));
+    let mut told = Vec::new();
+    for (job, groups, search) in [
+        ("compas", ["Caucasian", "African-American"], COMPAS_SEARCH),
+        ("adult", ["Female", "Male"], ADULT_SEARCH),
+    ] {
+        let Some(data) = shared(&format!("data/{job}")) else { return };
+        let work = Work::with_jobs();
+        let set = |[name, _, knobs]: [&str; 3]| {
+            format!("{name}: {{graph-uncertain: {{{knobs}{search}}}}}")
+        };
+        let sets = format!("counterfactuals={{{}}}", KINDS.map(set).join(", "));
+        let run = format!("run jobs/{job}-graph.yaml --out out --cache cache --set gates={{}}");
+        let mut command = work.command(&run);
+        Ran::of(command.arg("--data-dir").arg(data.parent().unwrap()).args(["--set", &sets]), 0);
+        let (metrics, nodes) = (table(&work, "metrics"), table(&work, "nodes"));
+        for ([name, ..], row) in KINDS.iter().zip(&mut rows) {
+            let set = format!("{name}/high");
+            for (metric, [from, to]) in [("psr", groups), ("nsr", [groups[1], groups[0]])] {
+                let key = [set.as_str(), metric, "direction", from, to];
+                let columns = ["counterfactual", "metric", "scope", "from_group", "to_group"];
+                let mut records = metrics.records();
+                let of = records.find(|of| columns.map(|column| of.text(column)) == key).unwrap();
+                let percent = |column| 100.0 * of.real(column).unwrap();
+                let [value, lo, hi] = ["value", "world_lo", "world_hi"].map(percent);
+                *row += &format!(" {value:.1} ({lo:.1} to {hi:.1}) |");
+            }
+        }
+        let of_binned = || nodes.records().filter(|row| row.text("counterfactual") == "binned/high");
+        let sum = |name| of_binned().filter_map(|row| row.int(name)).sum::<i64>() as f64;
+        let steps = ["by_cells", "by_levels", "by_equation"].map(sum);
+        told.push(steps.map(|n| 100.0 * n / steps.iter().sum::<f64>()));
+        let graphs = metrics.records().find(|row| row.text("metric") == "n_graphs").unwrap();
+        let graphs = format!("{} graphs", graphs.real("value").unwrap());
+        assert!(guide.contains(&graphs), "{graphs}");
+    }
+    for row in &rows {
+        assert!(guide.contains(row.as_str()), "not in the guide: {row}");
+    }
+    let [[cells, levels, _], [of_adult, levels_of_adult, equation]] = told[..] else { panic!() };
+    let words = guide.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = format!(
+        "{cells:.0} % (COMPAS) and {of_adult:.0} % (Adult) of the values come from cells of levels \
+         and bins, {levels:.0} % and {levels_of_adult:.0} % from cells of levels, none and \
+         {equation:.0} % from the equation"
+    );
+    assert!(words.contains(&told), "not in the guide: {told}");
 }

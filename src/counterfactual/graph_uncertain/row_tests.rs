@@ -328,13 +328,16 @@ fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
     }
 }
 
-/// A random DAG over a group of some levels, two nominal columns and three numbers.
+/// The codes of the ordinal column.
+const GRADES: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+
+/// A random DAG over a group of some levels, two nominal columns, three numbers and codes with gaps.
 fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) {
     let groups = 2 + (stream.u64() % 4) as usize;
     let letters = |n: usize| (0..n).map(|l| format!("l{l}")).collect::<Vec<_>>();
     let variables = CaseVariables {
-        names: ["group", "job", "own", "age", "kids", "pay"].map(str::to_owned).to_vec(),
-        levels: vec![Some(letters(groups)), Some(letters(3)), Some(letters(2)), None, None, None],
+        names: ["group", "job", "own", "age", "kids", "pay", "grade"].map(str::to_owned).to_vec(),
+        levels: [groups, 3, 2].map(|n| Some(letters(n))).into_iter().chain([const { None }; 4]).collect(),
     };
     let mut level = |n: usize| format!("l{}", stream.u64() as usize % n);
     let header: Vec<String> = variables.names.clone();
@@ -345,7 +348,9 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
             let (job, own) = (level(3), level(2));
             let age = 30.0 + level(40)[1..].parse::<f64>().unwrap() / 3.0 + shift;
             let kids = level(4)[1..].to_owned();
-            vec![group, job, own, age.to_string(), kids, (age * 0.3 - shift).to_string()]
+            let pay = (age * 0.3 - shift).to_string();
+            let grade = GRADES[level(4)[1..].parse::<usize>().unwrap()].to_string();
+            vec![group, job, own, age.to_string(), kids, pay, grade]
         })
         .collect();
     let training = CaseTraining::new(&variables, &ExpectedTable { header, rows });
@@ -356,7 +361,8 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
 }
 
 /// The own group gives the factual row; a node keeps its value unless a parent of it moves; whole
-/// numbers and training numbers are kept; numbers stay in the range; columns may come in any order.
+/// numbers and codes of the training rows stay such; numbers stay in the range; nobody gets the level
+/// that stands for a missing value.
 #[test]
 fn rows_keep_their_promises_on_random_graphs() {
     let mut stream = RandomStream::new(5, "rows");
@@ -365,7 +371,7 @@ fn rows_keep_their_promises_on_random_graphs() {
         let rules: Vec<NodeRules> = (0..encoding.variables.len())
             .map(|v| NodeRules {
                 whole: v == 4,
-                ordinal: false,
+                ordinal: v == 6,
                 missing: (v == 1).then_some(2),
                 bins: if v == 3 { NodeBins::Equal(3) } else { NodeBins::None },
             })
@@ -401,6 +407,7 @@ fn rows_keep_their_promises_on_random_graphs() {
                 }
                 assert_eq!(made[4].fract(), 0.0, "whole numbers");
                 assert!((0.0..=3.0).contains(&made[4]), "range");
+                assert!(GRADES.contains(&made[6]), "codes of the training rows");
                 assert!(made[1] != 2.0 || own[1] == 2.0, "nobody becomes missing");
             }
         }

@@ -5,7 +5,10 @@ use serde_json::Value;
 use super::effective::{EffectiveEvidence, EffectiveRate};
 use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
 use crate::gate::question::GateLimit;
-use crate::metric::interval::z_of_level;
+use crate::metric::interval::{katz, newcombe, wilson, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::binomial_mass::BinomialMass;
+use crate::num::seed::RandomStream;
 use crate::tests::{expected, json};
 
 fn oracle() -> Value {
@@ -38,6 +41,13 @@ fn evidence(case: &Value) -> GateEvidence {
     let counts = ["xa", "xb"].map(|key| size(case, key));
     let rates = [0, 1].map(|i| counts[i] as f64 / sizes[i] as f64);
     GateEvidence::Pair { is_ratio: case["form"] == "ratio", rates, sizes }
+}
+
+/// Whether all rates are 0 or 1: then all samples are alike.
+fn is_certain(case: &Value) -> bool {
+    let counts = [["x", "n"], ["xa", "na"], ["xb", "nb"]];
+    let mut known = counts.iter().filter_map(|[x, n]| case[*x].as_u64().zip(case[*n].as_u64()));
+    known.all(|(x, n)| x == 0 || x == n)
 }
 
 fn same_detectable(id: &str, found: Option<f64>, case: &Value) {
@@ -80,7 +90,7 @@ fn the_promised_rates_are_simulated_ones() {
         let (limit, z) = (limit(case), z_of_level(number(case, "level")));
         let verdict =
             if case["decides"] == "pass" { DecidedSide::Kept } else { DecidedSide::Broken };
-        for (key, promised) in [("n80", 0.8), ("n95", 0.95)] {
+        for (key, promised, most) in [("n80", 0.8, 0.9), ("n95", 0.95, 0.98)] {
             let of = |part: &str| &case[format!("{key}_{part}")];
             if of("how") != "exact" {
                 continue;
@@ -100,6 +110,8 @@ fn the_promised_rates_are_simulated_ones() {
             let what = format!("{} {key}: {found}", case["id"]);
             assert!((found - of("p").as_f64().unwrap()).abs() <= 1e-8, "{what}");
             assert!(found >= promised, "{what}");
+            // Nor do many more people than the promise takes: shares of few cases saw.
+            assert!(is_certain(case) || found <= most, "{what}");
             assert!(of("p_before").as_f64().is_none_or(|before| before < promised), "{what}");
             exact += 1;
             if let Some(rate) = of("simulated").as_f64() {
@@ -109,6 +121,83 @@ fn the_promised_rates_are_simulated_ones() {
         }
     }
     assert!(exact >= 60 && simulated >= 60, "{exact} {simulated}");
+}
+
+/// Draws numbers of cases of so many people.
+struct CaseCounts {
+    first: u64,
+    up_to: Vec<f64>,
+    n: u64,
+}
+
+impl CaseCounts {
+    fn new(n: u64, p: f64) -> Self {
+        let mass = BinomialMass::new(n, p);
+        let (first, mass) = mass.without_tails(1e-12);
+        let sum = |all: &mut f64, share: &f64| {
+            *all += share;
+            Some(*all)
+        };
+        CaseCounts { first, up_to: mass.iter().scan(0.0, sum).collect(), n }
+    }
+
+    fn draw(&self, stream: &mut RandomStream) -> Rate {
+        let u = stream.u01();
+        let place = self.up_to.partition_point(|below| *below <= u).min(self.up_to.len() - 1);
+        Rate {
+            numerator: self.first + place as u64,
+            denominator: self.n,
+            empty: Undefined::EmptyGroup,
+        }
+    }
+}
+
+/// Samples of the number of people that is reported, each with the interval that the program gives
+/// it and the rule of gates: the right verdict is as frequent as was computed, to a point.
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 40,000 samples of each of some 60 gates"]
+fn verdicts_are_as_frequent_as_computed() {
+    const SAMPLES: usize = 40_000;
+    let mut stream = RandomStream::new(1, "power");
+    let (mut gates, mut largest) = (0, 0.0_f64);
+    for case in list(&oracle(), "cases") {
+        let (limit, z) = (limit(case), z_of_level(number(case, "level")));
+        let passes = case["decides"] == "pass";
+        let evidence = evidence(case);
+        for key in ["n80", "n95"] {
+            let of = |part: &str| &case[format!("{key}_{part}")];
+            let Some(promised) = of("p").as_f64().filter(|_| of("how") == "exact") else {
+                continue;
+            };
+            let groups: Vec<CaseCounts> = match evidence {
+                GateEvidence::Share { rate, .. } => vec![CaseCounts::new(size(case, key), rate)],
+                GateEvidence::Pair { rates, .. } => {
+                    let sizes = of("sizes").as_array().unwrap().iter();
+                    let sizes = sizes.map(|size| size.as_u64().unwrap());
+                    sizes.zip(rates).map(|(n, rate)| CaseCounts::new(n, rate)).collect()
+                }
+                GateEvidence::Interval { .. } => panic!("{case}"),
+            };
+            let mut decides = || {
+                let rates: Vec<Rate> = groups.iter().map(|of| of.draw(&mut stream)).collect();
+                let interval = match (rates.as_slice(), evidence) {
+                    (&[rate], _) => wilson(rate, z),
+                    (&[a, b], GateEvidence::Pair { is_ratio: true, .. }) => katz(a, b, z),
+                    (&[a, b], _) => newcombe(a, b, z),
+                    _ => panic!("{case}"),
+                };
+                let ends = interval.map(|ends| [ends.lo, ends.hi]);
+                ends.is_some_and(|ends| ends.iter().all(|end| limit.kept_by(*end) == passes))
+            };
+            let found = (0..SAMPLES).filter(|_| decides()).count() as f64 / SAMPLES as f64;
+            largest = largest.max((found - promised).abs());
+            gates += 1;
+            let what = format!("{} {key}: {found}, computed {promised}", case["id"]);
+            assert!((found - promised).abs() <= 0.01, "{what}");
+        }
+    }
+    println!("{gates} gates: at most {:.2} points from what is computed", 100.0 * largest);
+    assert!(gates >= 60, "{gates}");
 }
 
 #[test]

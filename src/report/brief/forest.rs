@@ -15,6 +15,7 @@ use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs;
+use crate::report::section::graphs::values::ValueKnobs;
 use crate::table::deciding_range::short_of;
 
 /// Rows on the page; the others are in the annex.
@@ -143,6 +144,7 @@ fn notes(
         }
     }
     let mut words = RichText::new();
+    let mut told_knowledge: Vec<RichText> = Vec::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
         let of_others = |result: &&HarmResult| {
             result.key.set == *set && result.key.attribute.as_str() != *attribute
@@ -169,8 +171,14 @@ fn notes(
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
             .quote(format!(": {note}."));
-        if let Some(knowledge) = graphs::knowledge::stated_knowledge(audit, set) {
-            words = words.text(" ").and(knowledge);
+        if voice.set(set).is_some_and(|set| set.strategy == "graph-uncertain") {
+            words = words.text(format!(" {}", ValueKnobs::of(&audit.manifest, set).in_short()));
+        }
+        // Of two sets with the same scenario it is said once.
+        let knowledge = graphs::knowledge::stated_knowledge(audit, set);
+        if let Some(knowledge) = knowledge.filter(|told| !told_knowledge.contains(told)) {
+            words = words.text(" ").and(knowledge.clone());
+            told_knowledge.push(knowledge);
         }
     }
     words = words.text(format!(

@@ -6,6 +6,7 @@ use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::words::short;
+use crate::report::section::graphs::values::ValueKnobs;
 
 /// Features of a set that are named, but the last.
 const NAMES_AT_MOST: usize = 6;
@@ -437,6 +438,14 @@ impl<'a> AuditVoice<'a> {
         self.groups(attribute).len() > 2
     }
 
+    /// How a set of causal graphs chooses levels, where some set of the audit makes rows: `drawn`.
+    fn levels(&self, set: &str) -> Option<String> {
+        let knobs = |name: &str| ValueKnobs::of(self.manifest, name);
+        let mut sets = self.manifest.counterfactuals.iter();
+        sets.any(|of| of.strategy == "graph-uncertain" && knobs(&of.name).are_rows())
+            .then(|| knobs(set).levels().to_owned())
+    }
+
     /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read
     /// alike each has its name behind.
     pub(crate) fn set_label(&self, name: &str) -> String {
@@ -448,10 +457,11 @@ impl<'a> AuditVoice<'a> {
             }
             "greedy" => "all features follow".to_owned(),
             "transport" => "paired people".to_owned(),
-            "graph-uncertain" => match set.name.split_once('/') {
-                Some((_, scenario)) => format!("causal graphs, {}", short(scenario)),
-                None => "causal graphs".to_owned(),
-            },
+            "graph-uncertain" => {
+                let scenario = set.name.split_once('/').map(|(_, name)| short(name).into_owned());
+                let parts = [Some("causal graphs".to_owned()), scenario, self.levels(&set.name)];
+                parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
             _ => short(&set.name).into_owned(),
         };
         let Some(set) = self.set(name) else { return short(name).into_owned() };
@@ -477,9 +487,14 @@ impl<'a> AuditVoice<'a> {
                 )
             }
             "graph-uncertain" => {
+                let knobs = ValueKnobs::of(self.manifest, name);
+                let rows = match knobs.are_rows() {
+                    true => format!(", {} rows", knobs.levels()),
+                    false => String::new(),
+                };
                 let scenario =
                     set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
-                        format!(" (scenario {})", short(scenario))
+                        format!(" (scenario {}{rows})", short(scenario))
                     });
                 format!("when all effects of {called} in causal graphs change too{scenario}")
             }
@@ -525,7 +540,8 @@ impl<'a> AuditVoice<'a> {
             ),
             "graph-uncertain" => format!(
                 "This test changes {called} and all its effects in each of many possible causal \
-                 graphs, and averages the results."
+                 graphs, and averages the results. {}",
+                ValueKnobs::of(self.manifest, name).in_short()
             ),
             _ => String::new(),
         }
@@ -614,6 +630,26 @@ mod tests {
         assert_eq!(measured("eopp_difference"), "gap in the share rightly granted");
         assert_eq!(measured("demp_difference"), "gap in the share granted the loan");
         assert_eq!(voice.measured("eodds"), None);
+    }
+
+    #[test]
+    fn sets_of_graphs_say_how_levels_are_chosen_where_rows_are_made() {
+        let mut manifest = manifest(true);
+        let rows = SetWords {
+            name: "rows/low".to_owned(),
+            strategy: "graph-uncertain".to_owned(),
+            knobs: vec!["levels: drawn".to_owned(), "clip: range".to_owned()],
+            ..SetWords::default()
+        };
+        manifest.counterfactuals.push(rows);
+        let voice = AuditVoice::new(&manifest, false);
+        assert_eq!(voice.set_label("graph/low"), "causal graphs, low, expected");
+        assert_eq!(voice.set_label("rows/low"), "causal graphs, low, drawn");
+        assert!(voice.set_clause("graph/low", "sex2").ends_with("change too (scenario low)"));
+        assert!(voice.set_clause("rows/low", "sex2").ends_with("(scenario low, drawn rows)"));
+        let said = |set| voice.set_sentence(set, "sex2");
+        assert!(said("graph/low").contains("which no person has; numbers are not clipped"));
+        assert!(said("rows/low").contains("one possible row in each graph; numbers are clipped"));
     }
 
     #[test]

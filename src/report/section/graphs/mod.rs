@@ -12,7 +12,7 @@
 
 mod drawing;
 pub(crate) mod knowledge;
-mod values;
+pub(crate) mod values;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -102,7 +102,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 /// What is assumed of effects: binned mechanisms are not linear, and the search is.
 fn linear_effects(audit: &AuditFolder, groups: &[(String, Vec<&ScenarioGraphs>)]) -> &'static str {
     let scenarios = groups.iter().flat_map(|(_, scenarios)| scenarios);
-    let binned = scenarios.map(|s| ValueKnobs::of(audit, &s.set).are_binned());
+    let binned = scenarios.map(|s| ValueKnobs::of(&audit.manifest, &s.set).are_binned());
     if binned.clone().any(|binned| binned) {
         if binned.clone().all(|binned| binned) {
             return "the search looks for linear effects only, also on shares of levels";
@@ -704,7 +704,7 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
     head.extend(scenarios.iter().map(|s| RichText::new().name(&s.set)));
     let moved =
         |n: &ScenarioNode| n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0;
-    let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(audit, &s.set).are_rows();
+    let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(&audit.manifest, &s.set).are_rows();
     let expected = || scenarios.iter().filter(|s| !are_rows(s));
     let fractions = if expected().any(|s| s.nodes.iter().any(moved)) {
         ". Levels move by fractions, and such people cannot exist: the model scores points between \

@@ -1,6 +1,7 @@
 //! What counterfactuals of causal graphs hold, in words: shares or rows, what gives the values, and
 //! what the clip does to them.
 
+use crate::folder::manifest::Manifest;
 use crate::report::page::PageBlock;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::words::RichText;
@@ -10,7 +11,7 @@ use crate::report::read::graphs::ScenarioGraphs;
 /// What the job says about the values of a set. Folders of version 0.1 say nothing of levels and
 /// mechanism: theirs are expected and linear.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ValueKnobs {
+pub(crate) struct ValueKnobs {
     levels: String,
     mechanism: String,
     clip: String,
@@ -18,8 +19,8 @@ pub(super) struct ValueKnobs {
 
 impl ValueKnobs {
     /// Those of a set.
-    pub(super) fn of(audit: &AuditFolder, set: &str) -> Self {
-        let knobs = audit.manifest.counterfactuals.iter().find(|words| words.name == set);
+    pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
+        let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
         let knob = |name: &str, default: &str| {
             let found = knobs.and_then(|words| {
                 words.knobs.iter().find_map(|knob| knob.strip_prefix(name)?.strip_prefix(": "))
@@ -34,7 +35,7 @@ impl ValueKnobs {
     }
 
     /// Whether every person has rows that could exist.
-    pub(super) fn are_rows(&self) -> bool {
+    pub(crate) fn are_rows(&self) -> bool {
         self.levels != "expected"
     }
 
@@ -42,13 +43,36 @@ impl ValueKnobs {
     pub(super) fn are_binned(&self) -> bool {
         self.mechanism != "linear"
     }
+
+    /// How levels are chosen, in the word of the job: `drawn`.
+    pub(crate) fn levels(&self) -> &str {
+        &self.levels
+    }
+
+    /// What the values are and what the clip does, as a sentence.
+    pub(crate) fn in_short(&self) -> String {
+        let values = match self.levels.as_str() {
+            "drawn" => "Levels are drawn: each person has one possible row in each graph",
+            "nearest" => "Levels are nearest: each person has the most probable row in each graph",
+            _ => "Levels are expected: shares of levels and mean numbers, which no person has",
+        };
+        let clip = match (self.clip.as_str(), self.are_rows()) {
+            ("range", _) => {
+                "numbers are clipped to the range of the training rows, so a count does not fall \
+                 below its minimum"
+            }
+            ("indicators", false) => "shares are clipped to 0 and 1, numbers are not",
+            _ => "numbers are not clipped, so a count can fall below 0",
+        };
+        format!("{values}; {clip}.")
+    }
 }
 
 /// What the values of all sets are: sets of the same kind together.
 pub(super) fn values(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Vec<PageBlock> {
     let mut kinds: Vec<(ValueKnobs, Vec<&ScenarioGraphs>)> = Vec::new();
     for &scenario in scenarios {
-        let knobs = ValueKnobs::of(audit, &scenario.set);
+        let knobs = ValueKnobs::of(&audit.manifest, &scenario.set);
         match kinds.iter_mut().find(|(known, _)| *known == knobs) {
             Some((_, sets)) => sets.push(scenario),
             None => kinds.push((knobs, vec![scenario])),
