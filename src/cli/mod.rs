@@ -287,7 +287,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (exit, text) = match &result {
         Ok((summary, words, _)) => (exit_of(summary), words.clone()),
-        Err(error) => (error.exit(), format!("the run failed: {}", first_line(error))),
+        Err(error) => (error.exit(), "the run failed".to_owned()),
     };
     if let Err(error) = &result {
         log_error(&console, error, &args.job.to_string_lossy());
@@ -327,10 +327,6 @@ fn log_error(console: &RunConsole, error: &Error, file: &str) {
 
 fn exit_of(summary: &RunSummary) -> Exit {
     Exit::from_code(summary.exit).unwrap_or(Exit::Bug)
-}
-
-fn first_line(error: &Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 fn run_job(

@@ -10,7 +10,7 @@ use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
 use crate::stage::disk::DiskForecast;
-use crate::stage::gate::forecast::{self, GateForecast, PowerAssumptions};
+use crate::stage::gate::forecast::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
     self, AttributePreview, ColumnPreview, DataPreview, LocatedIssue, RunForecast,
@@ -97,7 +97,14 @@ fn power_text(forecasts: &[GateForecast]) -> String {
         "detectable",
         "how",
     ];
-    aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows)
+    let table = aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows);
+    if forecasts.iter().all(|f| f.how != NO_RATE) {
+        return table;
+    }
+    format!(
+        "{table}\n{NO_RATE}: before a run nobody knows the rate; with `--gate NAME --assume RATE` \
+         (of a difference or ratio `--assume RATE,RATE`) it tells how many people decide the gate\n"
+    )
 }
 
 /// Prints what programs asked for by `--json`, otherwise the output for people, which `--quiet`

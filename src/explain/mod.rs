@@ -12,6 +12,7 @@ use crate::job::CODES;
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
+use crate::metric::interval::INTERVAL_METHODS;
 use crate::metric::rate::Undefined;
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
@@ -133,6 +134,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         ("issue of the data", ISSUE_CODES),
         ("block of the job", BLOCKS),
         ("scope of a metric", SCOPES),
+        ("method of intervals (`ci_method`)", INTERVAL_METHODS),
         ("word", WORDS),
     ] {
         entries.extend(words.iter().map(|(word, text)| ExplainedWord {

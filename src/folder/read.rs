@@ -51,13 +51,16 @@ pub(crate) fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
 /// The folder is none of cfaudit's, or its manifest is not as it was written.
 pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = folder.join(MANIFEST);
+    let hint = "name a finished output folder of `cfaudit run`, such as outputs/demo";
+    if !folder.is_dir() {
+        return Err(Error::operator("read", folder, "there is no such folder", hint));
+    }
     // What is not a regular file may never end.
     let text = match files::metadata(&path) {
         Ok(there) if !there.is_file() => Err("it is not a file".to_owned()),
         _ => files::read(&path).map_err(|e| e.cause()),
     };
     let bytes = text.map_err(|cause| {
-        let hint = "name a finished output folder of `cfaudit run`, such as outputs/demo";
         Error::operator("read", folder, format!("it has no readable manifest.json ({cause})"), hint)
     })?;
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;

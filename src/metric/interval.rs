@@ -178,6 +178,93 @@ impl IntervalProcedure {
     }
 }
 
+/// The words of [`IntervalProcedure::as_str`] with what each means, in the order in which the page
+/// explains them.
+pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
+    ("wilson", "Wilson's score interval (1927), for shares of counts."),
+    (
+        "newcombe",
+        "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
+             independent shares.",
+    ),
+    ("katz", "Katz's interval on the log scale (1978), for ratios of two independent shares."),
+    (
+        "wilson-people",
+        "Wilson's score interval on the number of people, for rates of 0 or 1 whose bootstrap replicates \
+            all agree.",
+    ),
+    (
+        "wilson-moved",
+        "Wilson's upper end of the share of people whose score moves, for distances of scores that are \
+            0 because nobody's score moves.",
+    ),
+    (
+        "wilson-deff",
+        "Wilson's score interval, for shares of rows of persons: their number is divided by \
+             the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \
+             within a person.",
+    ),
+    ("newcombe-deff", "Newcombe's hybrid score interval from these, for differences."),
+    ("katz-deff", "Katz's interval on the log scale with the same numbers, for ratios."),
+    (
+        "mover",
+        "Hybrid of the intervals of both rates (MOVER), where one of them is 0 or 1 and its \
+             bootstrap replicates cannot differ.",
+    ),
+    (
+        "wilson-kish",
+        "Wilson's score interval on the effective number of people (Kish 1965), for shares of \
+             people who weigh differently.",
+    ),
+    ("student", "Student's t, for means; with weights or persons by person."),
+    ("welch", "Welch's t (1947), for differences of two means."),
+    ("welch-log", "Welch's t on the log scale, for ratios of two means."),
+    (
+        "influence",
+        "Student's t with the variance of what each person adds to the difference of two means.",
+    ),
+    ("influence-log", "The same on the log scale, for ratios of two means."),
+    (
+        "woodruff",
+        "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
+             interval of the share gives.",
+    ),
+    ("woodruff-gap", "From two of these in the way of Newcombe's, for differences of quantiles."),
+    ("delong-logit", "DeLong's variance (1988) on the logit, for areas under the ROC curve."),
+    ("delong", "DeLong's variances and covariance, for differences of two such areas."),
+    (
+        "influence-logit",
+        "Student's t on the logit with the variance of what each person adds, for areas under \
+             the ROC curve of people with weights or several rows.",
+    ),
+    ("wald", "Wald's interval from the information of a fit, for calibration coefficients."),
+    (
+        "sandwich",
+        "Student's t with the variance of what each person adds to a fit, for calibration \
+             coefficients of people with weights or several rows.",
+    ),
+    (
+        "wilson-expected",
+        "Wilson's score interval of the share of positive labels, divided by the mean score.",
+    ),
+    (
+        "bootstrap",
+        "Percentiles of the bootstrap of people, for values that are not shares of counts.",
+    ),
+    (
+        "poisson-bootstrap",
+        "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
+             divergences of histograms they are centred on the value, because resampling roughens \
+             histograms.",
+    ),
+    (
+        "block-bootstrap",
+        "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for \
+             score metrics of more than 200,000 people or of slices of more than 2,000 people a \
+             group (200 replicates) and for means over causal graphs.",
+    ),
+];
+
 /// Number of standard deviations on either side that hold a share `level` of (0, 1) of a normal
 /// distribution.
 pub(crate) fn z_of_level(level: f64) -> f64 {
@@ -417,8 +504,8 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 #[cfg(test)]
 mod tests {
     use super::{
-        IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, katz, mover_ratio,
-        newcombe, percentile, resample, wilson, wilson_of_people, z_of_level,
+        INTERVAL_METHODS, IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval,
+        katz, mover_ratio, newcombe, percentile, resample, wilson, wilson_of_people, z_of_level,
     };
     use crate::metric::rate::Undefined;
     use crate::metric::tests::rate;
@@ -431,6 +518,49 @@ mod tests {
             (found.lo - lo).abs() < within && (found.hi - hi).abs() < within,
             "{found:?} instead of {lo}, {hi}"
         );
+    }
+
+    /// The compiler asks for each new method here.
+    #[test]
+    fn every_method_is_explained() {
+        use IntervalProcedure as P;
+
+        let next = |of: &P| {
+            Some(match of {
+                P::Wilson => P::WilsonPeople { weighed: false },
+                P::WilsonPeople { .. } => P::WilsonMoved,
+                P::WilsonMoved => P::WilsonPersons,
+                P::WilsonPersons => P::WilsonKish,
+                P::WilsonKish => P::Newcombe,
+                P::Newcombe => P::NewcombePersons,
+                P::NewcombePersons => P::Mover,
+                P::Mover => P::Katz,
+                P::Katz => P::KatzPersons,
+                P::KatzPersons => P::Bootstrap,
+                P::Bootstrap => P::Poisson { centred: false },
+                P::Poisson { .. } => P::Blocks { of: 200, centred: false },
+                P::Blocks { .. } => P::Student,
+                P::Student => P::Welch,
+                P::Welch => P::WelchLog,
+                P::WelchLog => P::InfluenceGap,
+                P::InfluenceGap => P::InfluenceRatio,
+                P::InfluenceRatio => P::Woodruff,
+                P::Woodruff => P::WoodruffGap,
+                P::WoodruffGap => P::DeLongLogit,
+                P::DeLongLogit => P::DeLong,
+                P::DeLong => P::InfluenceLogit,
+                P::InfluenceLogit => P::Wald,
+                P::Wald => P::Sandwich,
+                P::Sandwich => P::WilsonExpected,
+                P::WilsonExpected => return None,
+            })
+        };
+        let words: Vec<&str> =
+            std::iter::successors(Some(P::Wilson), next).map(P::as_str).collect();
+        let mut explained: Vec<&str> = INTERVAL_METHODS.iter().map(|(word, _)| *word).collect();
+        assert_eq!(words.len(), explained.len());
+        explained.retain(|word| !words.contains(word));
+        assert!(explained.is_empty(), "{explained:?}");
     }
 
     /// Newcombe 1998, Statistics in Medicine 17, 873-890, table II, method 10, with four decimals.

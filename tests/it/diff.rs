@@ -1073,7 +1073,7 @@ fn a_history_shows_how_limits_were_kept() {
 
     for (folders, why) in [
         ("v1 v1", "named before"),
-        ("v1 no-such", "no readable manifest.json"),
+        ("v1 no-such", "there is no such folder"),
         ("v1 other", "it is of the job `other`"),
     ] {
         if folders.ends_with("other") {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{ModelWords, RecheckWords, SetWords};
+use crate::metric::interval::INTERVAL_METHODS;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
@@ -413,39 +414,14 @@ fn intervals(audit: &AuditFolder) -> RichText {
         number::level(level),
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
-    for code in [
-        "wilson",
-        "newcombe",
-        "katz",
-        "wilson-deff",
-        "newcombe-deff",
-        "katz-deff",
-        "mover",
-        "wilson-kish",
-        "student",
-        "welch",
-        "welch-log",
-        "influence",
-        "influence-log",
-        "woodruff",
-        "woodruff-gap",
-        "delong-logit",
-        "delong",
-        "influence-logit",
-        "wald",
-        "sandwich",
-        "wilson-expected",
-        "bootstrap",
-        "poisson-bootstrap",
-        "block-bootstrap",
-    ] {
+    for &(code, meaning) in INTERVAL_METHODS {
         // With weights blocks are cut otherwise, but for score metrics and for means over causal
         // graphs.
         let of_blocks = |m: &ReportedValue| {
             (m.family == "shift" || m.across.is_some()) && m.interval.is_some() && m.method == code
         };
         if methods.contains(code) && (code != "block-bootstrap" || all().any(of_blocks)) {
-            text.push_str(terms::interval_method(code).unwrap_or_default());
+            text.push_str(meaning);
             text.push(' ');
         }
     }

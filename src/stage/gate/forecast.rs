@@ -25,6 +25,9 @@ use crate::stage::settings::RunSettings;
 use crate::table::GateRow;
 use crate::table::file::read_rows;
 
+/// `how` of a gate about which nothing is known before a run, because no rate is assumed.
+pub(crate) const NO_RATE: &str = "no_rate";
+
 /// What the verb is asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PowerAssumptions {
@@ -298,7 +301,7 @@ fn forecast(
                 (Some(evidence), None) if !asked.rates.is_empty() => {
                     evidence.needed(question.limit, level)
                 }
-                _ => NeededPeople { how: "no_rate", ..NeededPeople::default() },
+                _ => NeededPeople { how: NO_RATE, ..NeededPeople::default() },
             };
             let enough = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
             let below = evidence.as_ref().map(GateEvidence::n);

@@ -144,7 +144,11 @@ impl OpenPlan {
 
     fn of(folder: SharedFolder) -> Result<Self> {
         let path = folder.path(PLAN);
-        let text = folder.need(PLAN)?;
+        let Some(text) = folder.read(PLAN)? else {
+            let hint =
+                "make the plan by `cfaudit plan JOB --shards N --to PLAN`, or correct its name";
+            return Err(Error::operator("read", &path, "there is no such plan", hint));
+        };
         let again = "plan again, or use one program everywhere";
         let plan: ShardPlan = serde_json::from_slice(&text)
             .map_err(|cause| Error::operator("read", &path, cause, again))?;
@@ -377,8 +381,10 @@ pub(crate) fn make(
     let plan = ShardPlan { columns: columns.as_ref().map(|bytes| sha256(bytes)), ..plan };
     let text = plan.text();
     if folder.read(PLAN)?.is_some_and(|there| there != text.as_bytes()) {
+        let cause =
+            "another plan is there: of another job, other rows or shards, or another program";
         let hint = "name a new folder by `--to`, or remove this one";
-        return Err(Error::operator("write", folder.path(PLAN), "another plan is there", hint));
+        return Err(Error::operator("write", folder.path(PLAN), cause, hint));
     }
     folder.write(JOB, to_yaml(&checked.job).into_bytes())?;
     columns.map_or(Ok(()), |bytes| folder.write(COLUMNS, bytes))?;
