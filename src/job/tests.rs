@@ -502,6 +502,12 @@ fn values_from_the_command_line() {
              check the brackets and commas, and quote values that hold `{`, `}`, `[`, `]` or `,`",
         ),
         (
+            "run.seed=,",
+            "error[yaml-syntax]: this is not YAML: unexpected EOF while parsing a block sequence\n  \
+             --> --set run.seed=,\n  hint: quote the value for YAML and for the shell: `--set \
+             'run.seed=\",\"'`",
+        ),
+        (
             "name.x=1",
             "error[bad-set]: `name` is `adult-sex`, not a map that could contain `x`\n  --> --set \
              name.x=1\n  hint: set the whole value: `--set name=...`",

@@ -470,7 +470,14 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         tree::parse("", text).map_err(|problems| {
             problems
                 .into_iter()
-                .map(|p| JobProblem { place: Some(place.clone()), ..p })
+                .map(|p| {
+                    // A value on the command line has no lines that could be indented.
+                    let hint = p.hint.filter(|hint| hint != tree::INDENTATION).or_else(|| {
+                        let quoted = format!("--set '{}=\"{text}\"'", path.join("."));
+                        Some(format!("quote the value for YAML and for the shell: `{quoted}`"))
+                    });
+                    JobProblem { place: Some(place.clone()), hint, ..p }
+                })
                 .collect::<Vec<_>>()
         })?
     };

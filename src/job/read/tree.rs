@@ -531,9 +531,11 @@ fn bare_indicator(line: &[char], column: usize, kind: &ErrorKind) -> Option<(usi
     (!text.is_empty()).then_some((start, text))
 }
 
+/// What to do where lines do not fit together.
+pub(crate) const INDENTATION: &str = "check the indentation: keys of one map start in the same \
+                                      column, and only spaces may indent";
+
 fn words(kind: &ErrorKind) -> (String, &'static str) {
-    let indent = "check the indentation: keys of one map start in the same column, and only spaces \
-                  may indent";
     match kind {
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
@@ -589,7 +591,7 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
         | ErrorKind::BlockSequenceEntryNotAllowed
         | ErrorKind::MappingKeyNotAllowed
         | ErrorKind::ExpectedDocumentStart => {
-            ("this line does not fit the lines above".to_owned(), indent)
+            ("this line does not fit the lines above".to_owned(), INDENTATION)
         }
         ErrorKind::BlockEntryInFlowCollection => {
             ("there is a `- ` item inside brackets".to_owned(), BRACKETS)
@@ -601,6 +603,6 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
             "a comment follows a value without a space".to_owned(),
             "write a space before `#`, or quote the value",
         ),
-        other => (format!("this is not YAML: {other}"), indent),
+        other => (format!("this is not YAML: {other}"), INDENTATION),
     }
 }
