@@ -128,8 +128,9 @@ fn check_why(work: &Work) {
                 && key.iter().all(|column| row.text(column) == worst.text(column))
         };
         let asked = second().find(is_asked).unwrap();
-        let is_told =
-            |row: &TableRecord<'_>| row.text("why") == asked.text("why") && row.int("told") == Some(1);
+        let is_told = |row: &TableRecord<'_>| {
+            row.text("why") == asked.text("why") && row.int("told") == Some(1)
+        };
         let first = second().find(is_told).unwrap();
         let sentence = format!("({}; ", counts(first.int("k"), first.int("n")));
         let (_, rest) = answer.split_once(&sentence).unwrap_or_else(|| panic!("{sentence}"));
@@ -139,7 +140,8 @@ fn check_why(work: &Work) {
                 && row.text("people") == "switched"
                 && row.real("decision").is_some()
         });
-        let most = own.max_by(|a, b| a.real("decision").unwrap().total_cmp(&b.real("decision").unwrap()));
+        let most =
+            own.max_by(|a, b| a.real("decision").unwrap().total_cmp(&b.real("decision").unwrap()));
         // The sentence about features stands before the picture.
         let before = rest.split("<table").next().unwrap();
         match most {

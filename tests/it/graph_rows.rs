@@ -384,7 +384,8 @@ fn the_table_of_the_guide_is_computed_again() {
                 *row += &format!(" {value:.1} ({lo:.1} to {hi:.1}) |");
             }
         }
-        let of_binned = || nodes.records().filter(|row| row.text("counterfactual") == "binned/high");
+        let of_binned =
+            || nodes.records().filter(|row| row.text("counterfactual") == "binned/high");
         let sum = |name| of_binned().filter_map(|row| row.int(name)).sum::<i64>() as f64;
         let steps = ["by_cells", "by_levels", "by_equation"].map(sum);
         told.push(steps.map(|n| 100.0 * n / steps.iter().sum::<f64>()));

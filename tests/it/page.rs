@@ -151,8 +151,12 @@ data:
 metrics: {by: [education, region], bootstrap: {samples: 50}}
 ",
     );
-    let printed =
-        |file, flags: &str, sheets| PrintedJob { file, flags: flags.to_owned(), sheets, imports: "" };
+    let printed = |file, flags: &str, sheets| PrintedJob {
+        file,
+        flags: flags.to_owned(),
+        sheets,
+        imports: "",
+    };
     let mut jobs = vec![printed("many.yaml", "", 12), printed("sliced.yaml", FEW, 12)];
     if let Some(data) = shared("data/german/german.data")
         .and_then(|file| Some(file.parent()?.parent()?.display().to_string()))

@@ -337,7 +337,11 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
     let letters = |n: usize| (0..n).map(|l| format!("l{l}")).collect::<Vec<_>>();
     let variables = CaseVariables {
         names: ["group", "job", "own", "age", "kids", "pay", "grade"].map(str::to_owned).to_vec(),
-        levels: [groups, 3, 2].map(|n| Some(letters(n))).into_iter().chain([const { None }; 4]).collect(),
+        levels: [groups, 3, 2]
+            .map(|n| Some(letters(n)))
+            .into_iter()
+            .chain([const { None }; 4])
+            .collect(),
     };
     let mut level = |n: usize| format!("l{}", stream.u64() as usize % n);
     let header: Vec<String> = variables.names.clone();
