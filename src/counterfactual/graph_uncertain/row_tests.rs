@@ -366,7 +366,7 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
 
 /// The own group gives the factual row; a node keeps its value unless a parent of it moves; whole
 /// numbers and codes of the training rows stay such; numbers stay in the range; nobody gets the level
-/// that stands for a missing value.
+/// of missing values.
 #[test]
 fn rows_keep_their_promises_on_random_graphs() {
     let mut stream = RandomStream::new(5, "rows");

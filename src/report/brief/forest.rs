@@ -144,7 +144,7 @@ fn notes(
         }
     }
     let mut words = RichText::new();
-    let mut told_knowledge: Vec<RichText> = Vec::new();
+    let mut told: Vec<RichText> = Vec::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
         let of_others = |result: &&HarmResult| {
             result.key.set == *set && result.key.attribute.as_str() != *attribute
@@ -171,14 +171,16 @@ fn notes(
             .text(if i > 0 { " " } else { "" })
             .strong(voice.set_label(set))
             .quote(format!(": {note}."));
-        if voice.set(set).is_some_and(|set| set.strategy == "graph-uncertain") {
-            words = words.text(format!(" {}", ValueKnobs::of(&audit.manifest, set).in_short()));
-        }
-        // Of two sets with the same scenario it is said once.
+        let is_of_graphs = voice.set(set).is_some_and(|set| set.strategy == "graph-uncertain");
+        let values: Option<RichText> =
+            is_of_graphs.then(|| ValueKnobs::of(&audit.manifest, set).in_short().into());
         let knowledge = graphs::knowledge::stated_knowledge(audit, set);
-        if let Some(knowledge) = knowledge.filter(|told| !told_knowledge.contains(told)) {
-            words = words.text(" ").and(knowledge.clone());
-            told_knowledge.push(knowledge);
+        // What holds for several sets is said once.
+        for sentence in [values, knowledge].into_iter().flatten() {
+            if !told.contains(&sentence) {
+                words = words.text(" ").and(sentence.clone());
+                told.push(sentence);
+            }
         }
     }
     words = words.text(format!(

@@ -648,7 +648,7 @@ mod tests {
         assert!(voice.set_clause("graph/low", "sex2").ends_with("change too (scenario low)"));
         assert!(voice.set_clause("rows/low", "sex2").ends_with("(scenario low, drawn rows)"));
         let said = |set| voice.set_sentence(set, "sex2");
-        assert!(said("graph/low").contains("which no person has; numbers are not clipped"));
+        assert!(said("graph/low").contains("as no real person has; numbers are not clipped"));
         assert!(said("rows/low").contains("one possible row in each graph; numbers are clipped"));
     }
 

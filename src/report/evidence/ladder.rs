@@ -30,6 +30,13 @@ fn place(strategy: &str) -> usize {
         .unwrap_or(4)
 }
 
+/// The scenario of a set by its place in the job, so that all sets with the same one are together.
+fn scenario_place(inputs: &BriefInputs<'_>, set: &str) -> Option<usize> {
+    let scenario = |set: &str| set.split_once('/').map(|(_, scenario)| scenario.to_owned());
+    let mut sets = inputs.audit.manifest.counterfactuals.iter();
+    sets.position(|of| scenario(&of.name) == scenario(set))
+}
+
 /// The section; none with a single set.
 pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let voice = inputs.voice;
@@ -58,7 +65,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
                 mine().filter(|result| result.key.model == model.name).collect();
             rungs.sort_by_key(|result| {
                 let strategy = voice.set(&result.key.set).map_or("", |set| set.strategy.as_str());
-                (place(strategy), result.number)
+                (place(strategy), scenario_place(inputs, &result.key.set), result.number)
             });
             let rung = |result: &&HarmResult| {
                 let point = result.point;

@@ -54,7 +54,7 @@ impl ValueKnobs {
         let values = match self.levels.as_str() {
             "drawn" => "Levels are drawn: each person has one possible row in each graph",
             "nearest" => "Levels are nearest: each person has the most probable row in each graph",
-            _ => "Levels are expected: shares of levels and mean numbers, which no person has",
+            _ => "Levels are expected: shares of levels and any number, as no real person has",
         };
         let clip = match (self.clip.as_str(), self.are_rows()) {
             ("range", _) => {
