@@ -138,14 +138,31 @@ fn notes(
     let mut sets: Vec<(&str, &str)> = Vec::new();
     for result in shown {
         let (set, attribute) = (result.key.set.as_str(), result.key.attribute.as_str());
-        if !sets.iter().any(|(other, _)| *other == set) {
+        let alike = |other: &str| {
+            let of_entry = voice.is_of_the_entry(set) && voice.is_of_the_entry(other);
+            other == set || (of_entry && voice.set_label(other) == voice.set_label(set))
+        };
+        if !sets.iter().any(|(other, _)| alike(other)) {
             sets.push((set, attribute));
         }
     }
     let mut words = RichText::new();
+    let mut graphs_told = BTreeSet::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
+        let space = if i > 0 { " " } else { "" };
+        let knowledge = graphs::knowledge::stated_knowledge(audit, set);
+        // What scenarios of the same graphs change is said once.
+        if let (Some((graphs, _)), Some(knowledge)) = (set.split_once('/'), &knowledge) {
+            if graphs_told.insert((graphs, *attribute)) {
+                let note = voice.effects_note(attribute);
+                words = words.text(space).strong("Causal graphs").quote(format!(": {note}."));
+            }
+            words = words.text(" ").and(knowledge.clone());
+            continue;
+        }
         let of_others = |result: &&HarmResult| {
-            result.key.set == *set && result.key.attribute.as_str() != *attribute
+            voice.set_label(&result.key.set) == voice.set_label(set)
+                && result.key.attribute.as_str() != *attribute
         };
         let note = if voice.is_of_the_entry(set) && shown.iter().any(of_others) {
             "only the entry for the attribute changes".to_owned()
@@ -165,11 +182,8 @@ fn notes(
         } else {
             note
         };
-        words = words
-            .text(if i > 0 { " " } else { "" })
-            .strong(voice.set_label(set))
-            .quote(format!(": {note}."));
-        if let Some(knowledge) = graphs::knowledge::stated_knowledge(audit, set) {
+        words = words.text(space).strong(voice.set_label(set)).quote(format!(": {note}."));
+        if let Some(knowledge) = knowledge {
             words = words.text(" ").and(knowledge);
         }
     }
