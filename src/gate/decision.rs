@@ -10,7 +10,7 @@ use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
-use crate::table::deciding_range::SEED_MAY_CHANGE;
+use crate::table::deciding_range::few_repeats;
 use crate::table::has_flag;
 
 /// Why an interval over graphs and refits of less than two bootstraps decides nothing.
@@ -157,11 +157,10 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
         Some(0) => "; it is based on the training rows without bootstraps, and does not show \
                     which graphs other rows would give"
             .to_owned(),
-        Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => format!(
-            "; it is based on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, {SEED_MAY_CHANGE} {what} \
-             greatly",
-            if n == 1 { "bootstrap" } else { "bootstraps" }
-        ),
+        Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => {
+            let few = format!("{n} {}", if n == 1 { "bootstrap" } else { "bootstraps" });
+            few_repeats(&few, ENOUGH_BOOTSTRAPS, &format!("{what} greatly"))
+        }
         _ => String::new(),
     }
 }
@@ -171,9 +170,7 @@ pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
 fn over_doubts(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
     let mut caution = match seen.few_repeats.as_str() {
         "" => String::new(),
-        few => format!(
-            "; it is based on {few}, fewer than {MIN_REPEATS_FOR_TAILS}, {SEED_MAY_CHANGE} its ends"
-        ),
+        few => few_repeats(few, MIN_REPEATS_FOR_TAILS, "its ends"),
     };
     if question.decide_by == GateDecideBy::All {
         caution.push_str(&few_bootstraps(question, "its ends"));

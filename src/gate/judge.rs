@@ -86,6 +86,11 @@ pub(crate) fn judge(
         for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
             ruling.reason.push_str(AGAINST_KNOWLEDGE);
         }
+        for ruling in rulings.iter_mut() {
+            if leaves_out_trainings(question, &ruling.observation, metrics) {
+                ruling.reason.push_str(TRAININGS_LEFT_OUT);
+            }
+        }
         if let Some(plain) = audited::question_of_model(question, baseline.is_some()) {
             let own = judge(std::slice::from_ref(&plain), tables, baseline, &[]).table;
             rulings.iter_mut().for_each(|ruling| {
@@ -150,6 +155,34 @@ fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> 
 /// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
 const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute is an effect of \
     other variables, which may contradict domain knowledge";
+
+/// Appended to the reason of a change that its interval judges, where the run trained the model
+/// again.
+const TRAININGS_LEFT_OUT: &str = "; the interval of a change does not include the other trainings \
+    of the model";
+
+/// Whether a change is judged by an interval that is narrower than what is known: the run measured
+/// its value for other trainings of the model, and these are no part of the interval.
+fn leaves_out_trainings(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    metrics: &[MetricRow],
+) -> bool {
+    let is_own = |row: &MetricRow| {
+        row.training_repeats.is_some()
+            && question.is_about(&row.key, &row.class)
+            && [row.metric.as_str(), row.key.sensitive.as_str(), row.key.scope.as_str()]
+                == [seen.metric.as_str(), seen.sensitive.as_str(), seen.scope.as_str()]
+            && [(&seen.from, &seen.to), (&seen.to, &seen.from)]
+                .iter()
+                .any(|(a, b)| row.key.from_group == **a && row.key.to_group == **b)
+    };
+    seen.is_change
+        && question.decide_by == GateDecideBy::Interval
+        && seen.refused.is_empty()
+        && seen.lo.is_some()
+        && metrics.iter().any(is_own)
+}
 
 const NOT_MEASURED: &str = "not measured";
 

@@ -933,6 +933,30 @@ fn check_change(
     judged.table[0].clone()
 }
 
+/// A run that trained its model again knows more doubt than the interval of a change holds.
+#[test]
+fn a_change_says_that_its_interval_leaves_out_other_trainings() {
+    let women = ["Female", "Male"];
+    let risen = ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
+    let frame = changes("direction", women, "nsr", risen);
+    let baseline = baseline_of(&frame, "");
+    let reason = |question: &GateQuestion, trainings: Option<i64>| {
+        let mut own = metrics(&[NSR]);
+        own[0].training_repeats = trainings;
+        let judged = judge(std::slice::from_ref(question), &own, Some(&baseline));
+        judged.table[0].reason.to_string()
+    };
+    let rise = |limit| against(direction(), GateLimit::AtMost(limit));
+    let told = "; the interval of a change does not include the other trainings of the model";
+    let broken = "the whole interval breaks the limit";
+    // Also where too few of the trainings give the value.
+    assert_eq!(reason(&rise(0.01), Some(5)), format!("{broken}{told}"));
+    assert_eq!(reason(&rise(0.01), None), broken);
+    assert!(reason(&rise(0.1), Some(5)).ends_with(told));
+    let estimate = GateQuestion { decide_by: GateDecideBy::Estimate, ..rise(0.01) };
+    assert_eq!(reason(&estimate, Some(5)), "the change breaks the limit");
+}
+
 #[test]
 fn a_change_is_judged_by_its_own_interval() {
     let women = ["Female", "Male"];

@@ -14,6 +14,9 @@ use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
 use crate::report::section::graphs;
 
+/// Groups of the population that the sign-off counts.
+const GROUPS_AT_MOST: usize = 4;
+
 /// Sentences chosen by what the job did, then those of the job.
 pub(crate) fn not_shown(
     audit: &AuditFolder,
@@ -227,19 +230,24 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
     // Without words of the job the people are counted, by the groups of the first attribute.
     let counted = || {
         let audited = i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX);
-        let attribute = audit.manifest.attributes.first()?;
-        let mut groups = Vec::new();
-        for group in audit.groups_of(&attribute.name).iter().take(4) {
+        let all = people(audit, audited);
+        let of_group = |attribute: &str, group: &str| {
             let row = audit.groups.iter().find(|row| {
-                row.sensitive.as_str() == attribute.name
+                row.sensitive.as_str() == attribute
                     && row.group.as_str() == group
                     && row.slice.is_empty()
             });
-            let n = row.map(|row| row.n)?;
-            let n = count(n);
-            groups.push(format!("{n} {}", voice.group(&attribute.name, group)));
-        }
-        Some(RichText::new().quote(format!("{}: {}", people(audit, audited), groups.join(", "))))
+            row.map(|row| format!("{} {}", count(row.n), voice.group(attribute, group)))
+        };
+        let groups = audit.manifest.attributes.first().and_then(|attribute| {
+            let groups = audit.groups_of(&attribute.name);
+            let shown = groups.iter().take(GROUPS_AT_MOST);
+            let shown: Vec<String> =
+                shown.map(|group| of_group(&attribute.name, group)).collect::<Option<_>>()?;
+            let more = if groups.len() > shown.len() { " and others" } else { "" };
+            (!shown.is_empty()).then(|| format!("{all}: {}{more}", shown.join(", ")))
+        });
+        Some(RichText::new().quote(groups.unwrap_or(all)))
     };
     let terms = vec![
         term("Purpose", said(&words.purpose), false),

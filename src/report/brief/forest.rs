@@ -129,6 +129,35 @@ pub(crate) fn interval_key(audit: &AuditFolder) -> RichText {
     })
 }
 
+/// What a set changes.
+fn note_of(
+    set: &str,
+    attribute: &str,
+    shown: &[&HarmResult],
+    (audit, voice): (&AuditFolder, &AuditVoice<'_>),
+) -> String {
+    let of_others = |result: &&HarmResult| {
+        voice.set_label(&result.key.set) == voice.set_label(set)
+            && result.key.attribute.as_str() != attribute
+    };
+    let note = if voice.is_of_the_entry(set) && shown.iter().any(of_others) {
+        "only the entry for the attribute changes".to_owned()
+    } else {
+        voice.set_note(set, attribute)
+    };
+    let of = QualityKey {
+        set: set.to_owned(),
+        attribute: attribute.to_owned(),
+        ..QualityKey::default()
+    };
+    let unchanged = audit.quality.values(&of).and_then(|of| *of.get("unchanged_share")?);
+    if unchanged.is_some_and(|share| share >= 1.0) {
+        format!("{note}, but no feature of anybody changed, so it repeats the test of the entry")
+    } else {
+        note
+    }
+}
+
 /// What the labels of sets and the marks mean.
 fn notes(
     shown: &[&HarmResult],
@@ -139,43 +168,31 @@ fn notes(
     let mut sets: Vec<(&str, &str)> = Vec::new();
     for result in shown {
         let (set, attribute) = (result.key.set.as_str(), result.key.attribute.as_str());
-        if !sets.iter().any(|(other, _)| *other == set) {
+        let alike = |other: &str| {
+            let of_entry = voice.is_of_the_entry(set) && voice.is_of_the_entry(other);
+            other == set || (of_entry && voice.set_label(other) == voice.set_label(set))
+        };
+        if !sets.iter().any(|(other, _)| alike(other)) {
             sets.push((set, attribute));
         }
     }
     let mut words = RichText::new();
     let mut told: Vec<RichText> = Vec::new();
+    let mut graphs_told = BTreeSet::new();
     for (i, (set, attribute)) in sets.iter().enumerate() {
-        let of_others = |result: &&HarmResult| {
-            result.key.set == *set && result.key.attribute.as_str() != *attribute
-        };
-        let note = if voice.is_of_the_entry(set) && shown.iter().any(of_others) {
-            "only the entry for the attribute changes".to_owned()
-        } else {
-            voice.set_note(set, attribute)
-        };
-        let of = QualityKey {
-            set: (*set).to_owned(),
-            attribute: (*attribute).to_owned(),
-            ..QualityKey::default()
-        };
-        let unchanged = audit.quality.values(&of).and_then(|of| *of.get("unchanged_share")?);
-        let note = if unchanged.is_some_and(|share| share >= 1.0) {
-            format!(
-                "{note}, but no feature of anybody changed, so it repeats the test of the entry"
-            )
-        } else {
-            note
-        };
-        words = words
-            .text(if i > 0 { " " } else { "" })
-            .strong(voice.set_label(set))
-            .quote(format!(": {note}."));
+        let space = if i > 0 { " " } else { "" };
+        let knowledge = graphs::knowledge::stated_knowledge(audit, set);
+        // What sets of causal graphs have in common is said once.
+        if knowledge.is_none() {
+            let note = note_of(set, attribute, shown, (audit, voice));
+            words = words.text(space).strong(voice.set_label(set)).quote(format!(": {note}."));
+        } else if graphs_told.insert(*attribute) {
+            let note = voice.effects_note(attribute);
+            words = words.text(space).strong("Causal graphs").quote(format!(": {note}."));
+        }
         let is_of_graphs = voice.set(set).is_some_and(|set| set.strategy == "graph-uncertain");
         let values: Option<RichText> =
             is_of_graphs.then(|| ValueKnobs::of(&audit.manifest, set).in_short().into());
-        let knowledge = graphs::knowledge::stated_knowledge(audit, set);
-        // What holds for several sets is said once.
         for sentence in [values, knowledge].into_iter().flatten() {
             if !told.contains(&sentence) {
                 words = words.text(" ").and(sentence.clone());

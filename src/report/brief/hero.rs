@@ -15,7 +15,7 @@ use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::{RichText, short};
+use crate::report::page::words::RichText;
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::{LARGEST_BY_CHANCE, people};
@@ -150,11 +150,8 @@ impl<'a> BriefInputs<'a> {
         let from = voice.people(attribute, &key.from);
         let opening = match (&result.worse, of_entry) {
             (Some(worse), true) => {
-                format!(
-                    "The {} model treats {} worse: ",
-                    short(&key.model),
-                    voice.people(attribute, worse)
-                )
+                let model = capital(&voice.model(&key.model));
+                format!("{model} treats {} worse: ", voice.people(attribute, worse))
             }
             (Some(worse), false) if *worse == key.from => {
                 let other = voice.people(attribute, &key.to);
@@ -275,8 +272,8 @@ impl<'a> BriefInputs<'a> {
                     });
                 words
                     .text(format!(
-                        "By the {} model the share of {} who {} is lower than that of {}: ",
-                        short(&shares.model),
+                        "By {} the share of {} who {} is lower than that of {}: ",
+                        voice.model(&shares.model),
                         name(gap.low),
                         voice.get_it(),
                         name(gap.high)
@@ -577,8 +574,22 @@ impl<'a> BriefInputs<'a> {
         if self.results.is_empty() {
             let limits = self.limits;
             let told = recourse::evidence(self.audit, self.voice, limits).into_iter().next();
-            parts
-                .extend(told.map(|told| RichText::from("Who can change the decision? ").and(told)));
+            // A limit on recourse has said for whom it is harder.
+            let is_said = match finding {
+                HeroFinding::Limit(limit) => limit.counted_subgroups().is_some(),
+                _ => false,
+            };
+            if let Some(told) = told {
+                parts.push(match told.people {
+                    Some(people) if is_said => people,
+                    None if is_said => told.answer,
+                    people => {
+                        let words = RichText::from("Who can change the decision? ");
+                        let words = words.and(told.answer);
+                        people.into_iter().fold(words, |words, people| words.text(" ").and(people))
+                    }
+                });
+            }
             parts.extend(recourse::persons_judged(self.audit));
         }
         let level = self.audit.manifest.level.filter(|_| has_range || over.is_some());

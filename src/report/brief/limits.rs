@@ -18,7 +18,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words::LARGEST_BY_CHANCE;
-use crate::table::deciding_range::{DecidingRange, SEED_MAY_CHANGE};
+use crate::table::deciding_range::{DecidingRange, is_of_few_repeats};
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -445,7 +445,7 @@ impl AuditLimit {
     }
 
     /// What is said next to the question: the note of the job, and why nothing was decided.
-    fn say(&self, voice: &AuditVoice<'_>) -> RichText {
+    fn say(&self, audit: &AuditFolder, voice: &AuditVoice<'_>) -> RichText {
         let mut words = RichText::new();
         if let Some(note) = &self.note {
             words = words.quote(capital(note.trim().trim_end_matches('.'))).text(". ");
@@ -481,7 +481,13 @@ impl AuditLimit {
                     }
                     (_, None) => words,
                 };
-                if self.range().is_some() && self.reason.contains(SEED_MAY_CHANGE) {
+                if self.leaves_out_trainings(audit) {
+                    words = words.text(
+                        "The interval of this change does not include the other trainings of the \
+                         model.",
+                    );
+                }
+                if self.range().is_some() && is_of_few_repeats(&self.reason) {
                     words = words.text(
                         " It is based on few repeats: another seed may change its ends, and close to \
                          the limit the verdict.",
@@ -490,6 +496,16 @@ impl AuditLimit {
             }
         }
         words
+    }
+
+    /// Whether its interval is that of a change, and the run trained the model again: what these
+    /// trainings give is then no part of the interval.
+    fn leaves_out_trainings(&self, audit: &AuditFolder) -> bool {
+        let part = self.parts.first().filter(|part| {
+            self.is_of_change() && self.decides != "estimate" && part.interval.is_some()
+        });
+        part.and_then(|part| audit.measure(&part.key, &part.metric))
+            .is_some_and(|measure| measure.is_trained_again)
     }
 
     /// The range that decides instead of the interval over people.
@@ -708,7 +724,7 @@ pub(crate) fn table(
         let scale = scale.unwrap_or_else(|| PlotScale::new(0.0, 1.0));
         let question = RichText::new().quote(limit.question(voice, glossary));
         let mut lines =
-            vec![PlotLine::Question(question, limit.say(voice), limit.warns, limit.badge())];
+            vec![PlotLine::Question(question, limit.say(audit, voice), limit.warns, limit.badge())];
         lines.extend(limit.rows(audit, voice, scale, href));
         table.bodies.push(PlotBody { block: true, lines });
     }
@@ -731,7 +747,6 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
     let all = limits.len();
     let (broken, undecided, kept, unchecked) =
         (n("fail"), n("inconclusive"), n("pass"), n("skipped"));
-    let limits_of = |n: usize| if n == 1 { "limit" } else { "limits" };
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     let mut words = String::new();
     if all == 0 {
@@ -742,7 +757,10 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
         // A limit that cannot be decided may stop the pipeline too.
         let stops = limits.iter().any(|l| l.verdict == "inconclusive" && !l.warns);
         let so = if stops { "" } else { ", so the pipeline continues" };
-        words += &format!("{broken} of {all} {} {} broken", limits_of(all), is(broken));
+        words += &match all {
+            1 => "The only limit is broken".to_owned(),
+            _ => format!("{broken} of {all} limits {} broken", is(broken)),
+        };
         words += &match (warn, broken) {
             (0, _) => ".".to_owned(),
             (1, 1) => format!(". It is set as a warning{so}."),
@@ -762,7 +780,10 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
     }
     if undecided > 0 {
         let space = if words.is_empty() { "" } else { " " };
-        words += &format!("{space}{undecided} of {all} {} cannot be decided.", limits_of(all));
+        words += &match all {
+            1 => "The only limit cannot be decided.".to_owned(),
+            _ => format!("{space}{undecided} of {all} limits cannot be decided."),
+        };
     }
     if words.is_empty() && kept > 0 {
         words = match (kept, all) {
@@ -772,7 +793,10 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
     }
     if unchecked > 0 {
         let space = if words.is_empty() { "" } else { " " };
-        words += &format!("{space}{unchecked} of {all} {} not checked.", is(unchecked));
+        words += &match all {
+            1 => "The only limit is not checked.".to_owned(),
+            _ => format!("{space}{unchecked} of {all} {} not checked.", is(unchecked)),
+        };
     }
     words
 }
@@ -802,7 +826,9 @@ pub(crate) fn heading(limits: &[AuditLimit]) -> String {
         (0, 0, kept) if kept == all && all == 2 => "Limits: both are kept".to_owned(),
         (0, 0, kept) if kept == all => format!("Limits: all {all} are kept"),
         (0, 0, _) => "Limits: none is broken".to_owned(),
+        (0, 1, _) if all == 1 => "Limits: the only one cannot be decided".to_owned(),
         (0, open, _) => format!("Limits: {open} of {all} cannot be decided"),
+        (1, ..) if all == 1 => "Limits: the only one is broken".to_owned(),
         (1, ..) => format!("Limits: 1 of {all} is broken"),
         _ => format!("Limits: {broken} of {all} are broken"),
     }

@@ -11,6 +11,13 @@ use crate::report::section::graphs::values::ValueKnobs;
 /// Features of a set that are named, but the last.
 const NAMES_AT_MOST: usize = 6;
 
+/// Names of models that say something else in front of `model`: which of several models is meant,
+/// or how good it is.
+const READS_AS_ENGLISH: &str = "audited bad best better biased correct different earlier fair \
+                                final first good last later latest main new next old only \
+                                original other previous right same second third true unbiased \
+                                unfair usual worse worst wrong";
+
 /// How the two decisions are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DecisionVoice {
@@ -153,9 +160,15 @@ impl<'a> AuditVoice<'a> {
         words.and_then(|a| a.called.clone()).unwrap_or_else(|| short(name).into_owned())
     }
 
-    /// `the scorecard model`.
+    /// `the scorecard model`, and of a name that reads as another statement there `the model
+    /// “other”`.
     pub(crate) fn model(&self, name: &str) -> String {
-        format!("the {} model", short(name))
+        let shown = short(name);
+        if READS_AS_ENGLISH.split(' ').any(|word| word == name.to_lowercase()) {
+            format!("the model \u{201c}{shown}\u{201d}")
+        } else {
+            format!("the {shown} model")
+        }
     }
 
     /// ` the loan`, with its space; empty without an object.
@@ -447,7 +460,8 @@ impl<'a> AuditVoice<'a> {
     }
 
     /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read
-    /// alike each has its name behind.
+    /// alike each has its name behind; of sets that change the entries of different attributes the
+    /// groups next to the label tell which is meant.
     pub(crate) fn set_label(&self, name: &str) -> String {
         let plain = |set: &SetWords| match set.strategy.as_str() {
             "naive" => "entry only".to_owned(),
@@ -466,12 +480,19 @@ impl<'a> AuditVoice<'a> {
         };
         let Some(set) = self.set(name) else { return short(name).into_owned() };
         let label = plain(set);
-        let alike = self
-            .manifest
-            .counterfactuals
-            .iter()
-            .filter(|other| other.name != set.name && plain(other) == label);
-        if alike.count() > 0 { format!("{label} ({})", short(name)) } else { label }
+        let is_apart = |other: &SetWords| {
+            set.strategy == "naive" && !set.attributes.iter().any(|a| other.attributes.contains(a))
+        };
+        let alike =
+            self.manifest.counterfactuals.iter().filter(|other| {
+                other.name != set.name && plain(other) == label && !is_apart(other)
+            });
+        if alike.count() > 0 { format!("{label}, set {}", short(name)) } else { label }
+    }
+
+    /// What every scenario of causal graphs changes.
+    pub(crate) fn effects_note(&self, attribute: &str) -> String {
+        format!("all effects of {} in causal graphs change too", self.attribute(attribute))
     }
 
     /// What a set changes, as a clause: `when only the entry for sex changes`.
@@ -496,7 +517,7 @@ impl<'a> AuditVoice<'a> {
                     set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
                         format!(" (scenario {}{rows})", short(scenario))
                     });
-                format!("when all effects of {called} in causal graphs change too{scenario}")
+                format!("when {}{scenario}", self.effects_note(attribute))
             }
             _ => format!("when {} change too", AuditVoice::features(set)),
         }
@@ -615,7 +636,7 @@ mod tests {
         assert_eq!(voice.set_clause("world", "sex2"), "when 3 features change too");
         assert_eq!(voice.set_note("world", "sex2"), "a, b and c change too");
         assert_eq!(voice.set_note("flip", "sex2"), "only the entry for sex changes");
-        assert_eq!(voice.set_label("world"), "3 features follow (world)", "another reads alike");
+        assert_eq!(voice.set_label("world"), "3 features follow, set world", "another reads alike");
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
         assert_eq!(voice.set_label("flip"), "entry only");
         assert_eq!(voice.worse_off("sex2", "F"), "women are worse off");
@@ -650,6 +671,16 @@ mod tests {
         let said = |set| voice.set_sentence(set, "sex2");
         assert!(said("graph/low").contains("as no real person has; numbers are not clipped"));
         assert!(said("rows/low").contains("one possible row in each graph; numbers are clipped"));
+    }
+
+    #[test]
+    fn a_model_with_a_name_that_reads_as_english_is_marked() {
+        let manifest = manifest(true);
+        let voice = AuditVoice::new(&manifest, false);
+        assert_eq!(voice.model("scorecard"), "the scorecard model");
+        assert_eq!(voice.model("other"), "the model \u{201c}other\u{201d}");
+        assert_eq!(voice.model("Best"), "the model \u{201c}Best\u{201d}");
+        assert_eq!(voice.model("others"), "the others model");
     }
 
     #[test]

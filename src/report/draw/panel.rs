@@ -225,6 +225,9 @@ pub(crate) struct LadderBlock {
     pub(crate) rungs: Vec<(String, PlotPoint, String)>,
 }
 
+/// Width of the drawn part of a ladder on a phone.
+const RUNG_WIDTH: f64 = 250.0;
+
 /// The height of a row of a ladder.
 const RUNG: f64 = 25.0;
 
@@ -258,9 +261,13 @@ pub(crate) fn ladder(
     unit: AxisUnit,
 ) -> String {
     let (shape, hue) = side.mark();
-    let points = || blocks.iter().flat_map(|block| block.rungs.iter().map(|(_, point, _)| *point));
-    // Room for the value behind the farthest whisker.
-    let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.2);
+    // Room for each value behind its whisker, by its letters, also on a phone.
+    let room = |words: &str| {
+        let width = 9.0 + 6.6 * words.chars().count() as f64;
+        (1.0 / (1.0 - width / RUNG_WIDTH)).clamp(1.2, 2.0)
+    };
+    let rungs = blocks.iter().flat_map(|block| &block.rungs);
+    let ends = rungs.flat_map(|(_, point, words)| point.extent().map(move |v| v * room(words)));
     let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
     let names = names_width(blocks);
     let place = |v: f64| names + (100.0 - names) / 100.0 * scale.at(v);

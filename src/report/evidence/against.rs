@@ -10,6 +10,7 @@ use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
+use crate::report::section::against::MODELS_AS_GIVEN;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
@@ -120,10 +121,14 @@ pub(super) fn section(
                 ..PlotRow::default()
             })));
         }
-        let keys = RichText::new().key(KeyShape::Ring, "before").key(KeyShape::Dot, "now").text(
-            "Changes in points. Thick: clearly different from zero. With many comparisons a \
-             few are clear by chance.",
-        );
+        let keys = RichText::new()
+            .key(KeyShape::Ring, "before")
+            .key(KeyShape::Dot, "now")
+            .text(
+                "Changes in points. Thick: clearly different from zero. With many comparisons a \
+                 few are clear by chance. ",
+            )
+            .text(MODELS_AS_GIVEN);
         blocks.push(PageBlock::Note(keys));
         let label = "Values before and now".to_owned();
         let bodies = vec![PlotBody { block: false, lines }];

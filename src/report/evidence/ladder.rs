@@ -134,8 +134,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         if second.is_empty() { String::new() } else { format!(" Thin line with ends: {second}.") };
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
-        BriefBlock::Panels("pair", panels).into(),
         PageBlock::Note(format!("Thick line: interval for other people.{second}").into()),
+        BriefBlock::Panels("pair", panels).into(),
     ];
     Some(BriefSection {
         id: "ladder",

@@ -24,8 +24,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     }
     let mut blocks: Vec<PageBlock> = Vec::new();
     let told = recourse::evidence(inputs.audit, inputs.voice, inputs.limits);
-    for (i, words) in told.into_iter().enumerate() {
-        blocks.push(if i == 0 { BriefBlock::Lead(words).into() } else { PageBlock::Text(words) });
+    for comparison in told {
+        blocks.push(BriefBlock::Lead(comparison.answer).into());
+        blocks.extend(comparison.people.map(PageBlock::Text));
+        blocks.extend(comparison.limits.map(PageBlock::Text));
     }
     if blocks.is_empty() {
         blocks.push(BriefBlock::Lead("Nothing could be compared.".into()).into());

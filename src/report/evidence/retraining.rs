@@ -17,7 +17,9 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ArmNumbers;
-use crate::report::read::panel::{ReportedValue, ResultKey, is_clear_change};
+use crate::report::read::panel::{
+    ReportedValue, ResultKey, TrainingChanges, is_clear_change, is_clear_of_zero,
+};
 use crate::table::deciding_range::{OTHER_TRAININGS, short_of};
 
 /// Experiments on the page.
@@ -32,6 +34,9 @@ const JUDGED_CORRECTLY: &str = "People judged correctly";
 /// Of a gap that clearly changed and now favours the other group.
 const REVERSED: &str = "reversed";
 
+/// Of a change that is clear for people, and whose range over trainings is unknown.
+const NOT_JUDGED: &str = "not judged";
+
 /// What a rate became in an arm.
 struct ArmRateChange {
     arm: String,
@@ -39,8 +44,8 @@ struct ArmRateChange {
     before: f64,
     after: f64,
     interval: Option<(f64, f64)>,
-    /// The changes that other trainings give; none where the model is not trained again.
-    trainings: Option<(f64, f64)>,
+    /// The changes that other trainings give.
+    trainings: TrainingChanges,
     /// Whether it is a harm: a gap, a switch, or wrong judgements of a group.
     is_harm: bool,
 }
@@ -59,17 +64,28 @@ impl ArmRateChange {
         is_clear_change(self.interval, self.trainings)
     }
 
+    /// Whether it would be clear by its interval, and too few trainings give it.
+    fn lacks_trainings(&self) -> bool {
+        self.trainings == TrainingChanges::TooFew && self.interval.is_some_and(is_clear_of_zero)
+    }
+
     /// The ends of the interval, and of the changes that other trainings give.
     fn ends(&self) -> String {
         let of_people = self.interval.map(|ends| ends_text(NumberFormat::Points, ends));
-        let of_trainings = self.trainings.map(|ends| {
-            format!("{} {}", short_of(OTHER_TRAININGS), ends_text(NumberFormat::Points, ends))
-        });
+        let of_trainings = match self.trainings {
+            TrainingChanges::Range(ends) => Some(format!(
+                "{} {}",
+                short_of(OTHER_TRAININGS),
+                ends_text(NumberFormat::Points, ends)
+            )),
+            TrainingChanges::NotAsked | TrainingChanges::TooFew => None,
+        };
         of_people.into_iter().chain(of_trainings).collect::<Vec<_>>().join("; ")
     }
 
     fn word(&self) -> &'static str {
         match (self.is_clear(), self.worse_by() > 0.0) {
+            (false, _) if self.lacks_trainings() => NOT_JUDGED,
             (false, _) => "may be chance",
             // The interval is that of the signed change; it does not tell about the size.
             _ if self.before * self.after < 0.0 => REVERSED,
@@ -113,6 +129,18 @@ fn worst_rate(
     worst.map(|(_, of)| of)
 }
 
+/// `Granted men who would be refused as women by the boosted model (2 features follow)`: a page may
+/// be about several models and sets, of which one is retrained.
+fn who_switches(inputs: &BriefInputs<'_>, key: &ResultKey, side: SwitchSide) -> String {
+    let voice = inputs.voice;
+    format!(
+        "{} by {} ({})",
+        voice.switch_heading(side, &key.attribute, (&key.from, &key.to)),
+        voice.model(&key.model),
+        voice.set_label(&key.set)
+    )
+}
+
 /// What became of the rate that harmed most, for the first page; of the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
     let words = inputs.audit.manifest.experiments.first()?;
@@ -128,7 +156,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
         .iter()
         .filter_map(|arm| Some(format!("{} (arm {})", share(numbers(arm)?)?, short(&arm.name))))
         .collect();
-    let who = inputs.voice.switch_heading(side, &key.attribute, (&key.from, &key.to));
+    let who = who_switches(inputs, &key, side);
     let before = share(base)?;
     (!after.is_empty()).then(|| {
         let whose = if words.folds.is_some() {
@@ -188,14 +216,17 @@ fn changes(
         {
             continue;
         }
-        let ends = [row.lo.zip(row.hi), row.training_lo.zip(row.training_hi)];
         // Gaps are read by their size.
         let turned = before < 0.0 && after <= 0.0;
         let (before, after) = if turned { (-before, -after) } else { (before, after) };
         let of_errors = (metric, scope) == ("acc", "group");
         let (before, after) = if of_errors { (1.0 - before, 1.0 - after) } else { (before, after) };
-        let [interval, trainings] = ends
-            .map(|of| of.map(|(lo, hi)| if turned || of_errors { (-hi, -lo) } else { (lo, hi) }));
+        let oriented = |(lo, hi): (f64, f64)| match turned || of_errors {
+            true => (-hi, -lo),
+            false => (lo, hi),
+        };
+        let interval = row.lo.zip(row.hi).map(oriented);
+        let trainings = TrainingChanges::of(row).map(oriented);
         let arm = arm.to_owned();
         found.push(ArmRateChange { arm, label, before, after, interval, trainings, is_harm });
     }
@@ -317,11 +348,19 @@ fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlo
     } else {
         keys
     };
-    let keys = if changes.iter().any(|change| change.trainings.is_some()) {
+    let keys = if changes.iter().any(|change| change.trainings != TrainingChanges::NotAsked) {
         keys.text(
             " The model was trained again: a change is clear only if the range over other \
              trainings leaves out zero on the same side; each is compared with the training of the \
              base that has the same seed.",
+        )
+    } else {
+        keys
+    };
+    let keys = if changes.iter().any(|change| change.lacks_trainings()) {
+        keys.text(
+            " Not judged: clearly different from zero for other people, but fewer than 95 % of the \
+             trainings give the change.",
         )
     } else {
         keys
@@ -377,7 +416,10 @@ pub(super) fn section(
         let title = rate.as_ref().map_or_else(String::new, |(key, _, side)| {
             inputs.voice.switch_heading(*side, &key.attribute, (&key.from, &key.to))
         });
-        blocks.extend(opening(&arms, &title, &changes));
+        let who = rate
+            .as_ref()
+            .map_or_else(String::new, |(key, _, side)| who_switches(inputs, key, *side));
+        blocks.extend(opening(&arms, &who, &changes));
         if let [_, arms @ .., last] = words.arms.as_slice() {
             let start = RichText::from("Rows that each arm adds to the training rows. ");
             let added = arms

@@ -159,8 +159,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let scales = scales.filter_map(ModelWords::scale_in_words);
     let mut blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
-        BriefBlock::Panels("pair", panels).into(),
         PageBlock::Note(keys.and(note).text(".")),
+        BriefBlock::Panels("pair", panels).into(),
     ];
     blocks.extend(scales.map(|words| PageBlock::Note(RichText::new().quote(words))));
     Some(BriefSection {

@@ -109,7 +109,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
                 title: RichText::new().quote(title).text(" ").small(of),
             }
         });
-        blocks.push(BriefBlock::Panels("mx", panels.collect()).into());
+        let panels = panels.collect();
         let note = RichText::from(format!(
             "Height: {} {} (upper band) and all others (lower band), as they are. Width: their \
              decision as members of the other group. ",
@@ -139,6 +139,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             "switches",
         );
         blocks.push(PageBlock::Note(note.text(".")));
+        blocks.push(BriefBlock::Panels("mx", panels).into());
     } else {
         let words = "No decision would change in any test.";
         blocks.push(BriefBlock::Lead(words.into()).into());

@@ -126,20 +126,25 @@ fn rate_text(row: &SwitchPatternRow) -> String {
     row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
 }
 
-/// `With occupation = Sales, 58 % of refused women would be granted the loan as men (87 of 150; 50
-/// to 66), against 24 % of the others.`
+/// `By the logistic model (entry only): with occupation = Sales, 58 % of refused women would be
+/// granted the loan as men (87 of 150; 50 to 66), against 24 % of the others.`
 fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     let of = block.everybody;
     let who = people(inputs, of);
+    let set = match of.counterfactual.as_str() {
+        "" => String::new(),
+        set => format!(" ({})", inputs.voice.set_label(set)),
+    };
+    let by = format!("By {}{set}: ", inputs.voice.model(of.model.as_str()));
     let Some(row) = block.told.first() else {
         let found = match block.confirmed {
-            0 => "No trait was confirmed with more switches",
+            0 => "no trait was confirmed with more switches",
             _ => {
-                "No confirmed pattern clearly exceeds the shorter patterns that it is derived from"
+                "no confirmed pattern clearly exceeds the shorter patterns that it is derived from"
             }
         };
         let rate = format!("{} of {} {}", count(of.k), count(of.n), switch(inputs, of));
-        return format!("{found} among {who}: {rate}.");
+        return format!("{by}{found} among {who}: {rate}.");
     };
     let ends = row.lo.zip(row.hi);
     let ends =
@@ -153,7 +158,7 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
         )
     });
     format!(
-        "With {}, {} of {who} {} ({} of {}{ends}){others}.",
+        "{by}with {}, {} of {who} {} ({} of {}{ends}){others}.",
         traits(row.pattern.as_str()),
         rate_text(row),
         switch(inputs, row),

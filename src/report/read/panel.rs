@@ -60,6 +60,8 @@ pub(crate) struct ReportedValue {
     pub(crate) fit: Option<(f64, f64)>,
     /// What other trainings of the model give; none where it was not trained again.
     pub(crate) training: Option<(f64, f64)>,
+    /// Whether the model was trained again, even if too few of the trainings give a value.
+    pub(crate) is_trained_again: bool,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(crate) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
@@ -300,14 +302,52 @@ keyed_rows!(
     GateRow by audit_key
 );
 
-/// Whether a change of an arm leaves out zero: its interval, and the changes that other trainings
-/// give, where the model is trained again.
-pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: Option<(f64, f64)>) -> bool {
+/// The changes of an arm that other trainings of the model give.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum TrainingChanges {
+    /// The model is not trained again.
+    NotAsked,
+    /// It is, and too few of the trainings give the change.
+    TooFew,
+    /// From the lowest to the highest.
+    Range((f64, f64)),
+}
+
+impl TrainingChanges {
+    /// What a comparison says of them.
+    pub(crate) fn of(row: &ComparisonRow) -> Self {
+        match (row.training_repeats, row.training_lo.zip(row.training_hi)) {
+            (_, Some(ends)) => TrainingChanges::Range(ends),
+            (Some(_), None) => TrainingChanges::TooFew,
+            (None, None) => TrainingChanges::NotAsked,
+        }
+    }
+
+    /// The same with other ends.
+    pub(crate) fn map(self, ends: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
+        match self {
+            TrainingChanges::Range(range) => TrainingChanges::Range(ends(range)),
+            other => other,
+        }
+    }
+}
+
+/// Whether an interval leaves out zero.
+pub(crate) fn is_clear_of_zero((lo, hi): (f64, f64)) -> bool {
+    lo > 0.0 || hi < 0.0
+}
+
+/// Whether a change of an arm leaves out zero: its interval, and where the model is trained again
+/// the changes of these trainings on the same side. Where too few of them give the change, nobody
+/// knows that, and the change is not clear.
+pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: TrainingChanges) -> bool {
     let sides = |(lo, hi): (f64, f64)| (lo > 0.0, hi < 0.0);
-    interval.map(sides).is_some_and(|of_people| {
-        let agrees = trainings.is_none_or(|ends| sides(ends) == of_people);
-        agrees && (of_people.0 || of_people.1)
-    })
+    let agrees = |ends| match trainings {
+        TrainingChanges::NotAsked => true,
+        TrainingChanges::TooFew => false,
+        TrainingChanges::Range(range) => sides(range) == sides(ends),
+    };
+    interval.is_some_and(|ends| is_clear_of_zero(ends) && agrees(ends))
 }
 
 /// The plain audit over all rows; slices have pages of their own.
@@ -355,6 +395,7 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
         }),
         fit: row.fit_lo.zip(row.fit_hi),
         training: row.training_lo.zip(row.training_hi),
+        is_trained_again: row.training_repeats.is_some(),
         repeats: row.placebo_repeats,
         small: row.flags.split(',').any(|flag| flag.starts_with("small_")),
         impaired: row.impaired_group.to_string(),
@@ -362,5 +403,31 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
         highest: row.highest_group.to_string(),
         lowest: row.lowest_group.to_string(),
         without: row.groups_undefined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TrainingChanges, is_clear_change};
+    use crate::table::ComparisonRow;
+
+    #[test]
+    fn a_change_is_clear_only_where_trainings_agree() {
+        let people = Some((0.01, 0.03));
+        let of = |repeats: Option<i64>, ends: Option<(f64, f64)>| {
+            TrainingChanges::of(&ComparisonRow {
+                training_repeats: repeats,
+                training_lo: ends.map(|ends| ends.0),
+                training_hi: ends.map(|ends| ends.1),
+                ..ComparisonRow::default()
+            })
+        };
+        assert!(is_clear_change(people, of(None, None)), "the model is not trained again");
+        assert!(is_clear_change(people, of(Some(5), Some((0.001, 0.04)))));
+        assert!(!is_clear_change(people, of(Some(5), Some((-0.001, 0.04)))));
+        assert!(!is_clear_change(people, of(Some(5), Some((-0.04, -0.001)))), "another side");
+        assert!(!is_clear_change(people, of(Some(3), None)), "too few trainings give it");
+        assert!(!is_clear_change(Some((-0.01, 0.03)), of(None, None)));
+        assert!(!is_clear_change(None, of(Some(5), Some((0.001, 0.04)))));
     }
 }

@@ -23,6 +23,11 @@ const DRAWN_AT_MOST: usize = 60;
 /// Values of the job listed.
 const JOB_AT_MOST: usize = 60;
 
+/// What intervals of changes do not show.
+pub(crate) const MODELS_AS_GIVEN: &str = "Intervals are over people and take both models as given; \
+                                          a model retrained with another seed may also differ \
+                                          clearly.";
+
 /// The section.
 pub(crate) fn section(
     compared: &RunComparison,
@@ -99,8 +104,7 @@ pub(crate) fn sentence(rows: &[&ChangeRow]) -> String {
     format!(
         "{clear} of {all} changes are clear: 0 is not in their interval{level}. Among many changes \
          some are clear by chance; a gate `against: baseline` with `family_error: holm` corrects \
-         for that. Intervals are over people and take both models as given; a model retrained with \
-         another seed may also differ clearly."
+         for that. {MODELS_AS_GIVEN}"
     )
 }
 

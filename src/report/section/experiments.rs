@@ -16,7 +16,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::{ArmNumbers, AuditFolder};
 use crate::report::read::panel::{
-    EccmTallies, KeyedRow, ReportedValue, ResultKey, is_clear_change,
+    EccmTallies, KeyedRow, ReportedValue, ResultKey, TrainingChanges, is_clear_change,
 };
 use crate::report::section::switches::cell_with_placebo;
 use crate::table::{ArmFoldRow, ArmRow};
@@ -31,8 +31,8 @@ const EXPERIMENTS_AT_MOST: usize = 6;
 struct ArmChange {
     value: f64,
     interval: Option<(f64, f64)>,
-    /// The changes that other trainings give; none where the model is not trained again.
-    trainings: Option<(f64, f64)>,
+    /// The changes that other trainings give.
+    trainings: TrainingChanges,
     kind: NumberFormat,
     /// Said where the labels behind it are missing for some people more often than for others.
     missing_labels: Option<&'static str>,
@@ -89,13 +89,21 @@ impl ArmChange {
     }
 
     /// Below a value.
+    /// What other trainings give, next to the change.
+    fn of_trainings(&self) -> Option<String> {
+        match self.trainings {
+            TrainingChanges::NotAsked => None,
+            TrainingChanges::TooFew => Some("too few trainings give this change".to_owned()),
+            TrainingChanges::Range((lo, hi)) => {
+                Some(format!("other trainings: change {}", self.kind.interval(self.value, lo, hi)))
+            }
+        }
+    }
+
     fn lines(&self) -> impl Iterator<Item = RichText> {
         std::iter::once(RichText::from("change ").and(self.value()))
             .chain(self.ends().map(RichText::from))
-            .chain(self.trainings.map(|(lo, hi)| {
-                let ends = self.kind.interval(self.value, lo, hi);
-                RichText::from(format!("other trainings: change {ends}"))
-            }))
+            .chain(self.of_trainings().map(RichText::from))
             .chain(self.missing_labels.map(RichText::from))
     }
 }
@@ -144,11 +152,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
          score metrics are given without an interval."
             .into(),
     )];
-    if audit.comparisons.iter().any(|row| !row.arm.is_empty() && row.training_lo.is_some()) {
+    if audit.comparisons.iter().any(|row| !row.arm.is_empty() && row.training_repeats.is_some()) {
         blocks.push(PageBlock::Text(
             "Other trainings: the model was trained again with other seeds, or on rows that are \
              drawn again, in every arm and in the base; the changes are those of trainings with the \
-             same seed. Of a bold change the range over other trainings leaves out zero, too."
+             same seed. Of a bold change the range over other trainings leaves out zero, too; where \
+             fewer than 95 % of the trainings give a change, it has no such range and is not bold."
                 .into(),
         ));
     }
@@ -181,11 +190,10 @@ impl<'a> ExperimentNumbers<'a> {
             };
             let Some(value) = row.difference else { continue };
             let (metric, interval) = (row.metric.as_str(), row.lo.zip(row.hi));
-            let trainings = row.training_lo.zip(row.training_hi);
             let change = ArmChange {
                 value,
                 interval,
-                trainings,
+                trainings: TrainingChanges::of(row),
                 kind: terms::kind(metric, &row.scope).of_change(),
                 missing_labels: terms::missing_labels(row),
             };

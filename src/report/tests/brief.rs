@@ -98,13 +98,36 @@ fn harm_gates() -> Vec<super::GateSample> {
 }
 
 #[test]
+fn a_limit_on_a_change_says_that_it_leaves_out_other_trainings() {
+    let gates = vec![("no-more-harm", "pass", "warn", "denied_by_group", Some((1, 0)), 1)];
+    let sample = FolderSample { gates, ..two_groups() };
+    let limits = |trainings: Option<i64>| {
+        let folder = tempfile::tempdir().unwrap();
+        sample.write(folder.path());
+        add_harm(folder.path(), &sample, true);
+        let tables = folder.path().join("tables");
+        let mut gates = read_rows::<GateRow>(&tables).unwrap();
+        gates.iter_mut().for_each(|row| row.rule = "rise_at_most, interval".into());
+        write_rows(&tables, &gates).unwrap();
+        let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+        metrics.iter_mut().for_each(|row| row.training_repeats = trainings);
+        write_rows(&tables, &metrics).unwrap();
+        section(&pages("change", folder.path()), "limits")
+    };
+    let told = "The interval of this change does not include the other trainings of the model.";
+    let (once, again) = (limits(None), limits(Some(5)));
+    assert!(again.contains(told), "{again}");
+    assert!(!once.contains(told), "{once}");
+}
+
+#[test]
 fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     let sample = FolderSample { gates: harm_gates(), ..two_groups() };
     let html = page_of("two", &sample, true);
     let verdict = section(&html, "verdict");
     assert!(
         verdict.contains(
-            "Fail 1 of 1 limit is broken. It is set as a warning, so the pipeline continues."
+            "Fail The only limit is broken. It is set as a warning, so the pipeline continues."
         ),
         "{verdict}"
     );
@@ -117,7 +140,7 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     );
     assert!(verdict.contains("changes only the entry for group of people"), "{verdict}");
     let limits = section(&html, "limits");
-    assert!(limits.contains("Limits: 1 of 1 is broken"), "{limits}");
+    assert!(limits.contains("Limits: the only one is broken"), "{limits}");
     assert!(
         limits.contains("Does the gbm model treat people in group Female worse when only"),
         "{limits}"

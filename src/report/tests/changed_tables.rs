@@ -145,6 +145,8 @@ fn gaps_of_arms_narrow_and_widen() {
                     level: Some(0.95),
                     n_rows: 5278,
                     flags: Some(selective.into()),
+                    // Trained again, and too few of the trainings give the change.
+                    training_repeats: (arm == "try/round").then_some(3),
                     ..ComparisonRow::default()
                 }));
             }
@@ -173,6 +175,8 @@ fn gaps_of_arms_narrow_and_widen() {
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
+    assert_eq!(text.matches("too few trainings give this change").count(), 1, "{text}");
+    assert!(text.contains("it has no such range and is not bold"), "{text}");
     // One arm depends on labels that are missing for some more than for others: its sentence says
     // so, and its cell.
     let missing = "labels are missing for some people more often than for others";

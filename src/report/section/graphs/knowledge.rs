@@ -162,24 +162,35 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichTex
     Some(words.text("."))
 }
 
-/// That a scenario may contradict what is known of the attribute, for the list of what an audit
-/// does not show; empty where in no scenario the attribute follows from other variables.
-pub(crate) fn contradictions(audit: &AuditFolder) -> Vec<RichText> {
+/// That scenarios may contradict what is known of the attribute, for the list of what an audit
+/// does not show; none where in no scenario the attribute follows from other variables.
+pub(crate) fn contradictions(audit: &AuditFolder) -> Option<RichText> {
     let found = audit.graphs.scenarios.iter();
     let found = found.filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)));
-    let one = |(scenario, causes): (&ScenarioGraphs, Causes<'_>)| {
+    let found: Vec<(&ScenarioGraphs, Causes<'_>)> = found.collect();
+    let named = |words: RichText, scenario: &ScenarioGraphs| {
         let name = scenario.set.split_once('/').map_or(scenario.set.as_str(), |(_, name)| name);
-        RichText::from("Results of scenario ")
-            .name(name)
-            .text(" may answer no question: in ")
-            .and(follows(scenario, &causes, "", CAUSES_AT_MOST))
-            .text(
-                ". If no recorded variable can cause the attribute, as with race, sex or age, that \
-                 contradicts domain knowledge, and these results only show what stating the \
-                 knowledge changes.",
-            )
+        words.name(name.to_owned())
     };
-    found.map(one).collect()
+    let words = match found.as_slice() {
+        [] => return None,
+        [(scenario, causes)] => named(RichText::from("Results of scenario "), scenario)
+            .text(" may answer no question: in ")
+            .and(follows(scenario, causes, "", CAUSES_AT_MOST)),
+        several => several.iter().enumerate().fold(
+            RichText::from("Results of these scenarios may answer no question: "),
+            |words, (i, (scenario, causes))| {
+                named(words.text(if i > 0 { "; " } else { "" }), scenario)
+                    .text(", where in ")
+                    .and(follows(scenario, causes, "", 1))
+            },
+        ),
+    };
+    Some(words.text(
+        ". If no recorded variable can cause the attribute, as with race, sex or age, that \
+         contradicts domain knowledge, and these results only show what stating the knowledge \
+         changes.",
+    ))
 }
 
 #[cfg(test)]

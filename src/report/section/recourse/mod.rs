@@ -48,14 +48,12 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
          forecast."
             .into(),
     )];
-    if let Some(rows) = drawn(audit) {
-        let words = format!(
-            "Counts of this section are persons, those of other sections rows: of {rows} one row \
-             of each person, drawn at random, is judged, because somebody changes the one state \
-             that they are in, and rows of a person are not independent cases."
-        );
-        blocks.push(PageBlock::Text(words.into()));
-    }
+    blocks.extend(persons_judged(audit).map(|words| {
+        PageBlock::Text(words.text(
+            " The reason: somebody changes the one state that they are in, and rows of a person \
+             are not independent cases.",
+        ))
+    }));
     blocks.push(meanings::meanings(&audit.recourse));
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     for (k, comparison) in shown.iter().enumerate() {
@@ -102,19 +100,6 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     Some(PageSection { id: "recourse", title: "Recourse: who can change the decision", blocks })
 }
 
-/// Of how many rows one of each person is judged: `800 audited rows of 240 persons`; none where
-/// each row is a person.
-fn drawn(audit: &AuditFolder) -> Option<String> {
-    let of = audit.recourse.comparisons.iter().find_map(|row| row.person_rows.zip(row.persons));
-    of.map(|(rows, persons)| {
-        format!(
-            "{} of {}",
-            number::count_of(rows, "audited row", "audited rows"),
-            number::count_of(persons, "person", "persons")
-        )
-    })
-}
-
 /// Whether the page tells of recourse at all.
 pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
@@ -135,16 +120,24 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
-/// What the page says about each comparison: where nothing can be distinguished from chance one
-/// sentence, else for whom it is harder, and how many people that depends on.
-///
-/// What a limit counts follows: where most subgroups are too small, it names those that the verdict
-/// still counts.
+/// What the page says about a comparison.
+pub(crate) struct ToldComparison {
+    /// For whom it is harder; where nothing can be distinguished from chance, that.
+    pub(crate) answer: RichText,
+    /// How many people the answer depends on, and how it stands against chance; none where the
+    /// answer says it.
+    pub(crate) people: Option<RichText>,
+    /// What limits count: where most subgroups are too small, they name those that the verdict
+    /// still counts; none without a limit.
+    pub(crate) limits: Option<RichText>,
+}
+
+/// What the page says about each comparison.
 pub(crate) fn evidence(
     audit: &AuditFolder,
     voice: &AuditVoice<'_>,
     limits: &[AuditLimit],
-) -> Vec<RichText> {
+) -> Vec<ToldComparison> {
     let mut told = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
         if !comparison.undefined.is_empty() {
@@ -152,22 +145,21 @@ pub(crate) fn evidence(
                 .name(comparison.pair.group_0.as_str())
                 .text(" and ")
                 .name(comparison.pair.group_1.as_str());
-            told.push(words.text(format!(" are not compared: {}.", why_not(comparison))));
+            let answer = words.text(format!(" are not compared: {}.", why_not(comparison)));
+            told.push(ToldComparison { answer, people: None, limits: None });
             continue;
         }
         let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
         let naming = GroupNaming::Told(voice, comparison.pair.recourse.as_str());
         let counted: Vec<String> =
             limits.iter().filter_map(|limit| counted_in_words(limit, comparison, voice)).collect();
-        let with_limits = |words: RichText| {
-            counted.iter().fold(words, |words, counted| words.text(" ").quote(counted))
-        };
+        let limits = (!counted.is_empty()).then(|| RichText::new().quote(counted.join(" ")));
         if !outcome.too_few() && !outcome.nothing_beyond_chance() {
-            let words = with_limits(outcome.in_words(&naming));
-            told.push(if counted.is_empty() {
-                words
-            } else {
-                words.text(" The numbers before are of subgroups of any size, each group apart.")
+            let of_any_size = " The numbers before are of subgroups of any size, each group apart.";
+            told.push(ToldComparison {
+                answer: outcome.answer(&naming),
+                people: Some(outcome.people(&naming)),
+                limits: limits.map(|words| words.text(of_any_size)),
             });
             continue;
         }
@@ -197,16 +189,20 @@ pub(crate) fn evidence(
         } else {
             people.text(".")
         };
-        told.push(with_limits(words));
+        told.push(ToldComparison { answer: words, people: None, limits });
     }
     told
 }
 
 /// That counts of recourse are persons; none where each row is a person.
 pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<RichText> {
-    let rows = drawn(audit)?;
+    let (rows, persons) =
+        audit.recourse.comparisons.iter().find_map(|row| row.person_rows.zip(row.persons))?;
     let words = format!(
-        "Counts of people are persons here: of {rows} one row of each, drawn at random, is judged."
+        "Counts of recourse are persons, all other counts are rows: of {} of {}, one row of each \
+         person is judged, drawn at random.",
+        number::count_of(rows, "audited row", "audited rows"),
+        number::count_of(persons, "person", "persons")
     );
     Some(words.into())
 }

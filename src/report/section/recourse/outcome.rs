@@ -108,6 +108,11 @@ impl<'a> ComparisonOutcome<'a> {
     /// For whom it is harder, by the view shown first and by the others, and how many people that
     /// depends on.
     pub(super) fn in_words(&self, naming: &GroupNaming<'_>) -> RichText {
+        self.answer(naming).text(" ").and(self.people(naming))
+    }
+
+    /// For whom it is harder, by the view shown first and by the others.
+    pub(super) fn answer(&self, naming: &GroupNaming<'_>) -> RichText {
         let row = &self.first.row;
         let [a, b] = self.names();
         let (unfair_a, unfair_b) = (row.unfair_0, row.unfair_1);
@@ -136,8 +141,7 @@ impl<'a> ComparisonOutcome<'a> {
         words
             .text(format!(" (by {})", self.first.title().to_lowercase()))
             .and(self.by_all_views(naming))
-            .text(". ")
-            .and(self.people(naming))
+            .text(".")
     }
 
     /// What all ways say together; nothing where there is one.
