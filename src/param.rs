@@ -10,7 +10,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A share from 0 to 1, both included.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -92,16 +92,9 @@ impl Default for Seed {
     }
 }
 
-macro_rules! checked_number {
-    ($type:ident, $inner:ty, $expect:literal, $schema:tt) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let value = <$inner>::deserialize(deserializer)?;
-                $type::new(value)
-                    .ok_or_else(|| D::Error::custom(format!("`{value}` is not {}", $expect)))
-            }
-        }
-
+/// Writes what a type holds as it is, and names the type in the schema.
+macro_rules! written_plainly {
+    ($type:ident, $schema:tt) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.0.serialize(serializer)
@@ -117,6 +110,20 @@ macro_rules! checked_number {
                 json_schema!($schema)
             }
         }
+    };
+}
+
+macro_rules! checked_number {
+    ($type:ident, $inner:ty, $expect:literal, $schema:tt) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = <$inner>::deserialize(deserializer)?;
+                $type::new(value)
+                    .ok_or_else(|| D::Error::custom(format!("`{value}` is not {}", $expect)))
+            }
+        }
+
+        written_plainly!($type, $schema);
     };
 }
 
@@ -206,21 +213,7 @@ macro_rules! checked_text {
             }
         }
 
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                self.0.serialize(serializer)
-            }
-        }
-
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
+        written_plainly!($type, $schema);
     };
 }
 
@@ -413,8 +406,11 @@ impl JsonSchema for TimeLimit {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$", "description": "A \
-            whole number with its unit: `90s`, `10m`, `2h`."})
+        json_schema!({
+            "type": "string",
+            "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$",
+            "description": "A whole number with its unit: `90s`, `10m`, `2h`."
+        })
     }
 }
 
@@ -441,6 +437,51 @@ impl KnobRefusal {
     ) -> Self {
         KnobRefusal { key, code, what: what.into(), hint: hint.into() }
     }
+}
+
+/// Writes the columns of a list, or `all` where there is no list.
+pub(crate) fn write_all_or_columns<S: Serializer>(
+    columns: Option<&[ColumnName]>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match columns {
+        None => serializer.serialize_str("all"),
+        Some(columns) => columns.serialize(serializer),
+    }
+}
+
+/// Reads a list of columns; none for the word `all`. `expected` says in messages what may be
+/// written.
+pub(crate) fn read_all_or_columns<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &'static str,
+) -> Result<Option<Vec<ColumnName>>, D::Error> {
+    struct ColumnsVisitor(&'static str);
+    impl<'de> de::Visitor<'de> for ColumnsVisitor {
+        type Value = Option<Vec<ColumnName>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            match text {
+                "all" => Ok(None),
+                _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+            }
+        }
+
+        fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+            Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Some)
+        }
+    }
+    deserializer.deserialize_any(ColumnsVisitor(expected))
+}
+
+/// The schema of a list of columns or the word `all`.
+pub(crate) fn all_or_columns_schema(generator: &mut SchemaGenerator) -> Schema {
+    let names = generator.subschema_for::<Vec<ColumnName>>();
+    json_schema!({"anyOf": [{"const": "all"}, names]})
 }
 
 #[cfg(test)]

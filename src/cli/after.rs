@@ -8,7 +8,7 @@ use crate::data::exchange::http::{HttpEndpoint, score_stream};
 use crate::error::{Error, Exit, Fault, Result};
 use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
-use crate::exec::store::ResultStore;
+use crate::exec::result_store::ResultStore;
 use crate::exec::{files, replaced_file};
 use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};

@@ -237,8 +237,8 @@ pub(crate) struct PlanArgs {
     /// Print the plan as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Output folder of an earlier run, as for `run`; a plan in shards gets it from `run --from PLAN
-    /// --baseline DIR`.
+    /// Output folder of an earlier run, as for `run`; a plan in shards gets it from `run --from
+    /// PLAN --baseline DIR`.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
     /// End with status 1 if a stage would run.

@@ -10,7 +10,7 @@ use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
 use crate::stage::disk::DiskForecast;
-use crate::stage::gate::forecast::{self, GateForecast, NO_RATE, PowerAssumptions};
+use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
     self, AttributePreview, ColumnPreview, DataPreview, LocatedIssue, RunForecast,
@@ -50,12 +50,12 @@ pub(crate) fn power(args: &PowerArgs) -> Result<Exit> {
     let asked =
         PowerAssumptions { gate: args.gate.clone(), rates: args.assume.clone(), share: args.share };
     let forecasts = if args.target.is_dir() {
-        forecast::of_folder(&args.target, &asked)?
+        power::of_folder(&args.target, &asked)?
     } else {
         let checked = read_job(&args.target, &args.job_flags)?;
         record.identify(checked.job.name.as_str(), "");
         let settings = settings(&args.target, &args.job_flags);
-        forecast::of_job(&checked, &asked, &settings, console.as_ref(), &cancel)?
+        power::of_job(&checked, &asked, &settings, console.as_ref(), &cancel)?
     };
     show(args.json.then(|| json(&forecasts)), || power_text(&forecasts), args.job_flags.log.quiet)?;
     Ok(Exit::Done)

@@ -58,6 +58,7 @@ pub(super) fn small_key(key: StratumKey) -> Option<usize> {
 pub struct ReferenceCounts(#[serde(with = "map_as_list")] pub BTreeMap<StratumKey, StratumCounts>);
 
 impl StratumCounts {
+    /// No rows yet.
     pub(crate) fn new(variables: &[StrategyVariable]) -> Self {
         let levels = variables
             .iter()

@@ -59,12 +59,7 @@ impl DecorrelatedReference<'_> {
 impl TwinGenerator {
     /// The rows, followed by their twins in each group.
     fn append_to(&self, group: &ReferenceBatch) -> ReferenceBatch {
-        let samples = SampleBatch {
-            keys: &group.keys,
-            rows: &group.rows,
-            groups: &group.groups[self.position],
-            classes: &group.classes,
-        };
+        let samples = SampleBatch::of_reference(group, self.position);
         let made: Vec<_> = (0..self.attribute.groups.len())
             .map(|to| self.mover.generate(&samples, &self.attribute, to))
             .collect();

@@ -14,6 +14,7 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
+use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::transport::matching::TransportTallies;
@@ -131,6 +132,9 @@ pub trait FittedKnobs: Sync {
         Vec::new()
     }
 
+    /// The plan with all settings resolved.
+    fn plan(&self) -> StrategyPlan;
+
     /// What it reads of a reference row, when the attribute at `position` is changed: the
     /// variables, and whether the class.
     fn learns_from(
@@ -138,7 +142,10 @@ pub trait FittedKnobs: Sync {
         layout: &Layout,
         extras: &VariableOptions,
         position: usize,
-    ) -> (Vec<StrategyVariable>, Conditioning);
+    ) -> (Vec<StrategyVariable>, Conditioning) {
+        let plan = self.plan();
+        (plan.variables(layout, extras, position), plan.condition)
+    }
 
     /// Learns from the reference rows how to change the attribute at `position`.
     ///

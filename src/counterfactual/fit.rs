@@ -160,12 +160,7 @@ impl StrategyPlan {
         let variables = self.variables(layout, extras, position);
         let count = |frame: Option<&MomentFrame>| -> Result<CountedReference> {
             let add = |counter: &mut ReferenceCounter<'_>, group: &ReferenceBatch| {
-                counter.add(&SampleBatch {
-                    keys: &group.keys,
-                    rows: &group.rows,
-                    groups: &group.groups[position],
-                    classes: &group.classes,
-                });
+                counter.add(&SampleBatch::of_reference(group, position));
             };
             let empty = || ReferenceCounter::new(&variables, frame);
             Ok(reference.gather(empty, add, ReferenceCounter::merge)?.finish())
@@ -205,6 +200,7 @@ impl StrategyPlan {
         Ok(FittedMapFlip { variables, n_groups: attribute.groups.len(), rules, counts, filter })
     }
 
+    /// Which variables may change, of these in their order.
     pub(super) fn eligible(&self, variables: &[StrategyVariable]) -> EligibleVariables {
         let named =
             |chosen: &dyn Fn(&str) -> bool| variables.iter().map(|v| chosen(&v.name)).collect();
@@ -217,6 +213,7 @@ impl StrategyPlan {
         }
     }
 
+    /// Ranges and directions of the numeric variables; those of others are not checked.
     pub(super) fn checks(&self, variables: &[StrategyVariable]) -> DomainChecks {
         let numeric = |name: &ColumnName| {
             variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none())

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::param::{ColumnName, Finite, Name};
+use crate::param::{
+    ColumnName, Finite, Name, all_or_columns_schema, read_all_or_columns, write_all_or_columns,
+};
 
 /// Which features may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +23,7 @@ pub enum MovableFeatures {
 impl MovableFeatures {
     /// Whether a variable of this name may change.
     pub fn contains(&self, name: &str) -> bool {
-        match self {
-            MovableFeatures::All => true,
-            MovableFeatures::These(names) => names.iter().any(|n| n.as_str() == name),
-        }
+        self.named().is_none_or(|names| names.iter().any(|named| named.as_str() == name))
     }
 
     /// The names, where there is a list.
@@ -38,37 +37,14 @@ impl MovableFeatures {
 
 impl Serialize for MovableFeatures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            MovableFeatures::All => serializer.serialize_str("all"),
-            MovableFeatures::These(names) => names.serialize(serializer),
-        }
+        write_all_or_columns(self.named(), serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for MovableFeatures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MovableFeaturesVisitor;
-        impl<'de> Visitor<'de> for MovableFeaturesVisitor {
-            type Value = MovableFeatures;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`all`, or a list of features")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<MovableFeatures, E> {
-                if text == "all" {
-                    Ok(MovableFeatures::All)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<MovableFeatures, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(MovableFeatures::These)
-            }
-        }
-        deserializer.deserialize_any(MovableFeaturesVisitor)
+        let named = read_all_or_columns(deserializer, "`all`, or a list of features")?;
+        Ok(named.map_or(MovableFeatures::All, MovableFeatures::These))
     }
 }
 
@@ -78,8 +54,7 @@ impl JsonSchema for MovableFeatures {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let names = generator.subschema_for::<Vec<ColumnName>>();
-        json_schema!({"anyOf": [{"const": "all"}, names]})
+        all_or_columns_schema(generator)
     }
 }
 

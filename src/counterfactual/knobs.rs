@@ -107,6 +107,34 @@ pub(super) struct MapFlipBlock<'a> {
     pub(super) direction: &'a IndexMap<ColumnName, PermittedDirection>,
 }
 
+impl MapFlipBlock<'_> {
+    /// Hands on the settings of a strategy that has no rules of its own for maps and flips.
+    pub(super) fn without_rules<T>(
+        condition_on: &ConditionOn,
+        range: &IndexMap<ColumnName, PermittedRange>,
+        direction: &IndexMap<ColumnName, PermittedDirection>,
+        then: impl FnOnce(MapFlipBlock<'_>) -> T,
+    ) -> T {
+        then(MapFlipBlock {
+            condition_on,
+            preset: StrategyPreset::Default,
+            threshold: None,
+            depth: None,
+            cdf: None,
+            min_stratum: None,
+            flip: &FlipRulesBlock::default(),
+            new_value: None,
+            counterpart: &IndexMap::new(),
+            cfs: CounterfactualsPerRow::Single,
+            max_cfs: None,
+            keep_within: None,
+            decorrelate: &[],
+            range,
+            direction,
+        })
+    }
+}
+
 /// The settings of [`MapFlipBlock`] in a block that has them all by these names.
 macro_rules! map_flip_settings {
     () => {
@@ -176,14 +204,8 @@ macro_rules! map_flip_knobs {
             self.plan().max_counterfactuals()
         }
 
-        fn learns_from(
-            &self,
-            layout: &Layout,
-            extras: &VariableOptions,
-            position: usize,
-        ) -> (Vec<StrategyVariable>, Conditioning) {
-            let plan = self.plan();
-            (plan.variables(layout, extras, position), plan.condition)
+        fn plan(&self) -> StrategyPlan {
+            self.plan()
         }
 
         fn fit(
@@ -205,6 +227,7 @@ macro_rules! map_flip_knobs {
 pub(super) use {map_flip_knobs, map_flip_settings};
 
 impl FlipRulesBlock {
+    /// Writes the settings that are in force into those that are left out.
     pub(super) fn resolve(&mut self, flips: &FlipSettings) {
         self.rule = Some(flips.rule);
         self.min_support = self.min_support.or(Count::new(flips.min_support));
@@ -216,6 +239,7 @@ impl FlipRulesBlock {
 }
 
 impl KeepWithinBlock {
+    /// Writes the settings that are in force into those that are left out.
     pub(super) fn resolve(&mut self, filter: &PlausibilitySettings) {
         self.explained = self.explained.or(Fraction::new(filter.explained));
         self.max_components = self.max_components.or(Count::new(filter.max_components as u64));
@@ -329,6 +353,7 @@ impl MapFlipBlock<'_> {
         found
     }
 
+    /// The plan with every setting resolved; `may` says which variables may change.
     pub(super) fn plan(&self, may: MoveRule) -> StrategyPlan {
         let as_printed = self.preset == StrategyPreset::AsPrinted;
         let least = |knob: Option<Count>| knob.map_or(if as_printed { 1 } else { 10 }, Count::get);

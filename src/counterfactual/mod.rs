@@ -52,6 +52,7 @@ pub(crate) mod transport;
 pub(crate) mod variable;
 pub(crate) mod write_back;
 
+use crate::data::rows::reference::ReferenceBatch;
 use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 
 /// A fitted strategy.
@@ -84,7 +85,17 @@ pub struct SampleBatch<'a> {
     pub classes: &'a [Option<u32>],
 }
 
-impl SampleBatch<'_> {
+impl<'a> SampleBatch<'a> {
+    /// Reference rows, with their groups in the attribute at `position`.
+    pub(crate) fn of_reference(batch: &'a ReferenceBatch, position: usize) -> Self {
+        SampleBatch {
+            keys: &batch.keys,
+            rows: &batch.rows,
+            groups: &batch.groups[position],
+            classes: &batch.classes,
+        }
+    }
+
     /// Group and class of a row.
     fn stratum_key(&self, i: usize) -> conditional::StratumKey {
         (

@@ -165,6 +165,7 @@ pub(crate) struct ComponentScores {
 }
 
 impl ComponentScores {
+    /// The scores of a row, one for each component.
     pub(crate) fn row(&self, row: usize) -> &[f64] {
         &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
     }

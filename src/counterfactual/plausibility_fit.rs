@@ -229,6 +229,8 @@ pub(crate) fn components(values: &[f64], settings: &PlausibilitySettings) -> usi
     enough.count().max(2).min(settings.max_components).min(rank).max(1)
 }
 
+/// The coefficients of the components by column of the space: for each column those of its levels,
+/// one number for each component.
 pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<ComponentTerm> {
     let mut weights: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for (d, key) in space.columns().enumerate() {

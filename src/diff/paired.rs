@@ -56,6 +56,7 @@ impl PairedValues {
         PairedValues { words: format!("not paired: {}", why.into()), ..PairedValues::default() }
     }
 
+    /// The values of a key in both runs, where people were paired for it.
     pub(super) fn of(&self, key: &ValueKey) -> Option<&PairedValue> {
         self.values.get(key)
     }

@@ -81,6 +81,7 @@ impl OutcomeDigest {
         }
     }
 
+    /// Adds other outcomes, in any order.
     pub(super) fn merge(&mut self, other: &OutcomeDigest) {
         for i in 0..2 {
             self.predictions[i] = self.predictions[i].wrapping_add(other.predictions[i]);

@@ -1,5 +1,5 @@
 //! What is compared with what, and how sure a change is; whole folders are compared in
-//! `tests/it/diff.rs`.
+//! `tests/it/diff`.
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use super::lock::FileLock;
 use super::replaced_file::name_of;
-use super::store::{COPIED_ROWS, ResultStore, entry_folders, stage_of};
+use super::result_store::{COPIED_ROWS, ResultStore, entry_folders, stage_of};
 use super::{cancel::CancelFlag, files};
 use crate::error::Result;
 
@@ -226,7 +226,7 @@ mod tests {
     use super::{CleanRules, marks};
     use crate::exec::cancel::CancelFlag;
     use crate::exec::fingerprint::StageFingerprint;
-    use crate::exec::store::{PresentEntry, ResultStore, StoreLookup};
+    use crate::exec::result_store::{PresentEntry, ResultStore, StoreLookup};
 
     /// A result of a stage with so many bytes, which a job used so many days ago.
     fn add(

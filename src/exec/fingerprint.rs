@@ -32,6 +32,10 @@ use super::hash::hash_parts;
 /// Layout of the store; raise it when `stage.json` or the key changes meaning.
 pub(super) const STORE_FORMAT: u32 = 1;
 
+/// The file of a result that holds its key and its fingerprint; no stage writes a file of this
+/// name.
+pub(super) const STAGE_FILE: &str = "stage.json";
+
 /// Everything that goes into the key of one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StageFingerprint {

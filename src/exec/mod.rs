@@ -26,8 +26,8 @@ use self::cancel::CancelFlag;
 use self::event::{Event, Observer, utc_text};
 use self::fingerprint::StaleReason;
 use self::planned_stage::millis;
+use self::result_store::{PresentEntry, ResultStore, StoreEntry, StoreView};
 use self::staleness::{ChosenStage, damaged, find, steps};
-use self::store::{PresentEntry, ResultStore, StoreEntry, StoreView};
 
 use crate::error::Result;
 
@@ -46,10 +46,10 @@ pub(crate) mod object;
 pub(crate) mod pieces;
 mod planned_stage;
 pub(crate) mod replaced_file;
+pub(crate) mod result_store;
 pub(crate) mod shared_folder;
 pub mod source_fingerprint;
 mod staleness;
-pub(crate) mod store;
 
 pub(crate) use self::planned_stage::misfit;
 pub use self::planned_stage::{

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::fingerprint::{StageFingerprint, StaleReason};
 use super::planned_stage::{ExecSettings, PlannedStage, graph_problem, unknown};
-use super::store::{FingerprintMemory, StoreEntry, StoreLookup, StoreView};
+use super::result_store::{FingerprintMemory, StoreEntry, StoreLookup, StoreView};
 use crate::error::{Error, Result};
 
 /// A stage chosen for a run.

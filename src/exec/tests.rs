@@ -10,7 +10,7 @@ use crate::error::{Exit, Result, StopSignal};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::fingerprint::StaleReason;
-use crate::exec::store::{ResultStore, StoreView};
+use crate::exec::result_store::{ResultStore, StoreView};
 
 pub(crate) mod state_laws;
 

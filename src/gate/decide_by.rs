@@ -25,3 +25,18 @@ pub enum GateDecideBy {
     /// Only the value: pass or fail.
     Estimate,
 }
+
+impl GateDecideBy {
+    /// What decides, in the word of a gate's row, where no number of people would; none where the
+    /// interval over people decides.
+    pub(crate) fn beyond_people(self) -> Option<&'static str> {
+        match self {
+            GateDecideBy::Interval => None,
+            GateDecideBy::Estimate => Some("by_estimate"),
+            GateDecideBy::Worlds => Some("by_worlds"),
+            GateDecideBy::Fit => Some("by_fit"),
+            GateDecideBy::Training => Some("by_training"),
+            GateDecideBy::All => Some("by_all"),
+        }
+    }
+}

@@ -157,8 +157,8 @@ impl<'a> HolmTest<'a> {
 /// What becomes of a comparison: the verdict, why, and the interval that judged it with its level.
 type HolmDecision = (GateStatus, String, (f64, f64, f64));
 
-/// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot be
-/// judged.
+/// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot
+/// be judged.
 pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option<f64> {
     if obstacle(question, seen).is_some() {
         return None;

@@ -8,7 +8,7 @@ use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
 use super::unseen::{UNTESTED, unseen, untested};
-use super::{audited, bounds, certain_rate, holm, power, recourse, rounding};
+use super::{audited_model, bounds, certain_rate, holm, power, recourse, rounding};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
@@ -91,13 +91,13 @@ pub(crate) fn judge(
                 ruling.reason.push_str(TRAININGS_LEFT_OUT);
             }
         }
-        if let Some(plain) = audited::question_of_model(question, baseline.is_some()) {
+        if let Some(plain) = audited_model::question_of_model(question, baseline.is_some()) {
             let own = judge(std::slice::from_ref(&plain), tables, baseline, &[]).table;
             rulings.iter_mut().for_each(|ruling| {
                 ruling.reason = format!(
                     "{}; {}",
                     ruling.reason,
-                    audited::in_words(question, &ruling.observation, &own)
+                    audited_model::in_words(question, &ruling.observation, &own)
                 );
             });
         }

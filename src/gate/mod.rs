@@ -24,7 +24,7 @@
 //!
 //! Each row also tells how many people would decide it, see [`power`].
 
-mod audited;
+mod audited_model;
 mod bounds;
 mod certain_rate;
 pub(crate) mod decide_by;

@@ -15,12 +15,14 @@ pub(crate) enum GateLimit {
 }
 
 impl GateLimit {
+    /// The limit itself.
     pub(crate) fn number(self) -> f64 {
         match self {
             GateLimit::AtMost(limit) | GateLimit::AtLeast(limit) => limit,
         }
     }
 
+    /// Whether a value keeps it; one at the limit does.
     pub(crate) fn kept_by(self, value: f64) -> bool {
         match self {
             GateLimit::AtMost(limit) => value <= limit,
@@ -180,6 +182,7 @@ pub(crate) struct UnshownChange {
 }
 
 impl UnshownChange {
+    /// Attribute and direction in words.
     pub(crate) fn words(&self) -> String {
         match &self.direction {
             None => format!("`{}`", self.attribute),
@@ -292,6 +295,7 @@ pub(crate) struct GateObservation {
     pub(crate) refused: String,
 }
 
+/// A verdict with what was looked at.
 pub(crate) struct GateRuling {
     pub(crate) observation: GateObservation,
     pub(crate) verdict: GateStatus,

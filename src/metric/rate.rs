@@ -45,8 +45,8 @@ reasons! {
         values that the metric needs.";
     NoLabel = "no_label", "the job has no label", "The metric needs a label, but none of the \
         people has one.";
-    NoFavourableSide = "no_favourable_side", "the job does not say which prediction people want", "The \
-        job has no label, and `data.favourable` does not say which prediction people want; or a \
+    NoFavourableSide = "no_favourable_side", "the job does not say which prediction people want", "\
+        The job has no label, and `data.favourable` does not say which prediction people want; or a \
         class is compared with all others, of which some are as favourable as the class and some \
         are not.";
     NoActualPositive = "no_actual_positive", "nobody has the positive label", "Nobody has the \
@@ -62,8 +62,8 @@ reasons! {
             counterfactual is predicted positive.";
     NoSwitchedPositive = "no_switched_positive", "no prediction switches to positive", "No \
         prediction turns positive.";
-    NoSwitchedNegative = "no_switched_negative", "no prediction switches to negative", "No \
-        prediction turns negative.";
+    NoSwitchedNegative = "no_switched_negative", "no prediction switches to negative", "\
+        No prediction turns negative.";
     NoTruePositive = "no_true_positive", "there is no true positive", "There is no true \
         positive.";
     NoFalsePositive = "no_false_positive", "there is no false positive", "There is no \
@@ -74,8 +74,8 @@ reasons! {
         false negative.";
     DegenerateMarginal = "degenerate_marginal", "all predictions on one side are the same", "A row \
         or column of the two-by-two matrix is empty, so no correlation exists.";
-    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "no prediction switches to negative", "No \
-        prediction turns negative, so the rate in the denominator is 0.";
+    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "no prediction switches to negative", "\
+        No prediction turns negative, so the rate in the denominator is 0.";
     ZeroReferenceRate = "zero_reference_rate", "the denominator is 0", "The rate in the \
         denominator of the ratio is zero.";
     ZeroDenominator = "zero_denominator", "the denominator is 0", "There is neither a positive \

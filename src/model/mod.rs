@@ -6,13 +6,13 @@
 //! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
 //! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
 
-pub(crate) mod command;
 pub(crate) mod encode;
 pub(crate) mod fitted_threshold;
 pub(crate) mod kind;
 pub(crate) mod lightgbm;
 pub(crate) mod logistic;
 pub(crate) mod onnx;
+pub(crate) mod score_spool;
 pub(crate) mod scores_file;
 pub(crate) mod trees;
 

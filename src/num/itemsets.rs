@@ -66,6 +66,7 @@ pub(crate) struct ItemIndex<'a, C> {
 }
 
 impl<'a, C: LevelColumn> ItemIndex<'a, C> {
+    /// The items of columns: these by the bytes of their names, each with its levels in order.
     pub(crate) fn new(columns: &'a [C]) -> Self {
         let mut given: Vec<usize> = (0..columns.len()).collect();
         given.sort_by(|&a, &b| columns[a].name().as_bytes().cmp(columns[b].name().as_bytes()));
@@ -215,15 +216,18 @@ pub(crate) struct ItemSets {
 }
 
 impl ItemSets {
+    /// The number of sets.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// The items of a set, ascending.
     pub(crate) fn items_of(&self, set: usize) -> &[u32] {
         let start = set.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.items[start..self.ends[set]]
     }
 
+    /// Appends a set with the number of rows of each part that have it.
     pub(crate) fn push(&mut self, items: &[u32], n: [u32; 2]) {
         self.items.extend_from_slice(items);
         self.ends.push(self.items.len());

@@ -57,6 +57,7 @@ pub(super) struct CandidateTree {
 }
 
 impl CandidateTree {
+    /// The node of the candidate without items.
     pub(super) const ROOT: u32 = 0;
 
     /// The children of a candidate that add an item of a column.

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::exec::store::StoreView;
+use crate::exec::result_store::StoreView;
 use crate::exec::{PlannedStage, ResultState};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;

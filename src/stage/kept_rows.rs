@@ -20,9 +20,9 @@ use crate::exec::StageContext;
 use crate::exec::files::write_json;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::{GenerateStage, KeptRowsStage};
-use crate::stage::parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::exec::child::KeptProgram;
 use crate::exec::misfit;
 use crate::exec::pieces::WorkerPool;
-use crate::exec::store::StoreView;
+use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;

@@ -38,12 +38,12 @@ use crate::stage::input::request::{
 };
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
-use crate::stage::parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::plan::StagePlan;
 use crate::stage::report;
 use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::row_parts::{link_parts, shard_file, write_parts, write_shard};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

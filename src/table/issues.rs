@@ -144,8 +144,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "one-sided-gate",
-        "reported by `check`: a gate that limits a signed gap between two groups on one side only, and \
-         does not see the gap the other way round",
+        "reported by `check`: a gate that limits a signed gap between two groups on one side only, \
+         and does not see the gap the other way round",
     ),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     (

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::num::decimal::Decimal;
-use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
+use crate::param::{
+    ColumnName, Count, Fraction, Name, SetName, Word, all_or_columns_schema, read_all_or_columns,
+    write_all_or_columns,
+};
 
 /// Traits whose people switch more often than the others, found on one half of the people and
 /// confirmed on the other; for a set that moves features also what each feature adds.
@@ -169,46 +172,28 @@ pub enum WhyColumns {
 impl WhyColumns {
     /// Whether a column is one of them.
     pub(crate) fn takes(&self, column: &str) -> bool {
+        self.named().is_none_or(|names| names.iter().any(|name| name.as_str() == column))
+    }
+
+    /// The names, where there is a list.
+    fn named(&self) -> Option<&[ColumnName]> {
         match self {
-            WhyColumns::All => true,
-            WhyColumns::Named(names) => names.iter().any(|name| name.as_str() == column),
+            WhyColumns::All => None,
+            WhyColumns::Named(names) => Some(names),
         }
     }
 }
 
 impl Serialize for WhyColumns {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            WhyColumns::All => serializer.serialize_str("all"),
-            WhyColumns::Named(names) => names.serialize(serializer),
-        }
+        write_all_or_columns(self.named(), serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for WhyColumns {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct WhyColumnsVisitor;
-        impl<'de> de::Visitor<'de> for WhyColumnsVisitor {
-            type Value = WhyColumns;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("`all`, or a list of columns")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<WhyColumns, E> {
-                if text == "all" {
-                    Ok(WhyColumns::All)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<WhyColumns, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(WhyColumns::Named)
-            }
-        }
-        deserializer.deserialize_any(WhyColumnsVisitor)
+        let named = read_all_or_columns(deserializer, "`all`, or a list of columns")?;
+        Ok(named.map_or(WhyColumns::All, WhyColumns::Named))
     }
 }
 
@@ -218,8 +203,7 @@ impl JsonSchema for WhyColumns {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let names = generator.subschema_for::<Vec<ColumnName>>();
-        json_schema!({"anyOf": [{"const": "all"}, names]})
+        all_or_columns_schema(generator)
     }
 }
 

@@ -4,9 +4,8 @@ use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
-use crate::command::has_pyarrow;
 use crate::frame::{TableFrame, TableRecord, read_frame};
-use crate::work::{Work, assert_same, column, results, root};
+use crate::work::{Work, assert_same, column, python3_imports, results, root};
 
 const N: i64 = 240;
 
@@ -241,7 +240,7 @@ fn gates_ask_about_amounts() {
 /// The shipped job: a tariff that is a program, on generated people.
 #[test]
 fn the_premium_job_runs() {
-    if !has_pyarrow() {
+    if !python3_imports("pyarrow") {
         return;
     }
     let work = Work::with_jobs();

@@ -6,10 +6,10 @@ use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
-use crate::diff::as_version;
+use crate::batches::read_folder;
 use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::older::as_version;
 use crate::persons::run_with_persons;
-use crate::waiting::read_folder;
 use crate::work::{Work, assert_same, column, results};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];

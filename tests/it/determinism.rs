@@ -211,7 +211,7 @@ fn same_for_parts(job: &str) {
         "job.yaml",
         &text.replace("{parquet: people.parquet}", "{parquet: \"people/*.parquet\"}"),
     );
-    let people = crate::waiting::read(&work.path("people.parquet"));
+    let people = crate::batches::read(&work.path("people.parquet"));
     let tables = |out: &str| {
         let mut found = results(&work.path(out));
         found.retain(|name, _| name.starts_with("tables/") || name.starts_with("rows/"));
@@ -227,7 +227,7 @@ fn same_for_parts(job: &str) {
         cuts.sort_unstable();
         cuts.dedup();
         for (k, ends) in cuts.windows(2).enumerate() {
-            crate::waiting::write(
+            crate::batches::write(
                 &work.path(&format!("people/part-{k:02}.parquet")),
                 &people.slice(ends[0], ends[1] - ends[0]),
             );

@@ -4,8 +4,8 @@ use arrow::array::{Array, AsArray, Float64Array, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::ipc::writer::StreamWriter;
 
+use crate::batches::read;
 use crate::rows_out;
-use crate::waiting::read;
 use crate::work::{Ran, Work, column, root};
 
 /// Applicants, as the examples of the guide have them, and the job around each example.

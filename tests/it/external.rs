@@ -11,8 +11,8 @@ use arrow::datatypes::{Float64Type, Schema};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 
+use crate::batches::{read, write};
 use crate::rows_out::{PEOPLE, SETS, applicants, draw, job};
-use crate::waiting::{read, write};
 use crate::work::{Work, column};
 
 const WORLD: &str = "out/rows/counterfactuals/world/part-00000.parquet";

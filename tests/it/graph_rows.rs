@@ -8,9 +8,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBat
 use arrow::datatypes::{Float64Type, Int64Type};
 use serde_json::Value as Json;
 
+use crate::batches::{read_folder, write};
 use crate::frame::{TableFrame, read_frame};
 use crate::python::interpreter;
-use crate::waiting::{read_folder, write};
 use crate::work::{Ran, Work, assert_same, column, results, root, shared};
 
 const ROWS: i64 = 420;

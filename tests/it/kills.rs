@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use arrow::ipc::writer::StreamWriter;
 
+use crate::batches::read;
 use crate::determinism::{assert_entries_are_whole, work};
 use crate::faults::{GATE, RUN, assert_tidy};
-use crate::waiting::read;
 use crate::work::{Files, Work, assert_same, files, results};
 use crate::{recourse, rows_out, shards};
 

@@ -146,12 +146,19 @@ pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code of a file without comments and without its test modules.
+/// The code of a file without comments and without what only its tests have.
 pub(crate) fn code(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("#[cfg(test)]") {
-            break;
+    let mut all = text.lines().enumerate();
+    while let Some((i, line)) = all.next() {
+        let indent = line.len() - line.trim_start().len();
+        if line[indent..].starts_with("#[cfg(test)]") {
+            // Up to the end of the item, which is no deeper than its attribute.
+            all.by_ref().find(|(_, line)| {
+                let starts = line.len() - line.trim_start().len();
+                starts == indent && line.ends_with([';', '}'])
+            });
+            continue;
         }
         let line = line.split("//").next().unwrap_or_default();
         lines.push((i + 1, line.to_owned()));
@@ -289,12 +296,21 @@ fn only_training_goes_by_blocks_of_rows() {
 }
 
 #[test]
+fn code_goes_on_behind_what_only_tests_have() {
+    let text = "a;\n#[cfg(test)]\nmod tests;\nb; // c\n#[cfg(test)]\nmod tests {\n    d;\n}\ne;\n\
+                #[cfg(test)]\nuse f::{\n    g,\n};\nh;";
+    let lines: Vec<(usize, String)> = code(text);
+    let found: Vec<(usize, &str)> = lines.iter().map(|(i, line)| (*i, line.trim())).collect();
+    assert_eq!(found, [(1, "a;"), (4, "b;"), (9, "e;"), (14, "h;")]);
+}
+
+#[test]
 fn the_rule_itself_catches_a_forbidden_import() {
     assert!(names("use crate::model::Scorer;", "crate::", "model"));
     assert!(names("    let x = polars::prelude::lit(1);", "", "polars"));
     assert!(!names("use crate::modelling::X;", "crate::", "model"));
     assert!(names("use crate::exec::files::{self, File};", "crate::", "exec::files"));
-    assert!(!names("use crate::exec::store::Store;", "crate::", "exec::files"));
+    assert!(!names("use crate::exec::result_store::Store;", "crate::", "exec::files"));
     assert!(!names("let polarsish = 1;", "", "polars"));
 }
 
@@ -444,10 +460,49 @@ fn leaves(tree: &str) -> Vec<String> {
     parts.flat_map(|part| leaves(&format!("{}{part}", head.trim()))).collect()
 }
 
-/// The files below `src` that the `use` lines of a file name by `crate`, `self` and `super`.
+/// The paths of a text that begin at `crate`, `self` or `super`, in `use` lines and in between.
+fn paths(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for head in ["crate::", "self::", "super::"] {
+        for (at, _) in text.match_indices(head) {
+            let before = text[..at].trim_end_matches(char::is_whitespace);
+            let rest = &text[at..];
+            if before.ends_with("pub(in") {
+                continue;
+            }
+            if before.ends_with("use") {
+                found.extend(leaves(rest.split(';').next().unwrap_or_default()));
+            } else if !text[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c)) {
+                let in_path = |c: char| c.is_alphanumeric() || "_:".contains(c);
+                let end = rest.find(|c| !in_path(c)).unwrap_or(rest.len());
+                found.push(rest[..end].trim_end_matches(':').to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The code of a file by the module that it stands in: that of the file, or one inside it.
+fn by_module(text: &str) -> BTreeMap<Option<String>, String> {
+    let (mut found, mut inner) = (BTreeMap::<Option<String>, String>::new(), None);
+    for (_, line) in code(text) {
+        if !line.starts_with(' ')
+            && let Some((_, name)) = line.trim_end_matches(" {").rsplit_once("mod ")
+            && line.ends_with('{')
+        {
+            inner = Some(name.to_owned());
+        } else if line == "}" {
+            inner = None;
+        }
+        let of = found.entry(inner.clone()).or_default();
+        of.push_str(&line);
+        of.push(' ');
+    }
+    found
+}
+
+/// The files below `src` that a file names by `crate`, `self` and `super`.
 fn named_files(root: &Path, file: &Path, text: &str) -> BTreeSet<PathBuf> {
-    let lines: Vec<String> = code(text).into_iter().map(|(_, line)| line).collect();
-    let text = lines.join(" ");
     let below = file.strip_prefix(root).expect("below src").with_extension("");
     let mut module: Vec<String> =
         below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -455,16 +510,10 @@ fn named_files(root: &Path, file: &Path, text: &str) -> BTreeSet<PathBuf> {
         module.pop();
     }
     let mut found = BTreeSet::new();
-    for (at, _) in text.match_indices("use ") {
-        let starts = text[..at].chars().next_back().is_none_or(char::is_whitespace);
-        let tree = text[at + 4..].split(';').next().unwrap_or_default();
-        let ours = ["crate::", "self::", "super::"].iter().any(|head| tree.starts_with(head));
-        if !starts || !ours {
-            continue;
-        }
-        for leaf in leaves(tree) {
-            let mut path = module.clone();
-            for (i, part) in leaf.split("::").enumerate() {
+    for (inner, text) in by_module(text) {
+        for named in paths(&text) {
+            let mut path: Vec<String> = module.iter().cloned().chain(inner.clone()).collect();
+            for (i, part) in named.split("::").enumerate() {
                 match part {
                     "crate" if i == 0 => path.clear(),
                     "self" => {}
@@ -533,8 +582,11 @@ fn the_rule_on_circles_sees_what_a_file_names() {
         ["crate::a", "crate::a::B", "crate::a::c::D", "crate::a::c::e"]
     );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let text = "//! Text.\nuse super::read;\nuse crate::{\n    error::Result,\n};\nfn f() {}\n";
+    let text = "//! Text.\nuse super::read;\nuse crate::{\n    error::Result,\n};\n\
+                fn f() { super::history::g(crate::unit::h) }\n\
+                pub(in crate::table) mod inner {\n    use super::x;\n}\n";
     let found = named_files(&root, &root.join("folder/manifest.rs"), text);
-    let wanted = ["error.rs", "folder/read.rs"].map(|file| root.join(file));
+    let wanted =
+        ["error.rs", "folder/history.rs", "folder/read.rs", "unit.rs"].map(|file| root.join(file));
     assert_eq!(found, BTreeSet::from(wanted));
 }

@@ -13,6 +13,7 @@
 mod adult;
 mod amounts;
 mod augment;
+mod batches;
 #[cfg(feature = "cloud")]
 mod bucket;
 mod cases;

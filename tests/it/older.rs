@@ -6,8 +6,9 @@ use std::fs;
 
 use cfaudit::table::list::TABLES;
 
-use crate::diff::as_version;
+use crate::batches::read;
 use crate::recourse;
+use crate::work::{Work, sha256};
 
 /// Tables with more than one version, the version before, and the columns that it lacked.
 const BEFORE: &[(&str, u32, &[&str])] = &[
@@ -50,6 +51,36 @@ counterfactuals:
 models:
   other: {logistic: {l2: 9.0, omit: [age]}}
 ";
+
+/// Writes a table of a folder again as another version of the program would, and lists it so in the
+/// manifest.
+pub(crate) fn as_version(work: &Work, folder: &str, name: &str, version: u32, without: &[&str]) {
+    let path = work.path(&format!("{folder}/{name}"));
+    let batch = read(&path);
+    let kept: Vec<usize> = (0..batch.num_columns())
+        .filter(|i| !without.contains(&batch.schema().field(*i).name().as_str()))
+        .collect();
+    let batch = batch.project(&kept).unwrap();
+    let about =
+        parquet::file::metadata::KeyValue::new("cfaudit.version".to_owned(), version.to_string());
+    let properties = parquet::file::properties::WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![about]))
+        .build();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(
+        fs::File::create(&path).unwrap(),
+        batch.schema(),
+        Some(properties),
+    )
+    .unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let mut manifest = work.json(&format!("{folder}/manifest.json"));
+    manifest["files"][name] = sha256(&fs::read(&path).unwrap()).into();
+    work.write(
+        &format!("{folder}/manifest.json"),
+        &serde_json::to_string_pretty(&manifest).unwrap(),
+    );
+}
 
 #[test]
 fn tables_of_the_version_before_are_read() {

@@ -2,26 +2,19 @@
 //! people (COMPAS, German credit).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::compute::{cast, concat, concat_batches};
+use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 use cfaudit::metric::catalog::catalog;
 use cfaudit::metric::evidence::person::CELLS;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
+use crate::batches::read;
 use crate::frame::{TableFrame, TableRecord, read_frame};
 use crate::work::{Work, column, shared};
-
-fn read(path: &Path) -> RecordBatch {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
-    let schema = reader.schema().clone();
-    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>())
-        .unwrap()
-}
 
 fn of(batch: &RecordBatch, name: &str, kind: &DataType) -> ArrayRef {
     cast(batch.column_by_name(name).unwrap(), kind).unwrap()

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::frame::{TableRecord, read_frame};
-use crate::work::{Work, root, shared, yaml_files};
+use crate::work::{Work, python3_imports, root, shared, yaml_files};
 
 /// What a page may weigh, and how many words it may have.
 const BYTES_AT_MOST: usize = 400_000;
@@ -260,7 +260,7 @@ fn pages_of_shipped_jobs_are_short_and_their_numbers_are_those_of_the_tables() {
     assert!(numbers >= 500, "{numbers} numbers were compared");
     let data = data.parent().unwrap().parent().unwrap().display();
     for (job, imports) in OTHER_JOBS {
-        if imports.is_empty() || can_import(imports) {
+        if imports.is_empty() || python3_imports(imports) {
             let flags = format!("--gates report --replace --data-dir {data}");
             work.run(0, &format!("jobs/{job}.yaml"), &flags);
             open += check_needs(&work, job);
@@ -274,17 +274,6 @@ fn pages_of_shipped_jobs_are_short_and_their_numbers_are_those_of_the_tables() {
         let known = printed.contains(&name) || told().any(|job| job == name);
         assert!(known, "{name} is in no list of this test");
     }
-}
-
-/// Whether the Python of shipped jobs can import this.
-fn can_import(imports: &str) -> bool {
-    let mut python = Command::new("python3");
-    let ran = python.args(["-c", &format!("import {imports}")]).output();
-    let can = ran.is_ok_and(|ran| ran.status.success());
-    if !can {
-        crate::work::skip(&format!("python3 cannot import {imports}"));
-    }
-    can
 }
 
 /// Checks the page of `out`: bytes, words, sheets, links, and every number that leads into the

@@ -10,8 +10,8 @@ use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use crate::work::{Work, assert_same, column, results, root};
 
 /// Runs a job without `person` into `plain`; with a person for each row, the column `own`, into
-/// `own`; and with persons of several rows, the column `household`, into `out`, which holds the same
-/// on 1, 2 and 7 threads.
+/// `own`; and with persons of several rows, the column `household`, into `out`, which holds the
+/// same on 1, 2 and 7 threads.
 pub(crate) fn run_with_persons(work: &Work, plain: &str) {
     let of =
         |name: &str| plain.replace("  row_id: id\n", &format!("  row_id: id\n  person: {name}\n"));

@@ -9,9 +9,9 @@ use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray};
 use arrow::datatypes::Float64Type;
 use arrow::util::display::array_value_to_string;
 
+use crate::batches::read;
 use crate::frame::read_frame;
 use crate::rows_out::{PEOPLE, SETS, applicants, job};
-use crate::waiting::read;
 use crate::work::{Work, column, files, root};
 
 /// So many people share the planted level: fewer than the 5 that may be named.

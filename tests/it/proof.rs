@@ -145,7 +145,7 @@ fn forge(work: &Work, name: &str, bytes: &[u8]) {
 
 /// A table with another text in a column of the rows of a gate.
 fn with_text(path: &Path, column: &str, of: &str, text: &str) -> Vec<u8> {
-    let table = crate::waiting::read(path);
+    let table = crate::batches::read(path);
     let gates = table.column_by_name("gate").unwrap().as_string::<i32>().clone();
     let i = table.schema().index_of(column).unwrap();
     let old = table.column(i).as_string::<i32>();
@@ -206,10 +206,10 @@ fn what_is_forged_does_not_follow_from_the_tables() {
 
     // A table of a version that this program does not read, and one that the manifest does not
     // mean.
-    crate::diff::as_version(&work, "out", "tables/groups.parquet", 999, &[]);
+    crate::older::as_version(&work, "out", "tables/groups.parquet", 999, &[]);
     let found = work.cfaudit(5, "verify out").stdout;
     assert!(found.contains("tables/groups.parquet: it is version 999"), "{found}");
-    crate::diff::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
+    crate::older::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
     let found = work.cfaudit(5, "verify out").stdout;
     assert!(found.contains("it is of version 1, and manifest.json says"), "{found}");
 }

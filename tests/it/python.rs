@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use arrow::array::{Float64Array, Int64Array, StringArray};
 
 use crate::frame::read_frame;
-use crate::work::{Going, Work, assert_same, column};
+use crate::work::{Going, Work, assert_same, can_import, column};
 
 pub(crate) const JOB: &str = r#"
 cfaudit: 1
@@ -37,11 +37,7 @@ pub(crate) const N: i64 = 2000;
 /// The interpreter, if it can import this.
 pub(crate) fn interpreter(imports: &str) -> Option<String> {
     let python = std::env::var("CFAUDIT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let loads = Command::new(&python)
-        .args(["-c", &format!("import {imports}")])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
+    let loads = can_import(&python, imports);
     if !loads {
         crate::work::skip(&format!("{python} cannot import {imports}: `make python`"));
     }

@@ -4,11 +4,10 @@
 use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Command, Stdio};
 
 use arrow::array::{Int64Array, StringArray};
 
-use crate::work::{Going, Work, assert_same, column, results, root, shared};
+use crate::work::{Going, Work, assert_same, column, python3_imports, results, root, shared};
 
 const N: i64 = 1200;
 
@@ -203,13 +202,7 @@ fn level<'a>(p: &'a Person, column: &str) -> &'a str {
 /// Looks at every row: who is in a subgroup, and whom an action helps.
 #[test]
 fn a_program_is_asked_about_each_person_as_they_could_be() {
-    let loads = Command::new("python3")
-        .args(["-c", "import pyarrow"])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|s| s.success());
-    if !loads {
-        crate::work::skip("python3 with pyarrow is not there");
+    if !python3_imports("pyarrow") {
         return;
     }
     let work = work(

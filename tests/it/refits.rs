@@ -11,7 +11,7 @@ use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
 
-use crate::waiting::{read_folder, write};
+use crate::batches::{read_folder, write};
 use crate::work::{Work, column};
 
 const NIGHTS: u64 = 10;

@@ -8,8 +8,8 @@ use arrow::array::{Array, AsArray, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::util::display::array_value_to_string;
 
+use crate::batches::read;
 use crate::frame::read_frame;
-use crate::waiting::read;
 use crate::work::{Work, assert_same, column, files};
 
 pub(crate) const PEOPLE: usize = 600;

@@ -12,7 +12,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
 
-use crate::work::{Files, Ran, Work, assert_same, column, files, root, yaml_files};
+use crate::work::{
+    Files, Ran, Work, assert_same, column, files, python3_imports, root, yaml_files,
+};
 
 /// Rows of the row groups of each file: a shard of one row, and shards without any.
 const ROW_GROUPS: [&[usize]; 2] = [&[1, 150, 2, 120], &[90, 60]];
@@ -166,9 +168,7 @@ pub(crate) fn add_models(work: &Work, job: &str) -> bool {
             }
         }
         "command" => {
-            let loads = Command::new("python3").args(["-c", "import pyarrow"]).output();
-            if !loads.is_ok_and(|told| told.status.success()) {
-                crate::work::skip("python3 with pyarrow is not there");
+            if !python3_imports("pyarrow") {
                 return false;
             }
             fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
@@ -750,10 +750,10 @@ pub(crate) fn cut_into_parts(work: &Work, name: &str, rows: usize) {
     let single = work.path("single");
     fs::create_dir(&single).unwrap();
     fs::rename(work.path(&format!("{name}.parquet")), single.join("all.parquet")).unwrap();
-    let all = crate::waiting::read_folder(&single);
+    let all = crate::batches::read_folder(&single);
     for first in (0..all.num_rows()).step_by(rows) {
         let part = all.slice(first, rows.min(all.num_rows() - first));
-        crate::waiting::write(&folder.join(format!("part-{first:05}.parquet")), &part);
+        crate::batches::write(&folder.join(format!("part-{first:05}.parquet")), &part);
     }
     fs::remove_dir_all(single).unwrap();
 }

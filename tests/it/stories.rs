@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
 
+use crate::batches::{read, write};
 use crate::frame::read_frame;
 use crate::rows_out::{self, draw};
-use crate::waiting::{read, write};
 use crate::work::{Work, files};
 
 const APPLICANTS: usize = 900;

@@ -19,6 +19,22 @@ mod found;
 
 pub(crate) use found::{expected, shared, skip};
 
+/// Whether a Python can import these modules.
+pub(crate) fn can_import(python: &str, modules: &str) -> bool {
+    let mut asked = Command::new(python);
+    asked.args(["-c", &format!("import {modules}")]).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
+/// Whether the `python3` that shipped jobs call can import these modules; says so where it cannot.
+pub(crate) fn python3_imports(modules: &str) -> bool {
+    let can = can_import("python3", modules);
+    if !can {
+        skip(&format!("python3 cannot import {modules}"));
+    }
+    can
+}
+
 /// The tree of this crate.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

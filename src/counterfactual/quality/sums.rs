@@ -122,6 +122,7 @@ impl VariableSums {
 }
 
 impl PairSums {
+    /// Adds the sums of other counterfactuals of the pair.
     pub(super) fn merge(&mut self, other: &PairSums) {
         self.n_cf += other.n_cf;
         self.n_pairs += other.n_pairs;

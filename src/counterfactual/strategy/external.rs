@@ -22,7 +22,7 @@ use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::flip::CounterfactualsPerRow;
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::generate::FittedMapFlip;
-use crate::counterfactual::knobs::{FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset};
+use crate::counterfactual::knobs::{KeepWithinBlock, MapFlipBlock};
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
@@ -81,22 +81,12 @@ fn nothing() -> ConditionOn {
 
 impl ExternalBlock {
     fn common<T>(&self, then: impl FnOnce(MapFlipBlock<'_>) -> T) -> T {
-        then(MapFlipBlock {
-            condition_on: &self.condition_on,
-            preset: StrategyPreset::Default,
-            threshold: None,
-            depth: None,
-            cdf: None,
-            min_stratum: None,
-            flip: &FlipRulesBlock::default(),
-            new_value: None,
-            counterpart: &IndexMap::new(),
-            cfs: CounterfactualsPerRow::Multiple,
-            max_cfs: None,
-            keep_within: self.keep_within.as_ref(),
-            decorrelate: &[],
-            range: &self.range,
-            direction: &self.direction,
+        MapFlipBlock::without_rules(&self.condition_on, &self.range, &self.direction, |rules| {
+            then(MapFlipBlock {
+                cfs: CounterfactualsPerRow::Multiple,
+                keep_within: self.keep_within.as_ref(),
+                ..rules
+            })
         })
     }
 
@@ -171,14 +161,8 @@ impl FittedKnobs for ExternalBlock {
         found
     }
 
-    fn learns_from(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        position: usize,
-    ) -> (Vec<StrategyVariable>, Conditioning) {
-        let plan = self.plan();
-        (plan.variables(layout, extras, position), plan.condition)
+    fn plan(&self) -> StrategyPlan {
+        self.plan()
     }
 
     fn fit(

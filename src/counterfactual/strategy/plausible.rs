@@ -5,7 +5,6 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
 use crate::counterfactual::engine::{
@@ -18,7 +17,7 @@ use crate::counterfactual::knobs::{
     self, FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset, map_flip_knobs,
     map_flip_settings,
 };
-use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
+use crate::counterfactual::variable::VariableOptions;
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;

@@ -13,16 +13,15 @@ use crate::counterfactual::engine::{
     StrategyRecord,
 };
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference, empty_reference};
-use crate::counterfactual::flip::CounterfactualsPerRow;
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::generate::EligibleVariables;
-use crate::counterfactual::knobs::{FlipRulesBlock, MapFlipBlock, StrategyPreset};
+use crate::counterfactual::knobs::MapFlipBlock;
 use crate::counterfactual::transport::cost::TransportCost;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::matching::{
-    FittedTransport, TransportRows, renumber_columns,
+    FittedTransport, ProblemTask, TransportRows, renumber_columns,
 };
-use crate::counterfactual::transport::{SolvedProblem, TransportImage, TransportSettings};
+use crate::counterfactual::transport::{TransportImage, TransportSettings};
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
@@ -85,24 +84,9 @@ fn four_thousand() -> Count {
 impl TransportBlock {
     /// The plan: which variables may change, and the checks; transport has no tests.
     pub fn plan(&self) -> StrategyPlan {
-        let common = MapFlipBlock {
-            condition_on: &self.condition_on,
-            preset: StrategyPreset::Default,
-            threshold: None,
-            depth: None,
-            cdf: None,
-            min_stratum: None,
-            flip: &FlipRulesBlock::default(),
-            new_value: None,
-            counterpart: &IndexMap::new(),
-            cfs: CounterfactualsPerRow::Single,
-            max_cfs: None,
-            keep_within: None,
-            decorrelate: &[],
-            range: &self.range,
-            direction: &self.direction,
-        };
-        common.plan(MoveRule::Move(self.moves.clone()))
+        MapFlipBlock::without_rules(&self.condition_on, &self.range, &self.direction, |rules| {
+            rules.plan(MoveRule::Move(self.moves.clone()))
+        })
     }
 
     /// The settings of the transport plans.
@@ -165,14 +149,8 @@ impl FittedKnobs for TransportBlock {
         found
     }
 
-    fn learns_from(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        position: usize,
-    ) -> (Vec<StrategyVariable>, Conditioning) {
-        let plan = self.plan();
-        (plan.variables(layout, extras, position), plan.condition)
+    fn plan(&self) -> StrategyPlan {
+        self.plan()
     }
 
     fn fit(
@@ -192,12 +170,7 @@ impl FittedKnobs for TransportBlock {
         let (mut counts, mut crowd) = (ReferenceCounts::default(), TransportRows::default());
         reference.fold(
             |group| {
-                let samples = SampleBatch {
-                    keys: &group.keys,
-                    rows: &group.rows,
-                    groups: &group.groups[position],
-                    classes: &group.classes,
-                };
+                let samples = SampleBatch::of_reference(group, position);
                 (counts_of(&variables, &samples), TransportRows::from_all(&movers, &samples))
             },
             |(part, rows)| {
@@ -255,9 +228,7 @@ impl LearntStrategy for FittedTransport {
         let take = |group: &_| self.matched_rows(group, rows.position);
         rows.reference.fold(take, |part| targets.append(part))?;
         rows.samples.fold(take, |part| sources.append(part))?;
-        let spread = |n: usize, task: &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)| {
-            rows.samples.spread(n, task)
-        };
+        let spread = |n: usize, task: &ProblemTask<'_>| rows.samples.spread(n, task);
         let carrier = self.match_samples(rows.seed, sources, targets, &spread)?;
         let n = self.n_groups;
         let pairs =

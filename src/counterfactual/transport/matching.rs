@@ -143,9 +143,12 @@ pub(crate) fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyV
     variables.iter().map(of).collect()
 }
 
+/// Solves the problem of a number.
+pub(crate) type ProblemTask<'a> = dyn Fn(usize) -> Result<SolvedProblem> + Sync + 'a;
+
 /// Runs independent tasks on any thread and returns the results in order.
-pub(crate) type ProblemSolver<'a> = dyn Fn(usize, &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)) -> Result<Vec<SolvedProblem>>
-    + 'a;
+pub(crate) type ProblemSolver<'a> =
+    dyn Fn(usize, &ProblemTask<'_>) -> Result<Vec<SolvedProblem>> + 'a;
 
 /// The outcome of matching the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -171,12 +174,7 @@ impl FittedTransport {
 
     /// The rows of a batch that are matched, of the reference or of the samples.
     pub(crate) fn matched_rows(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
-        let samples = SampleBatch {
-            keys: &group.keys,
-            rows: &group.rows,
-            groups: &group.groups[position],
-            classes: &group.classes,
-        };
+        let samples = SampleBatch::of_reference(group, position);
         TransportRows::from_grouped(&self.moving_variables(), self.condition, &samples)
     }
 

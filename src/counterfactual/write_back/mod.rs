@@ -365,11 +365,7 @@ impl WriteBack {
         };
         WriteBack {
             assignments: sets,
-            recomputations: layout
-                .derived
-                .iter()
-                .map(|derived| Recomputation::new(layout, derived))
-                .collect(),
+            recomputations: Recomputation::of_layout(layout),
             group_deciding: told,
         }
     }
@@ -381,11 +377,7 @@ impl WriteBack {
         let sets = vec![[None, None, None]; n_groups];
         WriteBack {
             assignments: sets,
-            recomputations: layout
-                .derived
-                .iter()
-                .map(|derived| Recomputation::new(layout, derived))
-                .collect(),
+            recomputations: Recomputation::of_layout(layout),
             group_deciding: Vec::new(),
         }
     }
@@ -610,6 +602,11 @@ struct Recomputation {
 }
 
 impl Recomputation {
+    /// Those of all derived features, in their order.
+    fn of_layout(layout: &Layout) -> Vec<Self> {
+        layout.derived.iter().map(|derived| Recomputation::new(layout, derived)).collect()
+    }
+
     fn new(layout: &Layout, derived: &DerivedFeature) -> Self {
         let levels = |parent: &Option<usize>| {
             parent.map_or_else(Vec::new, |p| layout.features[p].levels.clone())

@@ -473,7 +473,10 @@ mod tests {
         for (word, body, answers) in [
             (
                 "mlflow",
-                r#"{"dataframe_split":{"columns":["age","debt","job","member"],"data":[[40,0.1,"cook, chef",true],[17,null,null,false]]}}"#,
+                concat!(
+                    r#"{"dataframe_split":{"columns":["age","debt","job","member"],"#,
+                    r#""data":[[40,0.1,"cook, chef",true],[17,null,null,false]]}}"#
+                ),
                 vec![
                     (r#"{"predictions": [0.25, 1]}"#, Ok(vec![0.25, 1.0])),
                     (r#"{"predictions": [[0.75, 0.25], null]}"#, Ok(vec![0.25, nan])),
@@ -484,7 +487,10 @@ mod tests {
             ),
             (
                 "json",
-                r#"{"version":"7","columns":["age","debt","job","member"],"rows":[[40,0.1,"cook, chef",true],[17,null,null,false]]}"#,
+                concat!(
+                    r#"{"version":"7","columns":["age","debt","job","member"],"#,
+                    r#""rows":[[40,0.1,"cook, chef",true],[17,null,null,false]]}"#
+                ),
                 vec![
                     (r#"{"scores": [0.5, 0.125], "version": "7"}"#, Ok(vec![0.5, 0.125])),
                     (r#"{"scores": [0.5, 0.125], "version": 7}"#, Ok(vec![0.5, 0.125])),
@@ -494,7 +500,12 @@ mod tests {
             ),
             (
                 "kserve-v2",
-                r#"{"inputs":[{"name":"age","shape":[2],"datatype":"INT64","data":[40,17]},{"name":"debt","shape":[2],"datatype":"FP64","data":[0.1,null]},{"name":"job","shape":[2],"datatype":"BYTES","data":["cook, chef",null]},{"name":"member","shape":[2],"datatype":"BOOL","data":[true,false]}]}"#,
+                concat!(
+                    r#"{"inputs":[{"name":"age","shape":[2],"datatype":"INT64","data":[40,17]},"#,
+                    r#"{"name":"debt","shape":[2],"datatype":"FP64","data":[0.1,null]},"#,
+                    r#"{"name":"job","shape":[2],"datatype":"BYTES","data":["cook, chef",null]},"#,
+                    r#"{"name":"member","shape":[2],"datatype":"BOOL","data":[true,false]}]}"#
+                ),
                 vec![
                     (
                         r#"{"outputs": [{"name": "y", "shape": [2], "data": [0.5, 0.25]}]}"#,

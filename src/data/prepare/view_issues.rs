@@ -185,3 +185,14 @@ fn difference(spelling: Spelling) -> &'static str {
 pub(super) fn counted((word, n): (&str, u64)) -> String {
     format!("`{word}` ({n})")
 }
+
+/// The values seen, most frequent first.
+pub(super) fn seen_text(tally: &ColumnTally) -> String {
+    match tally.occurrences.is_empty() {
+        true => "the column has no values".to_owned(),
+        false => format!(
+            "the values seen are {}",
+            list_words(tally.by_count().into_iter().map(counted), MAX_SHOWN)
+        ),
+    }
+}

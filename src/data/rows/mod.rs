@@ -2,11 +2,11 @@
 
 pub(crate) mod aligned;
 pub(crate) mod content;
-pub(crate) mod draw;
 pub(crate) mod ids;
 pub(crate) mod profile;
 pub(crate) mod reference;
 pub(crate) mod role_counts;
+pub(crate) mod row_draw;
 pub(crate) mod split;
 pub(crate) mod stored;
 pub mod training;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::data::FeatureRows;
 use crate::data::rows::RowsReader;
-use crate::data::rows::draw::RowDraw;
+use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process_group};
 
-use super::{ChildProgram, EnvVariable, KeptProgram, ProgramInput, run};
+use super::env_variable::EnvVariable;
+use super::{ChildProgram, KeptProgram, ProgramInput, run};
 use crate::error::{Error, Fault, Result, StopSignal};
 use crate::exec::StageContext;
 use crate::exec::cancel::CancelFlag;

@@ -33,9 +33,9 @@ use serde::de::IgnoredAny;
 
 use super::cancel::CancelFlag;
 use super::files::{self, FileBelow, refuse};
+use super::fingerprint::STAGE_FILE;
 use super::lock::{FileLock, holder};
 use super::object::refuse_to_write;
-use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
 
 /// The file in which a folder names its job and its files.

@@ -392,13 +392,8 @@ pub(super) fn rates_of_ratio(
 /// Why no number of people would decide, whatever the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
     let seen = &ruling.observation;
-    match question.decide_by {
-        GateDecideBy::Estimate => return Some("by_estimate"),
-        GateDecideBy::Worlds => return Some("by_worlds"),
-        GateDecideBy::Fit => return Some("by_fit"),
-        GateDecideBy::Training => return Some("by_training"),
-        GateDecideBy::All => return Some("by_all"),
-        GateDecideBy::Interval => {}
+    if let Some(other) = question.decide_by.beyond_people() {
+        return Some(other);
     }
     if ruling.verdict == GateStatus::Skipped {
         return Some("skipped");

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::augment::knobs::AdasynArm;
-use crate::job::ModelBlock;
+use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 
 /// A model that is trained again on more rows, once for each arm, and measured next to the model as

@@ -7,8 +7,8 @@ use crate::error::FilePlace;
 use crate::param::ColumnName;
 
 impl CheckedJob {
-    /// The place of the key that a warning is about: that of the rows, where it is about a column of
-    /// them that no key names by itself, as an expression does.
+    /// The place of the key that a warning is about: that of the rows, where it is about a column
+    /// of them that no key names by itself, as an expression does.
     pub(crate) fn place_of_issue(&self, of: &str) -> Option<&FilePlace> {
         let paths = self.paths_of_issue(of);
         paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))

@@ -325,8 +325,8 @@ fn data(
     );
     line!(
         text,
-        "    # words: {{favourable: granted, unfavourable: refused, object: the loan}}   # the page \
-         then uses your words for the two decisions"
+        "    # words: {{favourable: granted, unfavourable: refused, object: the loan}}   # the \
+         page then uses your words for the two decisions"
     );
     line!(text, "  sensitive:");
     for look in sensitive {
@@ -641,8 +641,8 @@ fn scored(
             Some(better) => {
                 line!(
                     text,
-                    "    better: {better}    # DECIDE: higher | lower: the scores that people want; \
-                     a guess, high scores go with the other side of {}",
+                    "    better: {better}    # DECIDE: higher | lower: the scores that people \
+                     want; a guess, high scores go with the other side of {}",
                     comment_text(&label.name)
                 );
             }

@@ -38,7 +38,10 @@ pub(super) fn word(text: &str) -> String {
 pub(super) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+            '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// Words of the data in a comment: on its line.

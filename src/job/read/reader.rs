@@ -297,9 +297,12 @@ macro_rules! unsigned {
     ($($method:ident, $visit:ident, $type:ty;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
             let max = <$type>::MAX;
-            let expected = if u64::from(max) == u64::MAX { "a whole number of at least 0".to_owned() } else { format!("a \
-                whole number from 0 to {max}") };
-            let value = <$type>::try_from(self.unsigned(&expected)?).map_err(|_| self.wrong(&expected, None))?;
+            let expected = match u64::from(max) {
+                u64::MAX => "a whole number of at least 0".to_owned(),
+                max => format!("a whole number from 0 to {max}"),
+            };
+            let value = <$type>::try_from(self.unsigned(&expected)?)
+                .map_err(|_| self.wrong(&expected, None))?;
             self.placed(visitor.$visit(value))
         }
     )*};
@@ -512,7 +515,9 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! { i8 i16 i32 i64 i128 u128 f32 bytes byte_buf unit unit_struct tuple_struct }
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u128 f32 bytes byte_buf unit unit_struct tuple_struct
+    }
 }
 
 fn key_names(fields: &[&str]) -> String {
@@ -808,7 +813,7 @@ impl<'de> de::Deserializer<'de> for BareContent<'_> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct enum
-        identifier ignored_any
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct enum identifier ignored_any
     }
 }

@@ -302,6 +302,8 @@ pub(crate) fn errors(c: &Confusion) -> MetricValue {
     quotient_of_counts(c, c.fn_, c.fp, Undefined::NoFalsePositive)
 }
 
+/// The generalised entropy of the benefits b = prediction - label + 1 with alpha = 2: the mean of
+/// ((b / mean)^2 - 1) / 2, at least 0; undefined where all benefits are 0.
 pub(crate) fn generalized_entropy(c: &Confusion) -> MetricValue {
     let (right, granted) = (c.tp as f64 + c.tn as f64, c.fp as f64);
     let sum = right + 2.0 * granted;

@@ -250,10 +250,12 @@ pub(crate) const METRICS: &[Metric] = &[
     },
 ];
 
+/// (TP + FN) / n.
 pub(crate) fn prev(c: &Confusion) -> Rate {
     c.rate(c.actual_positive(), c.n(), Undefined::EmptyGroup)
 }
 
+/// The share of people with a prediction who are predicted positive; needs no label.
 pub(crate) fn pprev(c: &Confusion) -> Rate {
     Rate {
         numerator: c.predicted_as(true),
@@ -262,42 +264,52 @@ pub(crate) fn pprev(c: &Confusion) -> Rate {
     }
 }
 
+/// (TP + TN) / n.
 pub(crate) fn acc(c: &Confusion) -> Rate {
     c.rate(c.tp + c.tn, c.n(), Undefined::EmptyGroup)
 }
 
+/// TP / (TP + FN).
 pub(crate) fn tpr(c: &Confusion) -> Rate {
     c.rate(c.tp, c.actual_positive(), Undefined::NoActualPositive)
 }
 
+/// FN / (TP + FN).
 pub(crate) fn fnr(c: &Confusion) -> Rate {
     c.rate(c.fn_, c.actual_positive(), Undefined::NoActualPositive)
 }
 
+/// TN / (TN + FP).
 pub(crate) fn tnr(c: &Confusion) -> Rate {
     c.rate(c.tn, c.actual_negative(), Undefined::NoActualNegative)
 }
 
+/// FP / (TN + FP).
 pub(crate) fn fpr(c: &Confusion) -> Rate {
     c.rate(c.fp, c.actual_negative(), Undefined::NoActualNegative)
 }
 
+/// TP / (TP + FP).
 pub(crate) fn ppv(c: &Confusion) -> Rate {
     c.rate(c.tp, c.predicted_positive(), Undefined::NoPredictedPositive)
 }
 
+/// FP / (TP + FP).
 pub(crate) fn fdr(c: &Confusion) -> Rate {
     c.rate(c.fp, c.predicted_positive(), Undefined::NoPredictedPositive)
 }
 
+/// TN / (TN + FN).
 pub(crate) fn npv(c: &Confusion) -> Rate {
     c.rate(c.tn, c.predicted_negative(), Undefined::NoPredictedNegative)
 }
 
+/// FN / (TN + FN).
 pub(crate) fn fomr(c: &Confusion) -> Rate {
     c.rate(c.fn_, c.predicted_negative(), Undefined::NoPredictedNegative)
 }
 
+/// (TPR + TNR) / 2; undefined where one of both is.
 pub(crate) fn bacc(c: &Confusion) -> MetricValue {
     combine(tpr(c).value(), tnr(c).value(), |tpr, tnr| Ok(f64::midpoint(tpr, tnr)))
 }
@@ -314,10 +326,13 @@ pub(crate) fn rates_of_mean(metric: &Metric) -> Option<[RateOfGroup; 2]> {
     }
 }
 
+/// 2 TP / (2 TP + FP + FN).
 pub(crate) fn f1(c: &Confusion) -> MetricValue {
     c.rate(2 * c.tp, 2 * c.tp + c.fp + c.fn_, Undefined::ZeroDenominator).value()
 }
 
+/// The Matthews correlation coefficient, from -1 to 1; undefined where a row or a column of the
+/// matrix is empty.
 pub(crate) fn mcc(c: &Confusion) -> MetricValue {
     phi([c.tp, c.fp, c.fn_, c.tn], c.or_empty(Undefined::DegenerateMarginal))
 }

@@ -199,8 +199,8 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        formula: "P(range of Brownian motion on [0, 1] > ecce / sigma), sigma = sqrt(sum w^2 s (1 - \
-                  s)) / W",
+        formula: "P(range of Brownian motion on [0, 1] > ecce / sigma), sigma = sqrt(sum w^2 s (1 \
+                  - s)) / W",
         reading: "how likely an error of this size is if all scores are right",
         ..metric(
             ("ecce_p", "ECCE_p"),

@@ -46,6 +46,7 @@ impl ClassMatrix {
         self.cells.chunks_exact(self.classes.max(1))
     }
 
+    /// Adds cases to a cell: row times the number of classes, plus column.
     pub(crate) fn add(&mut self, cell: usize, count: u64) {
         self.cells[cell] += count;
     }

@@ -320,6 +320,8 @@ impl AnySwitch {
         }
     }
 
+    /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there are
+    /// people.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate {
             numerator,
@@ -339,6 +341,7 @@ impl AnySwitch {
         AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
     }
 
+    /// The people in the order of [`AnySwitch::index`].
     pub(crate) fn from_cells(
         [negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4],
     ) -> Self {

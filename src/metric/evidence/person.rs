@@ -112,11 +112,13 @@ impl Confusion {
         }
     }
 
+    /// TP, FP, FN, TN, then the people without a label predicted positive and negative.
     pub(crate) fn to_cells(self) -> ConfusionCells {
         let [negative, positive] = self.unlabelled;
         [self.tp, self.fp, self.fn_, self.tn, positive, negative]
     }
 
+    /// The inverse of [`Confusion::to_cells`].
     pub(crate) fn from_cells([tp, fp, fn_, tn, positive, negative]: ConfusionCells) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
@@ -240,10 +242,12 @@ impl Eccm {
         Eccm(still)
     }
 
+    /// The reason, or that there is nobody at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }
 
+    /// A rate of counterfactuals; `empty` is why it has no value where its denominator is 0.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }

@@ -238,8 +238,10 @@ impl ScoreShift {
     }
 }
 
+/// Edges of the bins of scores, from 0 to 1.
 pub(crate) const SCORE_EDGES: [f64; SCORE_BINS + 1] = edges(0.0, SCORE_BINS as f64);
 
+/// Edges of the bins of changes, from -1 to 1; 0 is one of them.
 pub(crate) const CHANGE_EDGES: [f64; CHANGE_BINS + 1] =
     edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
 
@@ -260,6 +262,7 @@ pub(crate) fn score_bin(score: f64) -> usize {
     last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
 }
 
+/// The last bin whose lower edge is not above the change; the upper end belongs to the last bin.
 #[inline]
 pub(crate) fn change_bin(change: f64) -> usize {
     last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
@@ -313,6 +316,7 @@ pub(crate) fn total_weight(shift: &ScoreShift) -> MetricValue {
     }
 }
 
+/// What the scores before and after weigh, bin by bin.
 pub(crate) fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
     total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
 }

@@ -19,6 +19,7 @@ pub(crate) struct DivergenceSums {
 }
 
 impl DivergenceSums {
+    /// Nobody yet, under the balance of these sums of the first pass.
     pub(crate) fn new(sums: &ShiftSums) -> Self {
         let (score, score_cf) = sums.scores();
         DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
@@ -29,6 +30,7 @@ impl DivergenceSums {
         DivergenceSums { n: 0, balance, terms: FixedSum::ZERO }
     }
 
+    /// Adds a pair of scores, each in [0, 1], that weighs this much.
     pub(crate) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {
         self.n += 1;
         if self.balance.exists() {
@@ -36,11 +38,13 @@ impl DivergenceSums {
         }
     }
 
+    /// Adds pairs under the same balance.
     pub(crate) fn merge(&mut self, other: &DivergenceSums) {
         self.n += other.n;
         self.terms.merge(other.terms);
     }
 
+    /// The factors that make both sums of scores equal.
     pub(crate) fn balance(&self) -> ScoreBalance {
         self.balance
     }
@@ -92,6 +96,7 @@ impl ShiftPass {
         }
     }
 
+    /// Adds a pair to every scope that holds its direction.
     pub(crate) fn add_pair(
         &mut self,
         (from, to): (usize, usize),
@@ -119,6 +124,7 @@ impl ShiftPass {
         self.sums[place].terms.merge(terms);
     }
 
+    /// The numbers of the scopes.
     pub(crate) fn scope_index(&self) -> ScopeIndex {
         self.places
     }

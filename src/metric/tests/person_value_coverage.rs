@@ -303,8 +303,8 @@ fn check(lowest: &LowestHeld, slack: f64) {
 }
 
 /// By family, for each of [`DESIGNS`]: what intervals by person must hold at least, and by row at
-/// most, in the setting where they hold least, of [`MANY_SAMPLES`] samples; the guide to metrics has
-/// the figures.
+/// most, in the setting where they hold least, of [`MANY_SAMPLES`] samples; the guide to metrics
+/// has the figures.
 const LEAST: [(&str, [f64; 3], [f64; 3]); 5] = [
     ("means", [0.93, 0.93, 0.93], [0.92, 0.68, 0.55]),
     ("medians", [0.93, 0.93, 0.93], [0.93, 0.72, 0.60]),

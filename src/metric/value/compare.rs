@@ -233,13 +233,7 @@ pub(crate) fn change_factual(
             };
             let metrics: Vec<&'static Metric> =
                 ask.metrics(family).filter(asked).filter(|metric| !far(metric)).collect();
-            metrics
-                .into_par_iter()
-                .map(of)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
+            metrics.into_par_iter().flat_map_iter(of).collect::<Vec<_>>()
         };
     let mut out = of_family(MetricFamily::Performance, &performance);
     out.extend(of_family(MetricFamily::Group, &gaps));

@@ -133,6 +133,7 @@ pub(crate) struct MeasureContext<'a> {
 }
 
 impl<'a> MeasureContext<'a> {
+    /// What follows from the settings; nothing is drawn yet.
     pub(crate) fn new(settings: &'a MeasureSettings) -> Self {
         MeasureContext {
             settings,
@@ -149,6 +150,7 @@ impl<'a> MeasureContext<'a> {
         })
     }
 
+    /// The metrics of a family, in the order of the catalog; none of a family that is not asked for.
     pub(crate) fn metrics(
         &self,
         family: MetricFamily,
@@ -243,6 +245,7 @@ impl<'a> MeasureContext<'a> {
         percentile(replicates, level, source).ok().map(|(interval, _)| interval)
     }
 
+    /// What a reader must know of a value on so few people.
     pub(crate) fn flags(
         &self,
         smallest_group: u64,

@@ -232,8 +232,8 @@ impl MeasuredValue {
         }
     }
 
-    /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those of
-    /// the groups behind it.
+    /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those
+    /// of the groups behind it.
     pub(crate) fn with_score_parts(mut self, cells: impl IntoIterator<Item = Confusion>) -> Self {
         if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
             let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
@@ -305,13 +305,7 @@ pub(crate) fn measure_factual(
     let of_family =
         |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<MeasuredValue> + Sync)| {
             let metrics: Vec<&'static Metric> = audit.context.metrics(family).collect();
-            metrics
-                .into_par_iter()
-                .map(of)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .flatten()
-                .collect::<Vec<MeasuredValue>>()
+            metrics.into_par_iter().flat_map_iter(of).collect::<Vec<_>>()
         };
     let mut out = of_family(MetricFamily::Performance, &performance);
     out.extend(of_family(MetricFamily::Group, &gaps));

@@ -37,6 +37,7 @@ pub(crate) struct ScopePeople<'a> {
 }
 
 impl<'a> ScopePeople<'a> {
+    /// Those of a scope, by its number and by what it is; `stream` names the draws.
     pub(crate) fn new(
         counts: &CounterfactualCounts,
         (place, scope): (usize, MetricScope),

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::html::{annex, check_tags, section};
 use super::plausibility::QualitySample;
-use super::{
-    FolderSample, SampleValue, ValuePlace, annex, check_tags, glossary, names, push, section,
-    spread, still, thin, two_groups,
+use super::sample::{
+    FolderSample, SampleValue, ValuePlace, glossary, names, push, spread, still, thin, two_groups,
 };
 use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
 use crate::report::render;
@@ -76,7 +76,7 @@ fn pages(name: &str, folder: &Path) -> String {
     }
     let report = pages.report.replace(['\u{202f}', '\u{a0}'], " ");
     assert!(pages.report.len() < BYTES_AT_MOST, "{name}: {} bytes", pages.report.len());
-    let n = super::words(&report[report.find("<main").unwrap()..]).split(' ').count();
+    let n = super::html::words(&report[report.find("<main").unwrap()..]).split(' ').count();
     assert!(n < WORDS_AT_MOST, "{name}: {n} words");
     assert!(!report.contains("NaN") && !report.contains("inf%"), "{name}");
     report
@@ -90,7 +90,7 @@ fn page_of(name: &str, sample: &FolderSample, named: bool) -> String {
     pages(name, folder.path())
 }
 
-fn harm_gates() -> Vec<super::GateSample> {
+fn harm_gates() -> Vec<super::sample::GateSample> {
     vec![
         ("no-harm", "fail", "warn", "favoured_by_group", Some((0, 1)), 1),
         ("no-harm", "pass", "warn", "denied_by_group", Some((1, 0)), 0),

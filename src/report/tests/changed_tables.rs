@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use super::{
-    EccmSample, FolderSample, annex, glossary, names, page, section, spread, two_groups,
-    well_formed,
-};
+use super::html::{annex, page, section, well_formed};
+use super::sample::{EccmSample, FolderSample, glossary, names, spread, two_groups};
 use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::{read_rows, write_rows};

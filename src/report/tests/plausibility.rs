@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::{FolderSample, page, section, two_groups, words};
+use super::html::{page, section, words};
+use super::sample::{FolderSample, two_groups};
 use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
 use crate::report::read::quality::REST_BIN;
@@ -317,7 +318,7 @@ fn approximations_are_said() {
 
 #[test]
 fn a_set_of_which_all_is_discarded() {
-    let none = |_, _, _| super::EccmSample::default();
+    let none = |_, _, _| super::sample::EccmSample::default();
     let sample = FolderSample {
         sets: vec![("world", "greedy")],
         cells: none,
@@ -484,7 +485,13 @@ fn the_budget_holds_with_many_directions_and_features() {
     let worlds = QualitySample { features, approximate: true, ..QualitySample::new() };
     let html = page(
         "worlds-twenty",
-        &FolderSample { groups, sets, cells: super::spread, quality: Some(worlds), ..two_groups() },
+        &FolderSample {
+            groups,
+            sets,
+            cells: super::sample::spread,
+            quality: Some(worlds),
+            ..two_groups()
+        },
     );
     let text = section(&html, "plausibility");
     assert!(
@@ -509,7 +516,7 @@ fn long_names_leave_less_room() {
             groups,
             sets,
             models,
-            cells: super::spread,
+            cells: super::sample::spread,
             quality: Some(worlds),
             ..two_groups()
         },

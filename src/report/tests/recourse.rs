@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{FolderSample, annex, glossary, section, two_groups, well_formed};
+use super::html::{annex, section, well_formed};
+use super::sample::{FolderSample, glossary, two_groups};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::recourse::{
@@ -463,14 +464,14 @@ fn the_method_speaks_of_what_the_page_measures() {
             && both.contains(of_sets),
         "{both}"
     );
-    let sets = method(&super::page("method-of-sets", &two_groups()));
+    let sets = method(&super::html::page("method-of-sets", &two_groups()));
     assert!(
         sets.contains("This page is about the first.")
             && sets.contains(of_sets)
             && !sets.contains("ecourse"),
         "{sets}"
     );
-    let neither = method(&super::page("method-of-groups", &alone()));
+    let neither = method(&super::html::page("method-of-groups", &alone()));
     assert!(
         neither.contains("This page compares actual groups.") && !neither.contains(of_sets),
         "{neither}"

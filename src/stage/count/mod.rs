@@ -38,7 +38,7 @@ use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};

@@ -159,8 +159,8 @@ impl AddedRows {
 
 impl ArmSelection {
     /// Hands the training rows of the audited rows, and what is added to them, to `work`, with
-    /// their numbers. With a `draw` both come as often as the rows were drawn; the numbers are those
-    /// without it.
+    /// their numbers. With a `draw` both come as often as the rows were drawn; the numbers are
+    /// those without it.
     ///
     /// # Errors
     /// A file cannot be read, or the run is to stop; what `work` errs with.

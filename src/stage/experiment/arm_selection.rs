@@ -14,7 +14,7 @@ use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 

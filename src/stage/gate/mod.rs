@@ -2,7 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
-pub(crate) mod forecast;
+pub(crate) mod power;
 mod stage;
 
 use std::collections::BTreeMap;

@@ -8,8 +8,8 @@
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::data::rows::aligned::ScoreReader;
-use crate::data::rows::draw::RowDraw;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
+use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Result};

@@ -3,11 +3,11 @@
 
 pub(crate) mod basis;
 pub(crate) mod external;
-mod forecast;
 pub(crate) mod generators;
 pub(crate) mod refits;
 pub(crate) mod repeats;
 pub(crate) mod rows;
+mod sum_memory;
 pub(crate) mod world_rows;
 
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};

@@ -21,7 +21,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::hash::{hash_parts, sha256};
-use crate::exec::store::{ResultStore, StoreView};
+use crate::exec::result_store::{ResultStore, StoreView};
 use crate::stage::input::stamp::{FileStamp, FileState, SETTLED};
 
 /// Name of the file in the cache.

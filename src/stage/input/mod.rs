@@ -8,7 +8,7 @@
 //! never finds out half-way that it has to wait.
 
 pub(crate) mod answer;
-pub(crate) mod asked_rows;
+pub(crate) mod copied_rows;
 pub(crate) mod digest;
 mod model_files;
 pub(crate) mod request;
@@ -41,7 +41,7 @@ use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
-use crate::stage::input::asked_rows::{ASKED_ROWS, CopiedRows, no_stream};
+use crate::stage::input::copied_rows::{ASKED_ROWS, CopiedRows, no_stream};
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::model_files::{module_file, weight_files_of};
 use crate::stage::input::score_files::{AwaitedFile, ScoresPresence};

@@ -1,38 +1,26 @@
 //! Selective labels in words: for which people labels are missing more often than for others,
-//! before a run and after it; and the stage `labels` that counts for the verbs which look at the
-//! rows.
+//! before a run and after it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Attribute, Layout, MISSING_GROUP};
-use crate::error::Result;
-use crate::exec::files;
-use crate::job::{self, ModelBlock, ThresholdRule};
+use crate::data::{Attribute, Layout};
+use crate::job;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
-use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
-use crate::num::score_scale::ScoreScale;
-use crate::param::Seed;
-use crate::stage::advice::IssueNote;
-use crate::stage::count::evidence::{BlockSettings, RowCounting};
-use crate::stage::kinds::LabelStage;
-use crate::stage::measure::traps;
-use crate::stage::plan::StagePlan;
-use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
-use crate::stage::row_inputs::RowInputs;
-use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
-use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Code of issues, and what carries it in tables.
 pub(crate) const SELECTIVE_LABELS: &str = "selective-labels";
 
 /// By attribute who lacks labels.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
+
+/// For each model that decides by a score in the rows its name, and by attribute the audited rows;
+/// under the name `""`, and without decisions, where no model does. Nothing without a label.
+pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 
 /// Who lacks labels in one attribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,136 +182,9 @@ pub(crate) fn sets_without_labels(
     found
 }
 
-/// How a model decides by a score that is in the rows: the rule, and the carried column of the
-/// score; none where the score is computed elsewhere or the threshold is fitted.
-fn rule_of_rows(
-    model: &ModelBlock,
-    scale: ScoreScale,
-    at: &impl Fn(&str) -> Option<usize>,
-) -> Option<(DecisionRule, usize)> {
-    if model.amount().is_some() {
-        return None;
-    }
-    let factual = &model.made_elsewhere()?.factual;
-    let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
-    let threshold = match &model.threshold {
-        JobThreshold::Fixed(number) => RowThreshold::Fixed(number.get()),
-        JobThreshold::Of(ThresholdOf::Column(column)) => {
-            RowThreshold::Carried(at(column.as_str())?)
-        }
-        JobThreshold::Of(_) => return None,
-    };
-    Some((DecisionRule::new(model.threshold_rule, threshold, scale), at(score.as_str())?))
-}
-
 /// A share in per cent with one decimal.
 fn percent(share: Rate) -> String {
     format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
-}
-
-/// For each model that decides by a score in the rows its name, and by attribute the audited rows;
-/// under the name `""`, and without decisions, where no model does. Nothing without a label.
-pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
-
-/// File of the stage `labels`.
-const COUNTED: &str = "labels.json";
-
-impl Stage for LabelStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Labels;
-    const FIELDS: &'static [UnitField] = &[];
-
-    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
-        b.value("features", plan.features);
-        b.input("decisions", |job| {
-            let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| &scores.factual);
-                let scale = plan.score_scale(model);
-                (name, factual, &model.threshold, model.threshold_rule, scale)
-            };
-            job.models.iter().map(decides).collect::<Vec<_>>()
-        });
-        work(move |ctx| {
-            let look = rows.with(ctx, 1, |row_context| {
-                let (audited, trained) =
-                    (row_context.roles.n_audited(), row_context.roles.n_trained());
-                let (counted, traps) = (count(plan, row_context)?, traps::find(plan, row_context)?);
-                Ok(RowsLook { audited, trained, counted, traps })
-            })?;
-            files::write_compact(&ctx.out().join(COUNTED), &look)
-        })
-    }
-}
-
-/// What the stage counted.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RowsLook {
-    /// People audited.
-    pub(crate) audited: u64,
-    /// Training rows; with folds: in some fold.
-    pub(crate) trained: u64,
-    /// The audited rows.
-    pub(crate) counted: CountedRows,
-    /// What is suspicious about the features.
-    pub(crate) traps: Vec<IssueNote>,
-}
-
-impl RowsLook {
-    /// Reads it from the folder of the stage.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
-        files::read_json(&folder.join(COUNTED), UnitKind::Labels.word())
-    }
-}
-
-fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {
-    let RowContext { rows, roles, .. } = row_context;
-    let layout = rows.layout();
-    if layout.label.is_none() {
-        return Ok(Vec::new());
-    }
-    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
-    let models = plan.job.models.iter();
-    let mut models: Vec<(String, (DecisionRule, usize))> = models
-        .filter_map(|(name, model)| {
-            Some((name.to_string(), rule_of_rows(model, plan.score_scale(model), &at)?))
-        })
-        .collect();
-    if models.is_empty() {
-        // No score column: nobody is decided about, and groups are counted anyway.
-        let threshold = RowThreshold::Fixed(0.0);
-        let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
-        models.push((String::new(), (cut, usize::MAX)));
-    }
-    let blocks =
-        BlockSettings { seed: Seed::default(), paired: false, scores: false, curves: false };
-    let row_groups = row_context.row_groups();
-    let mut all = CountedRows::new();
-    for (model, (cut, score)) in &models {
-        let mut by_attribute = Vec::new();
-        for position in 0..layout.attributes.len() {
-            let counting = RowCounting::new(layout, cut, position, blocks)?;
-            by_attribute.push(row_groups.gather(
-                || counting.empty(),
-                |part, g| {
-                    let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
-                    for (i, &group) in batch.groups[position].iter().enumerate() {
-                        if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                            let score =
-                                batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
-                            counting.add(part, (&batch, i), fold, score, group);
-                        }
-                    }
-                    Ok(0)
-                },
-            )?);
-        }
-        all.push((model.clone(), by_attribute));
-    }
-    Ok(all)
 }
 
 /// What the counted rows say: of groups, and of the decisions of models.

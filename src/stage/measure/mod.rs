@@ -12,7 +12,6 @@ mod row_builder;
 mod score_rows;
 mod spread;
 mod stage;
-pub(crate) mod traps;
 mod worlds;
 
 use std::collections::BTreeMap;
@@ -37,7 +36,7 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::repeated::RepeatedValues;
+use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;

@@ -19,7 +19,7 @@ use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
-use crate::metric::value::repeated::RepeatedValues;
+use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::{MetricFamily, Reads};

@@ -8,7 +8,7 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::repeated::RepeatedValues;
+use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};

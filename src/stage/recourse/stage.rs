@@ -14,7 +14,7 @@ use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

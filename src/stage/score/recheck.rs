@@ -20,7 +20,7 @@ use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 use crate::stage::score::rows::score_by_fold;

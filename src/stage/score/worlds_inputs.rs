@@ -8,7 +8,7 @@ use crate::exec::{StageContext, misfit};
 use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
+use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::worlds::{
     GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE, WorldAnswers,
 };

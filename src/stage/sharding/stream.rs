@@ -9,7 +9,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::folder::ScratchFolder;
-use crate::stage::input::asked_rows::CopiedRows;
+use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::memory;
 use crate::stage::settings::RunSettings;
 

@@ -7,7 +7,7 @@
 //! by the base model of the same repeat; an added row counts as often as the row that it was made
 //! from. People, counterfactuals, synthetic rows and thresholds stay as they are.
 
-use crate::data::rows::draw::RowDraw;
+use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::training::DrawnTraining;
 use crate::error::Result;
 use crate::exec::misfit;

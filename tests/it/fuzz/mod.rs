@@ -120,7 +120,8 @@ fn fuzz(target: &dyn Target, n: u64) {
     }
     let (longest, which) = slowest;
     eprintln!(
-        "{}: {tried} inputs in {:.1?}, {taken} of them taken, the slowest ({which}) in {longest:.1?}",
+        "{}: {tried} inputs in {:.1?}, {taken} of them taken, the slowest ({which}) in \
+         {longest:.1?}",
         target.name(),
         started.elapsed()
     );

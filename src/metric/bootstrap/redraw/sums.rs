@@ -52,6 +52,7 @@ struct ExcessWeight {
 }
 
 impl BatchWeights {
+    /// No people yet, in `lanes` lanes of replicates.
     pub(crate) fn new(lanes: usize) -> Self {
         BatchWeights { lanes, people: 0, counts: Vec::new(), excess: Vec::new() }
     }
@@ -122,6 +123,7 @@ impl<const N: usize> ColumnSums<N> {
             + LISTS_PER_PASS * lanes * LANES
     }
 
+    /// Sums of nothing, in `lanes` lanes of replicates.
     pub(crate) fn new(lanes: usize) -> Self {
         ColumnSums {
             sums: vec![[0.0; N]; lanes * LANES],
@@ -206,6 +208,7 @@ impl Histogram {
         SCORE_BINS * lanes * (size_of::<[u16; LANES]>() + size_of::<[f64; LANES]>())
     }
 
+    /// Empty bins, in `lanes` lanes of replicates.
     pub(crate) fn new(lanes: usize) -> Self {
         Histogram {
             lanes,

@@ -103,6 +103,7 @@ pub(crate) struct SumQuanta {
 }
 
 impl SumQuanta {
+    /// The rounding units of the sums of every scope, from the largest that a sum can become.
     pub(crate) fn new(drawn: ShiftUnits<'_>, second: &ShiftPass) -> Self {
         let places = second.scope_index();
         let n = places.len();

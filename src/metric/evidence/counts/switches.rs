@@ -470,6 +470,7 @@ impl CounterfactualCounts {
         total
     }
 
+    /// The numbers of the scopes.
     pub(crate) fn scope_index(&self) -> ScopeIndex {
         ScopeIndex { groups: self.groups }
     }

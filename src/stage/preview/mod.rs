@@ -5,6 +5,9 @@
 //! `plan` does no work: it hashes the input files where the cache does not remember that, as it
 //! must to know what is stale, and makes, downloads and locks nothing.
 
+pub(crate) mod row_look;
+mod traps;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -21,7 +24,7 @@ use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
-use crate::exec::store::StoreView;
+use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
 use crate::job::check::CheckedJob;
 use crate::model::kind::python::PythonBlock;
@@ -31,11 +34,13 @@ use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
-use crate::stage::input::{self, AbsentDataSet, JobInputs, asked_rows};
-use crate::stage::measure::labels::{self, RowsLook};
-use crate::stage::open::{open_store, open_workers, with_place};
+use crate::stage::input::{self, AbsentDataSet, JobInputs, copied_rows};
+use crate::stage::job_place::with_place;
+use crate::stage::measure::labels::{self, CountedRows};
+use crate::stage::open::{open_store, open_workers};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
+use crate::stage::preview::row_look::RowsLook;
 use crate::stage::report;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
@@ -105,7 +110,7 @@ pub(crate) fn forecast(
         };
         let workers = open_workers(settings)?;
         let found = (InputDigests::load(&entries, settings.rehash), &workers);
-        let copy = asked_rows::last_copy(checked, settings, &entries);
+        let copy = copied_rows::last_copy(checked, settings, &entries);
         let absent = (AbsentDataSet::AssumeAvailable, copy.as_ref());
         let input = input::locate(checked, settings, absent, found, cancel)?;
         let run_id = report::run_id(checked, &input);
@@ -143,7 +148,7 @@ pub(crate) fn forecast(
             stages,
             awaited: input.awaited.clone(),
             to_download: input.to_download.map(str::to_owned),
-            asks_for_rows: asked_rows::row_program(checked, settings).is_some(),
+            asks_for_rows: copied_rows::row_program(checked, settings).is_some(),
             disk,
         })
     };
@@ -240,11 +245,7 @@ fn look_outside(
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable
 /// decisions, or labels where the rows tell no decision.
-fn blind_gates(
-    checked: &CheckedJob,
-    layout: &Layout,
-    counted: &labels::CountedRows,
-) -> Vec<IssueNote> {
+fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &CountedRows) -> Vec<IssueNote> {
     let job = &checked.job;
     let favours_positive = job.data.favours_positive();
     let shares = |model: &str, attribute: &str| {
@@ -265,7 +266,7 @@ fn blind_gates(
 fn unlabelled_people(
     plan: &StagePlan<'_>,
     layout: &Layout,
-    counted: &labels::CountedRows,
+    counted: &CountedRows,
 ) -> Vec<IssueNote> {
     let found = labels::sets_without_labels(plan.job, |attribute| {
         let at = layout.attributes.iter().position(|of| of.name == attribute);
@@ -288,7 +289,7 @@ fn unlabelled_people(
 fn selective_labels(
     plan: &StagePlan<'_>,
     layout: &Layout,
-    counted: &labels::CountedRows,
+    counted: &CountedRows,
 ) -> Vec<IssueNote> {
     let found = labels::selective_labels(counted, layout, plan.job.data.favours_positive());
     let issue = |(attribute, of): (String, labels::SelectiveAttribute)| IssueNote {
@@ -321,7 +322,7 @@ fn with_prepared<T>(
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
         let found = (InputDigests::load(&store.view(), settings.rehash), &workers);
-        let copy = asked_rows::copy_rows(checked, settings, &store, observer, cancel)?;
+        let copy = copied_rows::copy_rows(checked, settings, &store, observer, cancel)?;
         let absent = (AbsentDataSet::Download, copy.as_ref());
         let input = input::locate(checked, settings, absent, found, cancel)?;
         input.digests.save(&store);

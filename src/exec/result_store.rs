@@ -31,13 +31,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, FileBelow};
-use super::fingerprint::StageFingerprint;
+use super::fingerprint::{STAGE_FILE, StageFingerprint};
+use super::folder::is_output;
 use super::hash::{hash_parts, hex};
 use super::lock::FileLock;
 use crate::error::{Error, Result};
-
-/// Name of the file in each entry that describes it; stages must not write a file of this name.
-pub(crate) const STAGE_FILE: &str = "stage.json";
 
 /// Folder of rows that programs wrote, below the root: one folder for each program.
 pub(crate) const COPIED_ROWS: &str = "rows";
@@ -129,7 +127,7 @@ impl ResultStore {
     /// # Errors
     /// It is an output folder, cannot be created, or cannot be written.
     pub fn open(root: &Path) -> Result<Self> {
-        if super::folder::is_output(root)? {
+        if is_output(root)? {
             let hint = "name another folder by `--cache`, or leave `--cache` out";
             return Err(files::refuse("use as cache", root, "this is an output folder", hint));
         }

@@ -13,7 +13,7 @@ use crate::error::{Error, JobProblem, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::hash::hash_parts;
-use crate::exec::store::{COPIED_ROWS, ResultStore, StoreView};
+use crate::exec::result_store::{COPIED_ROWS, ResultStore, StoreView};
 use crate::exec::{StageContext, files};
 use crate::job::RowSource;
 use crate::job::check::CheckedJob;

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
-use crate::gate::decide_by::GateDecideBy;
 use crate::gate::power::{GateEvidence, NeededPeople, audited_people};
 use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
 use crate::job::check::CheckedJob;
@@ -194,13 +193,8 @@ fn rows_of(question: &GateQuestion, groups: &[String]) -> Vec<(String, String, S
 
 /// Why rates that are assumed tell nothing of a gate; none where they do.
 fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'static str> {
-    match question.decide_by {
-        GateDecideBy::Estimate => return Some("by_estimate"),
-        GateDecideBy::Worlds => return Some("by_worlds"),
-        GateDecideBy::Fit => return Some("by_fit"),
-        GateDecideBy::Training => return Some("by_training"),
-        GateDecideBy::All => return Some("by_all"),
-        GateDecideBy::Interval => {}
+    if let Some(other) = question.decide_by.beyond_people() {
+        return Some(other);
     }
     let of_counts = find(&question.metric).is_some_and(|metric| {
         matches!(

@@ -1,0 +1,171 @@
+//! The groups of a sensitive attribute, as the job names them and as the rows hold them.
+
+use crate::data::Attribute;
+use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::plan::{AttributePlan, PreparePlan};
+use crate::data::prepare::tally::ColumnTally;
+use crate::data::prepare::view_issues::{MAX_SHOWN, issue, seen_text};
+use crate::data::source::{list_words, nearest_word};
+use crate::data::spelling::Spelling;
+use crate::error::{Fault, Result};
+
+pub(super) fn attribute_of(
+    plan: &PreparePlan<'_>,
+    attribute: &AttributePlan,
+    levels: &[String],
+    tally: &ColumnTally,
+    issues: &mut Vec<DataIssue>,
+) -> Result<Attribute> {
+    let name = &attribute.name;
+    let column = plan.features[attribute.feature].column;
+    let values: Vec<&str> = tally.by_count().into_iter().map(|(word, _)| word).collect();
+    let absent: Vec<&str> = attribute
+        .groups
+        .iter()
+        .filter(|(_, value)| !tally.occurrences.contains_key(value))
+        .map(|(written, _)| written.as_str())
+        .collect();
+    if absent.len() == attribute.groups.len() {
+        let fault = Fault::new(
+            "unknown-group",
+            format!("none of the groups of `{name}` occurs in the data"),
+        )
+        .in_column(plan.name(plan.features[attribute.feature].column));
+        let column = plan.name(plan.features[attribute.feature].column);
+        let nameless = issues.iter().find(|issue| {
+            issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code)
+        });
+        // The data come first: a word that the data hold in another spelling is the better hint.
+        let near =
+            || attribute.groups.iter().find_map(|(written, _)| suggested_word(written, &values));
+        let hint = nameless.map_or_else(
+            || {
+                near().map_or_else(
+                    || seen_text(tally),
+                    |near| format!("{near}; {}", seen_text(tally)),
+                )
+            },
+            |issue| issue.text.clone(),
+        );
+        return Err(plan.view.source().locate_file(fault).hint(hint).into());
+    }
+    for group in absent {
+        let undeclared: Vec<&str> = values
+            .iter()
+            .copied()
+            .filter(|word| attribute.groups.iter().all(|(_, value)| value != word))
+            .collect();
+        let near =
+            suggested_word(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
+        issues.push(issue(
+            "absent-group",
+            IssueSeverity::Warning,
+            name,
+            0,
+            format!("the group `{group}` of `{name}` does not occur in the data{near}"),
+        ));
+    }
+    for (i, (one, value)) in attribute.groups.iter().enumerate() {
+        let alike = attribute.groups[..i]
+            .iter()
+            .find_map(|(other, _)| Some((other, differ_only(one, other)?)));
+        if let Some((other, by)) = alike {
+            let text = format!(
+                "the groups `{other}` and `{one}` of `{name}` differ only by {by}, and count as \
+                 two; if they are one, {}",
+                joined_by(plan, column, [(other.as_str(), one.as_str())])
+            );
+            let n = tally.occurrences.get(value).map_or(0, |seen| seen.n);
+            issues.push(issue("similar-groups", IssueSeverity::Warning, name, n, text));
+        }
+    }
+    if tally.nulls > 0 {
+        let text =
+            format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
+        issues.push(issue("missing-group", IssueSeverity::Warning, name, tally.nulls, text));
+    }
+    let others: Vec<(&str, u64)> = tally
+        .by_count()
+        .into_iter()
+        .filter(|(word, _)| attribute.groups.iter().all(|(_, value)| value != word))
+        .collect();
+    if !others.is_empty() {
+        let n = others.iter().map(|(_, n)| n).sum();
+        let group_like = |word: &str| {
+            attribute.groups.iter().find_map(|(group, _)| Some((group, differ_only(word, group)?)))
+        };
+        let one = |(word, n): &(&str, u64)| match group_like(word) {
+            Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
+            None => format!("`{word}` ({n})"),
+        };
+        let pairs: Vec<(&str, &str)> = others
+            .iter()
+            .filter_map(|(word, _)| Some((*word, group_like(word)?.0.as_str())))
+            .collect();
+        // Probable misspellings come first: the user should correct them.
+        let (slips, rest): (Vec<_>, Vec<_>) =
+            others.iter().partition(|(word, _)| group_like(word).is_some());
+        let list = list_words(slips.into_iter().chain(rest).map(one), MAX_SHOWN);
+        let text = format!(
+            "{n} rows have a value of `{name}` that is not among its groups: {list}; they belong \
+             to no group{}",
+            if pairs.is_empty() {
+                String::new()
+            } else {
+                format!("; where they mean a group, {}", joined_by(plan, column, pairs))
+            }
+        );
+        issues.push(issue("undeclared-group", IssueSeverity::Warning, name, n, text));
+    }
+    let level =
+        |value: &String| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());
+    Ok(Attribute {
+        name: name.clone(),
+        groups: attribute.groups.iter().map(|(written, _)| written.clone()).collect(),
+        reference: attribute.reference,
+        feature: attribute.feature,
+        // Declared groups are the first levels of their feature, so each of them has a level.
+        level_of_group: attribute.groups.iter().filter_map(|(_, value)| level(value)).collect(),
+    })
+}
+
+/// The only difference between two words, if it is case or blanks.
+fn differ_only(a: &str, b: &str) -> Option<&'static str> {
+    let bare = |word: &str| word.split_whitespace().collect::<String>();
+    let small = |word: &str| word.to_lowercase();
+    match () {
+        () if a == b => None,
+        () if small(a) == small(b) => Some("case"),
+        () if bare(a) == bare(b) => Some("blanks"),
+        () if small(&bare(a)) == small(&bare(b)) => Some("case and blanks"),
+        () => None,
+    }
+}
+
+/// The value of the data that a word of the job may be a misspelling of.
+fn suggested_word(word: &str, values: &[&str]) -> Option<String> {
+    let same = values.iter().find_map(|value| Some((value, differ_only(word, value)?)));
+    match same {
+        Some((value, by)) => {
+            Some(format!("the data hold `{value}`, and `{word}` and `{value}` differ only by {by}"))
+        }
+        None => nearest_word(word, values).map(|near| format!("did you mean `{near}`?")),
+    }
+}
+
+/// How a job makes one value of each of these pairs.
+fn joined_by<'a>(
+    plan: &PreparePlan<'_>,
+    column: usize,
+    pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let spellings: Option<Vec<Spelling>> =
+        pairs.into_iter().map(|(a, b)| Spelling::joining(a, b)).collect();
+    match spellings.filter(|_| plan.view.derived_at(column).is_none()) {
+        Some(of) => {
+            let spelling = of.into_iter().fold(Spelling::default(), Spelling::and);
+            format!("write `data.columns.{}: {}`", plan.name(column), spelling.in_a_job())
+        }
+        None => "merge them by `map`".to_owned(),
+    }
+}

@@ -1,0 +1,168 @@
+//! The label of the prepared rows: which of its values are positive, negative and classes, and what
+//! is wrong with them.
+
+use crate::data::LabelDefinition;
+use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::plan::{LabelPlan, PreparePlan};
+use crate::data::prepare::tally::ColumnTally;
+use crate::data::prepare::view_issues::{MAX_SHOWN, counted, issue, seen_text};
+use crate::data::source::{list_words, nearest_word};
+use crate::error::{Fault, Result};
+
+/// Largest number of values of a label besides the positive ones.
+const MAX_LABELS: usize = 1_000;
+
+pub(super) fn label_of(
+    plan: &PreparePlan<'_>,
+    label: &LabelPlan,
+    tally: &ColumnTally,
+    issues: &mut Vec<DataIssue>,
+) -> Result<LabelDefinition> {
+    let name = plan.name(label.column);
+    for (written, _) in
+        label.positive.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
+    {
+        // In a closed list a positive value that does not occur is not a misspelling: a misspelt
+        // value would be missing from the list.
+        if label.negative.is_none() {
+            let what = format!("the positive value `{written}` never occurs in column `{name}`");
+            let fault = Fault::new("unknown-label-value", what).in_column(name);
+            let hint =
+                format!("{}; if it may be absent, close the list by `negative`", seen_text(tally));
+            return Err(plan.view.source().locate_file(fault).hint(hint).into());
+        }
+        if label.classes.is_empty() {
+            let text = format!(
+                "no row has the positive value `{written}` of `{name}`; {}",
+                seen_text(tally)
+            );
+            issues.push(issue("absent-label", IssueSeverity::Warning, name, 0, text));
+        }
+    }
+    let listed = |wanted: &dyn Fn(&str) -> bool| {
+        let words = tally.by_count().into_iter().filter(|(word, _)| wanted(word));
+        list_words(words.map(counted), MAX_SHOWN)
+    };
+    let words = tally.words();
+    let negative: Vec<String> = words
+        .into_iter()
+        .filter(|word| label.positive.iter().all(|(_, value)| value != word))
+        .map(str::to_owned)
+        .collect();
+    if let Some(declared) = &label.negative {
+        let undeclared: Vec<&String> = negative
+            .iter()
+            .filter(|word| declared.iter().all(|(_, value)| value != *word))
+            .collect();
+        if let Some(&first) =
+            undeclared.iter().min_by_key(|word| tally.occurrences[**word].first_row)
+        {
+            let (what, rule, mend) = if label.classes.is_empty() {
+                let what = format!(
+                    "`{first}` is neither among the positive nor among the negative values of the \
+                     label `{name}`"
+                );
+                (
+                    what,
+                    "if `negative` is given, the two lists must name every value",
+                    "; name it, or leave `negative` out",
+                )
+            } else {
+                let mend = "; name it, or leave such rows out by `data.keep`";
+                (
+                    format!("`{first}` is not a class of the label `{name}`"),
+                    "`classes` must name every value",
+                    mend,
+                )
+            };
+            let written: Vec<&str> = label
+                .positive
+                .iter()
+                .chain(declared)
+                .map(|(written, _)| written.as_str())
+                .collect();
+            let hint = match nearest_word(first, &written) {
+                Some(near) => format!("did you mean `{near}`? {rule}"),
+                None => format!("{rule}{mend}"),
+            };
+            let rows: u64 = undeclared.iter().map(|word| tally.occurrences[*word].n).sum();
+            let others = listed(&|word| undeclared.iter().any(|u| *u == word));
+            let fault = Fault::new(
+                "undeclared-label",
+                format!("{what}; {rows} rows have such a value: {others}"),
+            )
+            .in_column(name);
+            return Err(plan
+                .view
+                .source()
+                .locate_row(fault, tally.occurrences[first].first_row)
+                .hint(hint)
+                .into());
+        }
+    }
+    if negative.len() > MAX_LABELS {
+        let fault = Fault::new(
+            "too-many-levels",
+            format!("the label column `{name}` has {} negative values", negative.len()),
+        )
+        .in_column(name);
+        return Err(plan
+            .view
+            .source()
+            .locate_file(fault)
+            .hint("a label has few values; is this the right column?")
+            .into());
+    }
+    if label.negative.is_none() && negative.len() > 1 {
+        let rows = negative.iter().map(|word| tally.occurrences[word].n).sum();
+        let others = listed(&|word| negative.iter().any(|n| n == word));
+        let text = format!(
+            "several values of `{name}` count as negative because they are not listed as positive: \
+             {others}; list them under `negative`"
+        );
+        issues.push(issue("unlisted-label", IssueSeverity::Warning, name, rows, text));
+    }
+    let one_side = match (tally.occurrences.len(), negative.len()) {
+        (0, _) => None,
+        (all, negative) if all == negative => Some(format!(
+            "no label in `{name}` is positive: rates over positive labels are undefined"
+        )),
+        (_, 0) => Some(format!(
+            "every label in `{name}` is positive: rates over negative labels are undefined"
+        )),
+        _ => None,
+    };
+    if let Some(text) = one_side {
+        let rows = tally.occurrences.values().map(|value| value.n).sum();
+        issues.push(issue("one-label-value", IssueSeverity::Warning, name, rows, text));
+    }
+    if tally.nulls > 0 {
+        let text = match tally.occurrences.is_empty() {
+            true => {
+                format!("nobody has a label in `{name}`: metrics that need labels are undefined")
+            }
+            false => format!(
+                "{} rows have no label: they count only in metrics that need none, and not in sets \
+                 that condition on the label",
+                tally.nulls
+            ),
+        };
+        issues.push(issue("missing-label", IssueSeverity::Warning, name, tally.nulls, text));
+    }
+    for (written, _) in
+        label.classes.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
+    {
+        let text = format!(
+            "no row has the class `{written}` of `{name}`: rates over its labels are undefined"
+        );
+        issues.push(issue("absent-class", IssueSeverity::Warning, name, 0, text));
+    }
+    let written =
+        |values: &[(String, String)]| values.iter().map(|(written, _)| written.clone()).collect();
+    Ok(LabelDefinition {
+        column: name.to_owned(),
+        positive: written(&label.positive),
+        negative,
+        classes: written(&label.classes),
+    })
+}

@@ -1,0 +1,173 @@
+//! Gates on a change against an earlier run.
+
+use super::{
+    GateChangeRow, NSR, against, baseline_of, changes, direction, judge, metrics, question,
+};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject};
+use crate::table::{ChangeRow, GateRow};
+
+/// The verdict, the reason and the row of a gate about a change from the baseline.
+#[track_caller]
+pub(super) fn check_change(
+    question: &GateQuestion,
+    frame: &[ChangeRow],
+    expected: GateStatus,
+    reason: &str,
+) -> GateRow {
+    let baseline = baseline_of(frame, "models.m.threshold");
+    let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
+    assert_eq!(judged.verdict, Some(expected));
+    let row = judged.table.first().unwrap();
+    assert!(row.reason.contains(reason), "{}", row.reason.as_str());
+    judged.table[0].clone()
+}
+
+/// A run that trained its model again knows more doubt than the interval of a change holds.
+#[test]
+fn a_change_says_that_its_interval_leaves_out_other_trainings() {
+    let women = ["Female", "Male"];
+    let risen = ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
+    let frame = changes("direction", women, "nsr", risen);
+    let baseline = baseline_of(&frame, "");
+    let reason = |question: &GateQuestion, trainings: Option<i64>| {
+        let mut own = metrics(&[NSR]);
+        own[0].training_repeats = trainings;
+        let judged = judge(std::slice::from_ref(question), &own, Some(&baseline));
+        judged.table[0].reason.to_string()
+    };
+    let rise = |limit| against(direction(), GateLimit::AtMost(limit));
+    let told = "; the interval of a change does not include the other trainings of the model";
+    let broken = "the whole interval breaks the limit";
+    // Also where too few of the trainings give the value.
+    assert_eq!(reason(&rise(0.01), Some(5)), format!("{broken}{told}"));
+    assert_eq!(reason(&rise(0.01), None), broken);
+    assert!(reason(&rise(0.1), Some(5)).ends_with(told));
+    let estimate = GateQuestion { decide_by: GateDecideBy::Estimate, ..rise(0.01) };
+    assert_eq!(reason(&estimate, Some(5)), "the change breaks the limit");
+}
+
+#[test]
+fn a_change_is_judged_by_its_own_interval() {
+    let women = ["Female", "Male"];
+    // 16 of 122, then 35 of 137.
+    let published: GateChangeRow<'_> =
+        ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
+    let frame = changes("direction", women, "nsr", published);
+    let rise = |limit| against(direction(), GateLimit::AtMost(limit));
+    let fall = |limit: f64| against(direction(), GateLimit::AtLeast(-limit));
+    let row = check_change(&rise(0.01), &frame, GateStatus::Fail, "the whole interval breaks");
+    assert_eq!((row.value, row.baseline_value, row.limit), (Some(0.124), Some(0.131), 0.01));
+    assert_eq!((row.rule.as_str(), row.denominator), ("rise_at_most, interval", Some(122)));
+    check_change(&rise(0.1), &frame, GateStatus::Inconclusive, "inside the interval");
+    check_change(&rise(0.25), &frame, GateStatus::Pass, "keeps");
+    let row = check_change(&fall(0.01), &frame, GateStatus::Pass, "keeps");
+    assert_eq!(row.limit, 0.01);
+    assert_eq!(row.rule, "fall_at_most, interval");
+    let estimate = GateQuestion { decide_by: GateDecideBy::Estimate, ..rise(0.12) };
+    check_change(&estimate, &frame, GateStatus::Fail, "the change breaks");
+    // The fewer cases of both count.
+    check_change(
+        &GateQuestion { min_cases: 130, ..rise(0.25) },
+        &frame,
+        GateStatus::Inconclusive,
+        "122 cases, 130 are required",
+    );
+    check_change(
+        &GateQuestion { holm: true, ..rise(0.01) },
+        &frame,
+        GateStatus::Fail,
+        "Holm, 1 of 1",
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_never_a_pass() {
+    let rise = against(direction(), GateLimit::AtMost(1.0));
+    let women = ["Female", "Male"];
+    for (change, reason) in [
+        (("not_comparable", 0.1, None, None, [122, 137]), "another models.m.threshold"),
+        (("only_new", 0.1, None, None, [0, 137]), "the baseline has no such value"),
+        (
+            ("only_old", 0.1, None, None, [122, 0]),
+            "the baseline has such a value, the run does not",
+        ),
+        (("compared", 0.1, None, None, [122, 137]), "the change is undefined: old: empty_group"),
+        (("compared", 0.1, Some(0.0), None, [122, 137]), "there is no interval"),
+    ] {
+        check_change(
+            &rise,
+            &changes("direction", women, "nsr", change),
+            GateStatus::Inconclusive,
+            reason,
+        );
+    }
+    let other = changes(
+        "direction",
+        ["Male", "Female"],
+        "nsr",
+        ("compared", 0.1, Some(0.0), Some((0.0, 0.0)), [122, 137]),
+    );
+    check_change(&rise, &other, GateStatus::Inconclusive, "neither this run nor the baseline");
+}
+
+#[test]
+fn without_a_baseline_a_gate_is_skipped() {
+    let gates = [
+        against(direction(), GateLimit::AtMost(0.0)),
+        question(direction(), GateLimit::AtMost(0.5)),
+    ];
+    let judged = judge(&gates, &metrics(&[NSR]), None);
+    assert_eq!(
+        (judged.tally.skipped, judged.tally.pass, judged.verdict),
+        (1, 1, Some(GateStatus::Pass))
+    );
+    assert_eq!(judged.worst.unwrap().limit, 0.5);
+    let judged = judge(&gates[..1], &metrics(&[NSR]), None);
+    assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
+    assert_eq!(judged.table.first().unwrap().verdict.as_str(), "skipped");
+}
+
+/// Groups in the other order: a difference changes its sign; the change of a reciprocal does not
+/// follow from that of a ratio.
+#[test]
+fn changes_of_pairs_turn_with_the_question() {
+    let pair = |first: &str, second: &str| GateSubject::Pair(first.into(), second.into());
+    let change: GateChangeRow<'_> = ("compared", 0.2, Some(0.1), Some((0.05, 0.15)), [100, 100]);
+    let gap = |scope, limit| GateQuestion {
+        metric: "demp_difference".into(),
+        counterfactual: String::new(),
+        ..against(scope, limit)
+    };
+    let frame = changes("pair", ["Male", "Female"], "demp_difference", change);
+    check_change(
+        &gap(pair("Male", "Female"), GateLimit::AtMost(0.04)),
+        &frame,
+        GateStatus::Fail,
+        "breaks",
+    );
+    let row = check_change(
+        &gap(pair("Female", "Male"), GateLimit::AtMost(0.04)),
+        &frame,
+        GateStatus::Pass,
+        "keeps",
+    );
+    assert_eq!(
+        (row.value, row.lo, row.hi, row.baseline_value),
+        (Some(-0.1), Some(-0.15), Some(-0.05), Some(-0.2))
+    );
+    // `di` is the second over the first.
+    let frame = changes("pair", ["Male", "Female"], "di", change);
+    check_change(
+        &against(pair("Female", "Male"), GateLimit::AtMost(0.2)),
+        &frame,
+        GateStatus::Pass,
+        "keeps",
+    );
+    check_change(
+        &against(pair("Male", "Female"), GateLimit::AtMost(0.2)),
+        &frame,
+        GateStatus::Inconclusive,
+        "`between` with Female before Male",
+    );
+}

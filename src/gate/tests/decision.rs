@@ -1,0 +1,266 @@
+//! One value against its limit: pass, fail or inconclusive, and what keeps a value from being
+//! judged.
+
+use super::{GateValueRow, NSR, direction, judge, metrics, question};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject, GateTables};
+use crate::table::{AuditKey, CountRow, MetricRow};
+
+#[test]
+fn the_published_counts_are_inconclusive_at_a_tenth() {
+    // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
+    let judged = judge(&[question(direction(), GateLimit::AtMost(0.10))], &metrics(&[NSR]), None);
+    assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+    assert_eq!(judged.tally.inconclusive, 1);
+    let worst = judged.worst.expect("there is one gate");
+    assert_eq!((worst.value, worst.n, worst.limit), (Some(0.131), Some(122), 0.10));
+}
+
+/// What is enough is counted in those who carry information: persons, and people who weigh.
+#[test]
+fn people_of_weight_zero_are_not_enough() {
+    let reason = |weight: Option<f64>, below| {
+        let mut table = metrics(&[NSR]);
+        table[0].n_persons = Some(150);
+        table[0].denominator_persons = Some(below);
+        table[0].weight_denominator = weight;
+        let q = GateQuestion { min_cases: 50, ..question(direction(), GateLimit::AtMost(0.3)) };
+        let row = judge(&[q], &table, None).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    let (verdict, why) = reason(Some(71.5), 40);
+    assert_eq!(verdict, "inconclusive");
+    assert_eq!(why, "40 people of weight above 0 below the rate, 50 are required");
+    assert_eq!(reason(None, 49).1, "49 persons below the rate, 50 are required");
+    assert_eq!(reason(Some(71.5), 50).0, "pass");
+}
+
+/// 80 of 80 over 500 of 500: Katz's interval is 1 to 1, and that of both rates 0.954 to 1.008.
+#[test]
+fn no_gate_depends_on_a_certain_rate() {
+    let count = |group: &str, n| CountRow {
+        key: AuditKey {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            scope: "group".into(),
+            from_group: group.into(),
+            ..AuditKey::default()
+        },
+        predicted: "1".into(),
+        n,
+        ..CountRow::default()
+    };
+    let ratio = |level, interval: &str, flags: &str| MetricRow {
+        level: Some(level),
+        interval: interval.into(),
+        flags: flags.into(),
+        denominator: None,
+        ..metrics(&[GateValueRow {
+            scope: "pair",
+            metric: "demp_ratio",
+            value: Some(1.0),
+            lo: Some(1.0),
+            hi: Some(1.0),
+            ..NSR
+        }])
+        .remove(0)
+    };
+    let judged = |row: MetricRow, counts: &[CountRow], limit, holm| {
+        let q = GateQuestion {
+            metric: "demp_ratio".into(),
+            holm,
+            ..question(GateSubject::Pair("Female".into(), "Male".into()), limit)
+        };
+        let tables = GateTables { metrics: &[row], groups: &[], counts };
+        let row = crate::gate::judge(&[q], tables, None, &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string(), row.needed_how.unwrap().to_string())
+    };
+    let counts = [count("Female", 80), count("Male", 500)];
+    let katz = |level, flags| ratio(level, "katz", flags);
+    for holm in [false, true] {
+        let of = |limit| judged(katz(0.95, "rate_of_one"), &counts, limit, holm);
+        let (verdict, why, how) = of(GateLimit::AtLeast(0.995));
+        assert_eq!((verdict.as_str(), how.as_str()), ("inconclusive", "boundary"), "{why}");
+        assert!(why.contains("takes a rate of 1 as certain: with the doubt"), "{why}");
+        assert!(why.ends_with("it reaches from 0.9542 to 1.0077"), "{why}");
+        assert_eq!(of(GateLimit::AtLeast(0.95)).0, "pass");
+        assert_eq!(of(GateLimit::AtMost(0.95)).0, "fail");
+    }
+    // Without the flag it is as it was, and without the rates nothing is decided.
+    assert_eq!(judged(katz(0.95, ""), &counts, GateLimit::AtLeast(0.995), false).0, "pass");
+    let (verdict, why, _) = judged(katz(0.95, "rate_of_one"), &[], GateLimit::AtLeast(0.5), false);
+    assert_eq!(verdict, "inconclusive");
+    assert!(why.ends_with("the tables do not tell"), "{why}");
+    // Persons: the rates of the groups tell how sure they are.
+    let group = |group: &str, n_eff| MetricRow {
+        key: AuditKey {
+            model: "m".into(),
+            sensitive: "sex".into(),
+            scope: "group".into(),
+            from_group: group.into(),
+            ..AuditKey::default()
+        },
+        metric: "pprev".into(),
+        value: Some(1.0),
+        denominator: Some(800),
+        denominator_persons: Some(80),
+        n_eff: Some(n_eff),
+        ..MetricRow::default()
+    };
+    let rows =
+        [ratio(0.95, "katz-deff", "rate_of_one"), group("Female", 80.0), group("Male", 500.0)];
+    let q = |least| GateQuestion {
+        metric: "demp_ratio".into(),
+        ..question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtLeast(least))
+    };
+    let of_persons = |least| {
+        let row = judge(&[q(least)], &rows, None).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    assert!(of_persons(0.995).1.ends_with("it reaches from 0.9542 to 1.0077"));
+    assert_eq!(of_persons(0.95).0, "pass");
+}
+
+/// How many times as much a correlation is as a negative one nobody can say.
+#[test]
+fn a_ratio_with_a_negative_part_is_not_judged() {
+    let mut table = metrics(&[GateValueRow { scope: "pair", metric: "mcc_ratio", ..NSR }]);
+    table[0].flags = "negative_part".into();
+    let q = GateQuestion {
+        metric: "mcc_ratio".into(),
+        ..question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtMost(0.9))
+    };
+    let row = judge(&[q], &table, None).table.remove(0);
+    assert_eq!(row.verdict.as_str(), "inconclusive");
+    assert!(row.reason.as_str().ends_with("judge the difference"), "{}", row.reason.as_str());
+}
+
+#[test]
+fn the_interval_decides() {
+    let verdict = |limit| judge(&[question(direction(), limit)], &metrics(&[NSR]), None).verdict;
+    assert_eq!(verdict(GateLimit::AtMost(0.202)), Some(GateStatus::Pass));
+    assert_eq!(verdict(GateLimit::AtMost(0.08)), Some(GateStatus::Fail));
+    assert_eq!(verdict(GateLimit::AtLeast(0.082)), Some(GateStatus::Pass));
+    assert_eq!(verdict(GateLimit::AtLeast(0.3)), Some(GateStatus::Fail));
+    assert_eq!(verdict(GateLimit::AtLeast(0.1)), Some(GateStatus::Inconclusive));
+}
+
+#[test]
+fn the_estimate_decides_where_asked() {
+    let mut q = question(direction(), GateLimit::AtMost(0.131));
+    q.decide_by = GateDecideBy::Estimate;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Pass)
+    );
+    q.limit = GateLimit::AtMost(0.13);
+    assert_eq!(judge(&[q], &metrics(&[NSR]), None).verdict, Some(GateStatus::Fail));
+}
+
+#[test]
+fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
+    let mut q = question(direction(), GateLimit::AtMost(0.9));
+    q.min_cases = 123;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Inconclusive)
+    );
+    q.min_cases = 122;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Pass)
+    );
+    let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[undefined]), None).verdict,
+        Some(GateStatus::Inconclusive)
+    );
+    assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(GateStatus::Inconclusive));
+}
+
+/// What is missing is in the reason.
+#[test]
+fn reasons_say_what_is_missing() {
+    let reason = |q: GateQuestion, values: &[GateValueRow]| {
+        let judged = judge(&[q], &metrics(values), None);
+        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+        judged.table.first().unwrap().reason.to_string()
+    };
+    let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
+    let nobody = reason(question(direction(), GateLimit::AtMost(0.9)), &[undefined]);
+    assert!(nobody.contains("empty_group: No row of the group"), "{nobody}");
+    let any = GateQuestion {
+        metric: "sr_any".into(),
+        ..question(GateSubject::Total, GateLimit::AtMost(0.9))
+    };
+    assert!(reason(any, &[NSR]).contains("needs three groups or more"));
+    let absent = reason(question(GateSubject::Total, GateLimit::AtMost(0.9)), &[NSR]);
+    assert!(absent.contains("no such row"), "{absent}");
+}
+
+/// Labels that are missing for some more than for others say nothing about all, regardless of what
+/// decides.
+#[test]
+fn selective_labels_are_never_a_pass() {
+    for decide_by in [GateDecideBy::Interval, GateDecideBy::Estimate] {
+        let q = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(0.9)) };
+        let mut table = metrics(&[NSR]);
+        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(GateStatus::Pass));
+        table[0].flags = "sampled,selective_labels".into();
+        let judged = judge(&[q], &table, None);
+        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+        assert!(judged.table.first().unwrap().reason.starts_with("selective_labels"));
+    }
+}
+
+#[test]
+fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
+    let di = GateValueRow {
+        scope: "pair",
+        from: "Male",
+        to: "Female",
+        metric: "di",
+        value: Some(0.9),
+        lo: Some(0.5),
+        hi: Some(0.95),
+        denominator: None,
+    };
+    let mut q =
+        question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtLeast(0.8));
+    q.decide_by = GateDecideBy::Estimate;
+    let mut table = metrics(&[di]);
+    let verdict =
+        |q: &GateQuestion, table: &[MetricRow]| judge(std::slice::from_ref(q), table, None).verdict;
+    assert_eq!(verdict(&q, &table), Some(GateStatus::Pass));
+    q.min_cases = 201;
+    assert_eq!(
+        verdict(&q, &table),
+        Some(GateStatus::Inconclusive),
+        "200 people are behind the value"
+    );
+    q.min_cases = 10;
+    table[0].flags = "small_group".into();
+    assert_eq!(verdict(&q, &table), Some(GateStatus::Inconclusive));
+}
+
+#[test]
+fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
+    let back = GateValueRow {
+        from: "Male",
+        to: "Female",
+        value: Some(0.02),
+        lo: Some(0.01),
+        hi: Some(0.03),
+        ..NSR
+    };
+    let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.05));
+    let judged = judge(std::slice::from_ref(&q), &metrics(&[NSR, back]), None);
+    assert_eq!(judged.verdict, Some(GateStatus::Fail));
+    assert_eq!(judged.table.len(), 2);
+    let deciding: Vec<&str> =
+        judged.table.iter().filter(|r| r.decides == 1).map(|r| r.from_group.as_str()).collect();
+    assert_eq!(deciding, ["Female"]);
+    q.warn_only = true;
+    let judged = judge(&[q], &metrics(&[NSR]), None);
+    assert_eq!((judged.verdict, judged.tally.warn, judged.tally.fail), (None, 1, 0));
+}

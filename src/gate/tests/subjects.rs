@@ -1,0 +1,347 @@
+//! What a gate is about: pairs, facets, worst cases, harm to a group, arms of an experiment.
+
+use super::baseline::check_change;
+use super::{GateValueRow, NSR, against, changes, decided, direction, judge, metrics, question};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject};
+use crate::metric::catalog::ccm::HARM;
+use crate::table::{ChangeRow, GateRow, MetricRow};
+
+/// Facets do not change places; all others have no name; the groups furthest apart are one row.
+#[test]
+fn facets_rests_and_worst_cases() {
+    let of = |scope: &'static str,
+              from: &'static str,
+              to: &'static str,
+              metric: &'static str,
+              value: f64| GateValueRow {
+        scope,
+        from,
+        to,
+        metric,
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        denominator: None,
+    };
+    let mut table = metrics(&[
+        of("pair", "Male", "Female", "ft", 0.2),
+        of("one_vs_rest", "", "Female", "dppl", 0.3),
+        of("one_vs_rest", "Other", "", "demp_difference", 0.4),
+        of("worst_case", "", "", "eodds", 0.5),
+    ]);
+    table.iter_mut().for_each(|row| row.key.counterfactual = "".into());
+    table.iter_mut().take(2).for_each(|row| row.family = "clarify".into());
+    table[0].flags = "sampled".into();
+    let judged = |metric: &str, scope: GateSubject| {
+        let mut q = question(GateSubject::Pair("a".into(), "b".into()), GateLimit::AtMost(0.25));
+        (q.metric, q.scope) = (metric.into(), scope);
+        let judged = judge(&[q], &table, None);
+        let first = judged.table.first().map(|r| (r.value, r.scope.to_string()));
+        (judged.verdict.expect("it counts"), first.expect("one row"))
+    };
+    let pair = |a: &str, b: &str| GateSubject::Pair(a.into(), b.into());
+    assert_eq!(
+        judged("ft", pair("Male", "Female")),
+        (GateStatus::Pass, (Some(0.2), "pair".into())),
+        "a sample is no small group"
+    );
+    assert_eq!(
+        judged("ft", pair("Female", "Male")),
+        (GateStatus::Inconclusive, (None, String::new()))
+    );
+    assert_eq!(
+        judged("dppl", pair("", "Female")),
+        (GateStatus::Fail, (Some(0.3), "one_vs_rest".into()))
+    );
+    assert_eq!(judged("demp_difference", pair("Other", "")).0, GateStatus::Fail);
+    assert_eq!(
+        judged("demp_difference", pair("", "Other")),
+        (GateStatus::Pass, (Some(-0.4), "one_vs_rest".into()))
+    );
+    // Of several groups some are far apart by chance: a pair must bear it out.
+    assert_eq!(
+        judged("eodds", GateSubject::WorstCase),
+        (GateStatus::Inconclusive, (Some(0.5), "worst_case".into()))
+    );
+    let mut pairs = table.clone();
+    let near = of("pair", "Male", "Other", "eodds", 0.2);
+    let far = of("pair", "Other", "Female", "eodds", 0.45);
+    pairs.extend(metrics(&[near, far]).into_iter().map(|mut row| {
+        row.key.counterfactual = "".into();
+        row.family = "group".into();
+        row.level = Some(0.95);
+        row
+    }));
+    let decided = |table: &[MetricRow], limit: f64| {
+        let mut q = question(GateSubject::WorstCase, GateLimit::AtMost(limit));
+        (q.metric, q.counterfactual) = ("eodds".into(), String::new());
+        let found = judge(&[q], table, None);
+        let reason = found.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
+        (found.verdict.expect("it counts"), reason)
+    };
+    let (verdict, reason) = decided(&pairs, 0.25);
+    assert_eq!(verdict, GateStatus::Fail);
+    assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
+    // A group of a few people lies further still: it is too small to tell, and no excuse for the
+    // others.
+    let worst = pairs.iter().position(|row| row.key.scope == "worst_case").expect("a row");
+    pairs[worst].flags = "small_group".into();
+    let (verdict, reason) = decided(&pairs, 0.25);
+    assert!(
+        verdict == GateStatus::Fail
+            && reason.contains(
+                "too small for a conclusion, but the interval of Other and Female breaks"
+            ),
+        "{reason}"
+    );
+    let (verdict, reason) = decided(&pairs, 0.48);
+    assert!(
+        verdict == GateStatus::Inconclusive && reason == "too few for a conclusion: small_group",
+        "{reason}"
+    );
+    // A worst case is not below 0, regardless of the order of a pair.
+    let mut q = question(GateSubject::WorstCase, GateLimit::AtLeast(-0.1));
+    (q.metric, q.counterfactual) = ("demp_difference".into(), String::new());
+    let mut gaps = metrics(&[
+        of("worst_case", "", "", "demp_difference", 0.45),
+        of("pair", "Other", "Female", "demp_difference", 0.45),
+    ]);
+    gaps.iter_mut()
+        .for_each(|row| (row.key.counterfactual, row.family) = ("".into(), "group".into()));
+    let worst = gaps.iter().position(|row| row.key.scope == "worst_case").expect("a row");
+    gaps[worst].flags = "small_group".into();
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
+    // Holm's method has the pairs of other attributes to mind, too.
+    (q.limit, q.holm) = (GateLimit::AtMost(0.25), true);
+    gaps.iter_mut().for_each(|row| row.level = 0.95.into());
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
+    q.holm = false;
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Fail));
+    // The gap keeps a limit only where every pair does.
+    q.limit = GateLimit::AtMost(0.5);
+    gaps[worst].flags = "".into();
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Pass));
+    gaps[1 - worst].hi = Some(0.6);
+    let found = judge(&[q], &gaps, None);
+    let reason = found.table.first().map(|row| row.reason.to_string()).unwrap_or_default();
+    assert!(
+        found.verdict == Some(GateStatus::Inconclusive) && reason.contains("Other and Female"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
+    // The table holds A = Male (reference), B = Female, and di = rate of B over rate of A.
+    let di = GateValueRow {
+        scope: "pair",
+        from: "Male",
+        to: "Female",
+        metric: "di",
+        value: Some(0.8),
+        lo: Some(0.5),
+        hi: Some(0.9),
+        denominator: None,
+    };
+    let of = |a: &str, b: &str| {
+        let judged = judge(
+            &[question(GateSubject::Pair(a.into(), b.into()), GateLimit::AtLeast(0.85))],
+            &metrics(&[GateValueRow { ..di }]),
+            None,
+        );
+        let row = judged.table.first().map(|r| (r.value, r.lo, r.hi));
+        row.expect("one row")
+    };
+    assert_eq!(of("Female", "Male"), (Some(0.8), Some(0.5), Some(0.9)));
+    assert_eq!(of("Male", "Female"), (Some(1.25), Some(1.0 / 0.9), Some(2.0)));
+}
+
+/// Harm to women has two parts, against each other group; each is in a separate row with its
+/// counts, and the worst decides.
+#[test]
+fn harm_is_judged_by_both_of_its_parts() {
+    let part = |metric, from, to, value: f64| GateValueRow {
+        metric,
+        from,
+        to,
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        ..NSR
+    };
+    let table = |denied: f64, favoured: f64| {
+        metrics(&[
+            part("denied_by_group", "Female", "Male", denied),
+            part("favoured_by_group", "Female", "Male", 0.9),
+            part("denied_by_group", "Male", "Female", 0.9),
+            part("favoured_by_group", "Male", "Female", favoured),
+            part("nsr", "Female", "Male", 0.9),
+        ])
+    };
+    let mut q = question(GateSubject::HarmTo("Female".into()), GateLimit::AtMost(0.1));
+    q.metric = HARM[0].into();
+    let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
+    let rows = judged.table.iter();
+    let rows: Vec<_> = rows
+        .map(|row| {
+            (
+                row.metric.as_str(),
+                row.from_group.as_str(),
+                row.verdict.as_str(),
+                row.denominator,
+                Some(row.decides),
+            )
+        })
+        .collect();
+    let expected = [
+        ("denied_by_group", "Female", "pass", Some(122), Some(0)),
+        ("favoured_by_group", "Male", "fail", Some(122), Some(1)),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(
+        (judged.verdict, judged.worst.map(|w| w.metric)),
+        (Some(GateStatus::Fail), Some("favoured_by_group".to_owned()))
+    );
+    assert_eq!(decided(&q, &table(0.05, 0.05)).0, GateStatus::Pass);
+    assert_eq!(decided(&q, &table(0.5, 0.05)).0, GateStatus::Fail);
+    assert_eq!(decided(&q, &table(0.1, 0.05)).0, GateStatus::Inconclusive);
+    // An undefined part, and one that is not there, do not pass.
+    let undefined = GateValueRow {
+        value: None,
+        lo: None,
+        hi: None,
+        ..part("favoured_by_group", "Male", "Female", 0.0)
+    };
+    let (verdict, reason) =
+        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05), undefined]));
+    assert!(
+        verdict == GateStatus::Inconclusive && reason.contains("undefined: empty_group"),
+        "{reason}"
+    );
+    let (verdict, reason) =
+        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05)]));
+    assert!(verdict == GateStatus::Inconclusive && reason.contains("not measured"), "{reason}");
+    // Three groups: four parts, and a numerator where the rate has counts.
+    let mut three = metrics(&[
+        part("denied_by_group", "Female", "Male", 0.05),
+        part("denied_by_group", "Female", "Other", 0.2),
+        part("favoured_by_group", "Male", "Female", 0.05),
+        part("favoured_by_group", "Other", "Female", 0.05),
+        part("favoured_by_group", "Other", "Male", 0.9),
+    ]);
+    three[1].numerator = Some(24);
+    let judged = judge(&[q], &three, None);
+    let row = judged.table.iter().find(|row| row.decides == 1).unwrap();
+    assert_eq!(
+        (judged.table.len(), row.to_group.as_str(), row.verdict.as_str()),
+        (4, "Other", "fail")
+    );
+    assert_eq!(row.numerator, Some(24));
+}
+
+/// A verdict on an arm says in the same line what the audited model does.
+#[test]
+fn a_pass_of_an_arm_names_the_audited_model() {
+    let at = |value: f64| GateValueRow {
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        ..NSR
+    };
+    let table = |arm: f64, plain: &[f64]| {
+        let mut table = metrics(&[at(arm)]);
+        table[0].key.arm = "augment/all".into();
+        plain.iter().for_each(|value| table.extend(metrics(&[at(*value)])));
+        table
+    };
+    let q =
+        GateQuestion { arm: "augment/all".into(), ..question(direction(), GateLimit::AtMost(0.1)) };
+    let (verdict, reason) = decided(&q, &table(0.02, &[0.31]));
+    assert_eq!(verdict, GateStatus::Pass);
+    assert_eq!(
+        reason,
+        "the whole interval keeps the limit; the audited model itself breaks the limit: 0.3100 \
+         (0.3000 to 0.3200)"
+    );
+    assert!(
+        decided(&q, &table(0.02, &[0.05]))
+            .1
+            .ends_with("the audited model itself keeps the limit: 0.0500 (0.0400 to 0.0600)")
+    );
+    assert!(decided(&q, &table(0.02, &[])).1.ends_with(
+        "the audited model itself cannot be judged: the table of metrics has no such row"
+    ));
+    let plain = question(direction(), GateLimit::AtMost(0.1));
+    assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
+    // Ends that are not those of people are called what they are.
+    let mut drawn = table(0.02, &[0.11]);
+    for row in &mut drawn {
+        (row.training_lo, row.training_hi, row.training_repeats) =
+            (Some(0.12), Some(0.13), Some(50));
+    }
+    let trained = GateQuestion { decide_by: GateDecideBy::Training, ..q.clone() };
+    let reason = decided(&trained, &drawn).1;
+    let own = "the audited model itself breaks the limit: 0.1100 (trainings 0.1200 to 0.1300)";
+    assert!(reason.ends_with(own), "{reason}");
+    // Each part of a gate on harm refers to the same part of the model.
+    let part = |metric, from, to, value: f64| GateValueRow { metric, from, to, ..at(value) };
+    let of_model = [
+        part("denied_by_group", "Female", "Male", 0.03),
+        part("favoured_by_group", "Male", "Female", 0.1),
+    ];
+    let mut both = metrics(&[
+        part("denied_by_group", "Female", "Male", 0.02),
+        part("favoured_by_group", "Male", "Female", 0.02),
+    ]);
+    both.iter_mut().for_each(|row| row.key.arm = "augment/all".into());
+    both.extend(metrics(&of_model));
+    let harm =
+        GateQuestion { metric: HARM[0].into(), scope: GateSubject::HarmTo("Female".into()), ..q };
+    let judged = judge(std::slice::from_ref(&harm), &both, None).table;
+    let reasons: Vec<&str> = judged.iter().map(|row| row.reason.as_str()).collect();
+    assert!(
+        reasons[0]
+            .ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].contains("; the audited model itself is at 0.1000 (0.0900 to 0.1100): "),
+        "{reasons:?}"
+    );
+}
+
+/// So does one on its change: the audited model is judged against the same baseline.
+#[test]
+fn a_change_of_an_arm_names_that_of_the_audited_model() {
+    let women = ["Female", "Male"];
+    let of = |change: f64, ends| {
+        changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]))
+    };
+    let frame = |plain: Option<Vec<ChangeRow>>| {
+        let mut frame = of(0.005, (0.001, 0.008));
+        frame[0].key.arm = "augment/all".into();
+        frame.extend(plain.into_iter().flatten());
+        frame
+    };
+    let q =
+        GateQuestion { arm: "augment/all".into(), ..against(direction(), GateLimit::AtMost(0.01)) };
+    let row = check_change(
+        &q,
+        &frame(Some(of(0.124, (0.027, 0.217)))),
+        GateStatus::Pass,
+        "the whole interval keeps the limit; ",
+    );
+    let reason = |row: &GateRow| row.reason.to_string();
+    let breaks =
+        "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
+    assert!(reason(&row).ends_with(breaks), "{}", reason(&row));
+    let row =
+        check_change(&q, &frame(None), GateStatus::Pass, "the whole interval keeps the limit; ");
+    let absent =
+        "; the audited model itself cannot be judged: the table of changes has no such row";
+    assert!(reason(&row).ends_with(absent), "{}", reason(&row));
+    // Without a baseline nobody is judged.
+    let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;
+    assert_eq!(skipped.first().unwrap().reason.as_str(), "no baseline was given");
+}

@@ -1,0 +1,87 @@
+//! The catalog is sound: ids, formulas, ranges and ideals, and how ids are found.
+
+use std::collections::BTreeSet;
+
+use crate::metric::catalog::{catalog, find, nearest};
+use crate::metric::rate::Undefined;
+use crate::metric::{ImpairedGroupRule, MetricFamily, Reads};
+
+#[test]
+fn the_catalog_is_sound() {
+    let mut ids = BTreeSet::new();
+    for metric in catalog() {
+        let id = metric.id;
+        assert!(ids.insert(id), "{id} occurs twice");
+        assert!(
+            id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+            "{id}"
+        );
+        for text in [
+            metric.symbol,
+            metric.name,
+            metric.formula,
+            metric.reading,
+            metric.sign,
+            metric.undefined_when,
+            metric.source,
+        ] {
+            assert!(!text.is_empty() && !text.ends_with('.'), "{id}: `{text}`");
+        }
+        let (lo, hi) = metric.range;
+        assert!(lo < hi && metric.ideal.is_none_or(|ideal| (lo..=hi).contains(&ideal)), "{id}");
+        let fits = match metric.reads {
+            Reads::Rate(_) | Reads::Score(_) => metric.family == MetricFamily::Performance,
+            Reads::RateDifference(_) | Reads::ScoreDifference(_) => {
+                matches!(metric.family, MetricFamily::Group | MetricFamily::Clarify)
+            }
+            Reads::RateRatio(_)
+            | Reads::RateMinRatio(_)
+            | Reads::FavourableRatio
+            | Reads::ScoreRatio(_) => metric.family == MetricFamily::Group,
+            Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
+                metric.family == MetricFamily::Group
+            }
+            Reads::ScoreRise(_)
+            | Reads::Benefit(_)
+            | Reads::Strata(_)
+            | Reads::StrataRate(_)
+            | Reads::Flips { .. } => metric.family == MetricFamily::Clarify,
+            Reads::SwitchRate(_)
+            | Reads::SwitchByFavour { .. }
+            | Reads::SwitchScore(_)
+            | Reads::AnySwitch(_) => {
+                matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm)
+            }
+            Reads::Shift(_) => metric.family == MetricFamily::Shift,
+            Reads::Graphs => metric.family == MetricFamily::Graph,
+            Reads::Amount(_) => metric.family == MetricFamily::Amounts,
+            Reads::Scored(_) => metric.family == MetricFamily::Scores,
+        };
+        assert!(fits, "{id} reads evidence of another family");
+        assert!(
+            !matches!(metric.impaired, ImpairedGroupRule::Switch { .. }) || metric.ideal.is_some(),
+            "{id}"
+        );
+    }
+    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 12 + 18 + 5);
+    let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
+    assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
+    let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
+    assert_eq!(codes.len(), Undefined::ALL.len());
+    for reason in Undefined::ALL {
+        let clause = reason.clause();
+        assert!(reason.meaning().ends_with('.') && !clause.ends_with('.'), "{reason}");
+        assert!(clause.starts_with(|c: char| c.is_lowercase()), "{reason}: `{clause}`");
+        assert_eq!(Undefined::of_code(reason.code()), Some(*reason));
+    }
+}
+
+#[test]
+fn ids_are_found_and_misspelt_ones_suggested() {
+    assert_eq!(find("nsr").unwrap().symbol, "NSR");
+    assert!(find("NSR").is_none());
+    assert_eq!(nearest("NSR"), Some("nsr"));
+    assert_eq!(nearest("demp_ration"), Some("demp_ratio"));
+    assert_eq!(nearest("blood pressure"), None);
+    assert_eq!(nearest(""), None);
+}

@@ -1,0 +1,153 @@
+//! The programs that ship with the jobs, and the skeleton of the guide.
+
+use std::fs;
+use std::process::Command;
+
+use super::{outcomes, with_command};
+use crate::frame::read_frame;
+use crate::work::{Work, assert_same, can_import, python3_imports, root};
+
+fn copy_models(work: &Work) {
+    fs::create_dir(work.path("jobs/models")).unwrap();
+    for name in [
+        "score.py",
+        "train.py",
+        "scorecard.json",
+        "sklearn_model.py",
+        "lightgbm_model.py",
+        "debiased_model.py",
+    ] {
+        fs::copy(root().join("jobs/models").join(name), work.path("jobs/models").join(name))
+            .unwrap();
+    }
+}
+
+#[test]
+fn the_shipped_example_runs() {
+    if !python3_imports("pyarrow") {
+        return;
+    }
+    let work = Work::with_jobs();
+    copy_models(&work);
+    let job = "jobs/challenger.yaml";
+    work.run(0, job, "--set data.rows.synthetic.rows=5000");
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let mut n = 0;
+    for row in frame.records().filter(|r| r.text("model") == "scorecard") {
+        // The scorecard takes a quarter of log odds from women.
+        let odds = |p: f64| (p / (1.0 - p)).ln();
+        let moved = odds(row.real("score_cf").unwrap()) - odds(row.real("score").unwrap());
+        let expected = if row.text("to_group") == "Male" { 0.25 } else { -0.25 };
+        assert!((moved - expected).abs() < 1e-9, "{moved}");
+        n += 1;
+    }
+    assert_eq!(n, 2000);
+    let accuracy = |model: &str| {
+        let metrics = read_frame(&work.path("out/tables"), "metrics");
+        let mut rows = metrics.records().filter(|r| {
+            r.text("model") == model && r.text("metric") == "acc" && r.text("scope") == "total"
+        });
+        rows.next().and_then(|r| r.real("value")).unwrap()
+    };
+    assert!(accuracy("learned") > 0.6, "it has learned nothing");
+    let before = work.results();
+    work.cfaudit(
+        0,
+        &format!(
+            "run {job} --out out --cache cache2 --batch-rows 1024 --threads 1 \
+             --set data.rows.synthetic.rows=5000"
+        ),
+    );
+    assert_same(&before, &work.results(), "other batches");
+    // A program that complains of its columns: its last words are shown.
+    work.write(
+        "jobs/models/scorecard.json",
+        r#"{"intercept": 0, "columns": {"rent": {"edges": [], "points": [0], "missing": 0}}}"#,
+    );
+    let ran = work.run(3, job, "--set data.rows.synthetic.rows=5000");
+    ran.says(&["failed with exit status 1", "\n  | the rows lack columns of the scorecard: rent"]);
+}
+
+/// The programs that need more than pyarrow, each where its packages are there.
+#[test]
+fn the_shipped_programs_of_libraries_run() {
+    let models = [
+        ("sklearn", "pyarrow, pandas, sklearn"),
+        ("lightgbm", "pyarrow, pandas, lightgbm"),
+        ("debiased", "pyarrow, numpy"),
+    ];
+    for (model, imports) in models {
+        if !can_import("python3", imports) {
+            crate::work::skip(&format!(
+                "python3 cannot import {imports}: jobs/models/requirements-{model}.txt"
+            ));
+            continue;
+        }
+        let work = Work::with_jobs();
+        copy_models(&work);
+        let job = fs::read_to_string(work.path("jobs/programs.yaml")).unwrap();
+        let (head, rest) = job.split_once("models:\n").unwrap();
+        let block = rest.split_once(&format!("  {model}:\n")).unwrap().1;
+        let lines: Vec<&str> = block.lines().take_while(|line| line.starts_with("    ")).collect();
+        // The model alone, with the rows of challenger.yaml.
+        let challenger = fs::read_to_string(work.path("jobs/challenger.yaml")).unwrap();
+        let (before, _) = challenger.split_once("models:\n").unwrap();
+        work.write(
+            "jobs/one.yaml",
+            &format!("{before}models:\n  one:\n{}\nrun: {{seed: 5}}\n", lines.join("\n")),
+        );
+        assert!(head.contains("include: [challenger.yaml]"));
+        work.run(0, "jobs/one.yaml", "--set data.rows.synthetic.rows=4000");
+        let metrics = read_frame(&work.path("out/tables"), "metrics");
+        let mut accuracies =
+            metrics.records().filter(|r| r.text("metric") == "acc" && r.text("scope") == "total");
+        let accuracy = accuracies.next().and_then(|r| r.real("value")).unwrap();
+        assert!(accuracy > 0.6, "{model} has learned nothing: {accuracy}");
+        let before = work.results();
+        work.cfaudit(
+            0,
+            "run jobs/one.yaml --out out --cache cache2 --batch-rows 1024 --threads 1 \
+             --set data.rows.synthetic.rows=4000",
+        );
+        assert_same(&before, &work.results(), &format!("{model} again, in other batches"));
+    }
+}
+
+/// The skeleton in the guide is a program that works.
+#[test]
+fn the_skeleton_of_the_guide_runs() {
+    if !python3_imports("pyarrow") {
+        return;
+    }
+    let guide = fs::read_to_string(root().join("jobs/models/README.md")).unwrap();
+    let skeleton = guide.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let work = with_command(
+        "{score: [python3, skeleton.py, '{model}'], model: model.pkl, watch: [skeleton.py, \
+         stand_in.py]}",
+        "",
+    );
+    // Stand-ins for scikit-learn and pandas: a model that knows one column.
+    work.write(
+        "stand_in.py",
+        "class Model:\n    def predict_proba(self, rows):\n        return \
+         Shares(rows['income'])\n\nclass Shares(list):\n    def __getitem__(self, at):\n        \
+         return [min(v / 1000, 1.0) for v in iter(self)]\n",
+    );
+    work.write("skeleton.py", &skeleton.replace("batch.to_pandas()", "batch.to_pydict()"));
+    let made = Command::new("python3")
+        .args([
+            "-c",
+            "import pickle, stand_in; pickle.dump(stand_in.Model(), open('model.pkl', 'wb'))",
+        ])
+        .current_dir(work.path(""))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    work.run(0, "job.yaml", "");
+    assert!(
+        outcomes(&work)
+            .iter()
+            .enumerate()
+            .all(|(i, row)| (row.1 - i as f64 / 8000.0).abs() < 1e-12)
+    );
+}

@@ -1,0 +1,262 @@
+//! Which folders can be compared, replaced and read: others, older ones, ones that are damaged.
+
+use std::fs;
+
+use cfaudit::table::{MetricRow, TableRow};
+use serde_json::Value as Json;
+
+use super::gates::GATES;
+use super::{FAIRGBM, LIGHTGBM, audit, numbered, people, versions};
+use crate::frame::read_frame;
+use crate::older::as_version;
+use crate::work::{Work, assert_same, files};
+
+/// Runs of other models have no value in common.
+#[test]
+fn runs_with_nothing_in_common() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let text = fs::read_to_string(work.path("v1.yaml")).unwrap();
+    work.write("v2.yaml", &text.replace("models: {gbm:", "models: {other:"));
+    work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
+    let told = work.cfaudit(0, "diff v1 v2").stdout;
+    assert!(
+        told.contains("The two runs have no value in common")
+            && !told.contains("changes are clear"),
+        "{told}"
+    );
+}
+
+#[test]
+fn folders_that_cannot_be_compared_are_refused() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    work.cfaudit(5, "diff v1 nowhere").says(&["`nowhere`", "hint: name a finished output folder"]);
+    work.cfaudit(5, "gate v1 --baseline nowhere")
+        .says(&["`nowhere`", "hint: name a finished output folder"]);
+    work.cfaudit(5, "run v1.yaml --out v2 --cache cache --baseline nowhere").says(&["`nowhere`"]);
+    assert!(!work.path("v2").exists());
+    let metrics = work.path("v1/tables/metrics.parquet");
+    let bytes = fs::read(&metrics).unwrap();
+    fs::write(&metrics, &bytes[..bytes.len() / 2]).unwrap();
+    work.cfaudit(5, "diff v1 v1")
+        .says(&["metrics.parquet", "its content differs from its entry in manifest.json"]);
+    fs::remove_file(&metrics).unwrap();
+    work.cfaudit(5, "gate v1").says(&["metrics.parquet", "it does not exist"]);
+    fs::write(&metrics, &bytes).unwrap();
+    fs::remove_file(work.path("v1-moved.parquet")).unwrap();
+    work.cfaudit(4, "run v1.yaml --out waits --cache other");
+    let waits = work.cfaudit(4, "gate waits");
+    waits.says(&["no gate is judged again: the run waits for scores", "v1-moved.parquet"]);
+    assert_eq!(
+        [&waits.summary()["verdict"], &waits.summary()["exit"]],
+        [&"waiting".into(), &serde_json::json!(4)]
+    );
+    work.cfaudit(5, "diff waits v1").says(&["its run waits for scores"]);
+    work.cfaudit(5, "run v1.yaml --out v2 --cache other --baseline waits")
+        .says(&["its run waits for scores"]);
+    work.cfaudit(2, "diff v1 v1 --json --md");
+    work.cfaudit(2, "diff v1");
+    work.cfaudit(2, "gate v1 --force");
+}
+
+#[test]
+fn a_folder_is_no_baseline_of_its_own() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let before = files(&work.path("v1"));
+    work.cfaudit(5, "gate v1 --baseline ./v1")
+        .says(&["it is the folder to be judged", "hint: name the folder of an earlier run"]);
+    assert_same(&files(&work.path("v1")), &before, "nothing is written");
+    // A run that replaces its baseline would pass when it is tried again.
+    std::os::unix::fs::symlink("v1", work.path("approved")).unwrap();
+    for baseline in ["v1", "./v1/../v1", "approved"] {
+        work.cfaudit(5, &format!("run v1.yaml --out v1 --cache other --baseline {baseline}"))
+            .says(&["it is the folder to be judged", "another folder with `--out`"]);
+    }
+    work.cfaudit(5, "run v1.yaml --out approved --cache other --baseline v1")
+        .says(&["it is the folder to be judged"]);
+    assert_same(&files(&work.path("v1")), &before, "nothing is written by a run");
+    assert!(!work.path("other").exists(), "no work is done");
+}
+
+/// What is next to a file that is written stays, a link stays a link, and a folder is not replaced
+/// by a file.
+#[cfg(unix)]
+#[test]
+fn files_are_replaced_and_their_neighbours_are_not() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    work.write("metrics.new", "precious");
+    work.write("there.csv", "");
+    std::os::unix::fs::symlink("there.csv", work.path("link.csv")).unwrap();
+    work.cfaudit(0, "export v1 --to csv --file metrics.csv");
+    work.cfaudit(0, "export v1 --to csv --file link.csv");
+    assert_eq!(fs::read_to_string(work.path("metrics.new")).unwrap(), "precious");
+    assert!(fs::symlink_metadata(work.path("link.csv")).unwrap().is_symlink());
+    assert_eq!(
+        fs::read(work.path("there.csv")).unwrap(),
+        fs::read(work.path("metrics.csv")).unwrap()
+    );
+    let before: Vec<String> = files(&work.path("")).into_keys().collect();
+    work.cfaudit(5, "export v1 --to csv --file v1");
+    assert_eq!(files(&work.path("")).into_keys().collect::<Vec<_>>(), before);
+}
+
+/// Where a run fails, the summary of an earlier one must not be taken for its own.
+#[test]
+fn a_failed_run_leaves_no_old_summary() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    work.cfaudit(0, "gate v1 --summary-file last.json");
+    assert_eq!(work.json("last.json")["job"], work.json("v1/summary.json")["job"]);
+    work.cfaudit(5, "gate nowhere --summary-file last.json");
+    assert!(!work.path("last.json").exists());
+}
+
+#[test]
+fn a_plan_knows_the_baseline() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    audit(&work, "v2", &ids, &sides[1], GATES, "", 0);
+    let plan = |args: &str, status: i32| {
+        work.cfaudit(status, &format!("plan v2.yaml --cache cache --exit-code {args}")).stdout
+    };
+    assert!(plan("", 0).contains("stages are cached"));
+    let told = plan("--baseline v1", 1);
+    let runs =
+        |stage: &str| told.lines().any(|line| line.split_whitespace().take(2).eq([stage, "runs"]));
+    assert!(runs("baseline") && runs("gate") && runs("report") && !runs("measure"), "{told}");
+    work.cfaudit(1, "run v2.yaml --out v2 --cache cache --baseline v1");
+    assert!(plan("--baseline v1", 0).contains("stages are cached"));
+    work.cfaudit(5, "plan v2.yaml --cache cache --baseline nowhere")
+        .says(&["`nowhere`", "hint: name a finished output folder"]);
+}
+
+#[test]
+fn folders_of_other_versions() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    audit(&work, "v2", &ids, &sides[1], "", "", 0);
+    let expected = work.cfaudit(0, "diff v1 v2 --all --json").stdout;
+    // Outcomes had no weights once.
+    as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight"]);
+    assert_eq!(work.cfaudit(0, "diff v1 v2 --all --json").stdout, expected);
+    // So did values of graphs two kinds of percentiles, and verdicts their cases: tables of version
+    // 0.1.
+    let of_graphs = [
+        "world_level",
+        "between_lo",
+        "between_hi",
+        "between_var",
+        "within_lo",
+        "within_hi",
+        "within_var",
+        "mixed_var",
+    ];
+    as_version(&work, "v1", "tables/metrics.parquet", 6, &of_graphs);
+    as_version(&work, "v1", "tables/gates.parquet", 2, &["numerator"]);
+    let without_names = |text: &str| {
+        text.lines().filter(|line| !line.contains("\"run\"")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        without_names(&work.cfaudit(0, "diff v1 v2 --all --json").stdout),
+        without_names(&expected)
+    );
+    work.cfaudit(0, "gate v1");
+    work.cfaudit(0, "gate v2 --baseline v1");
+    work.cfaudit(0, "report v1");
+    as_version(&work, "v1", "rows/outcomes.parquet", 999, &[]);
+    work.cfaudit(5, "diff v1 v2").says(&[
+        "outcomes.parquet",
+        "it is version 999 of table `outcomes`",
+        "hint: run the job again",
+    ]);
+    as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight", "score"]);
+    work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "column `score` is missing"]);
+    fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
+    for verb in ["diff v1 v2", "gate v1", "export v1 --to csv", "gate v2 --baseline v1"] {
+        as_version(&work, "v1", "tables/metrics.parquet", 999, &[]);
+        work.cfaudit(5, verb).says(&["metrics.parquet", "it is version 999 of table `metrics`"]);
+        as_version(&work, "v1", "tables/metrics.parquet", 1, &["lo"]);
+        as_version(&work, "v1", "tables/metrics.parquet", MetricRow::TABLE.version, &["value"]);
+        work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing", "damaged"]);
+    }
+}
+
+/// Three versions of a model: the page of the last shows how the limit was kept, from the run or
+/// only from the folder, and folders that do not fit are refused.
+#[test]
+fn a_history_shows_how_limits_were_kept() {
+    let work = Work::new();
+    let gates = "gates:\n  keep: {metric: nsr, model: gbm, counterfactual: flip, direction: {sex: \
+                 [Female, Male]}, at_most: 0.2, decide_by: estimate, level: warn}\n";
+    let [light, fair] = [&LIGHTGBM, &FAIRGBM].map(people);
+    let ids = numbered(&light);
+    audit(&work, "v1", &ids, &light, gates, "", 0);
+    audit(&work, "v2", &numbered(&fair), &fair, gates, "", 0);
+    audit(&work, "v3", &ids, &light, gates, "--history v1 v2", 0);
+
+    let history = read_frame(&work.path("v3/tables"), "history");
+    let told: Vec<(i64, &str, &str, f64)> = history
+        .records()
+        .map(|row| {
+            let value = row.real("value").unwrap();
+            (row.int("position").unwrap(), row.text("model_version"), row.text("verdict"), value)
+        })
+        .collect();
+    let expected = [(1, "v1", "pass", 16.0 / 122.0), (2, "v2", "fail", 35.0 / 137.0)];
+    assert_eq!(told, expected);
+    let manifest: Json =
+        serde_json::from_slice(&fs::read(work.path("v3/manifest.json")).unwrap()).unwrap();
+    let versions: Vec<&Json> =
+        manifest["history"].as_array().unwrap().iter().map(|run| &run["version"]).collect();
+    assert_eq!(versions, ["v1", "v2"]);
+    let page = fs::read_to_string(work.path("v3/report.html")).unwrap();
+    for words in [
+        "How were the limits kept from run to run?",
+        "In this run and 2 earlier runs the limit was broken at least once.",
+        "broken in 1 of 3 runs",
+        "href=\"#sq\"",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+
+    // Rendered again only from the tables, the page keeps its history.
+    let before = files(&work.path("v3"));
+    work.cfaudit(0, "report v3");
+    assert_same(&before, &files(&work.path("v3")), "rendered again");
+    // A folder that was made without one gets it afterwards.
+    audit(&work, "v3", &ids, &light, gates, "", 0);
+    assert!(!work.path("v3/tables/history.parquet").exists());
+    work.cfaudit(0, "report v3 --history v1 v2");
+    let after = files(&work.path("v3"));
+    let read =
+        |files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str| files[name].clone();
+    for name in ["report.html", "tables/history.parquet"] {
+        assert!(read(&before, name) == read(&after, name), "{name}");
+    }
+
+    for (folders, why) in [
+        ("v1 v1", "named before"),
+        ("v1 no-such", "there is no such folder"),
+        ("v1 other", "it is of the job `other`"),
+    ] {
+        if folders.ends_with("other") {
+            let job = fs::read_to_string(work.path("v1.yaml")).unwrap();
+            work.write("other.yaml", &job.replace("name: versions", "name: other"));
+            work.cfaudit(0, "run other.yaml --out other --cache cache");
+        }
+        let refused = work.cfaudit(5, &format!("report v3 --history {folders}"));
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
