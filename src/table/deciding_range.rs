@@ -9,7 +9,7 @@ pub(crate) const OTHER_FITS: &str = "other rows to learn from";
 /// The same where neither is, of a model that was trained again.
 pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
 
-/// Stands in the caution of [`few_repeats`] alone.
+/// Only in the caution of [`few_repeats`].
 const SEED_MAY_CHANGE: &str = "so another seed may change";
 
 /// The caution at the end of the reason of a gate that fewer than `enough` repeats decide: `; it is

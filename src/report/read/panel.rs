@@ -314,7 +314,7 @@ pub(crate) enum TrainingChanges {
 }
 
 impl TrainingChanges {
-    /// What a comparison says of them.
+    /// What a comparison says about them.
     pub(crate) fn of(row: &ComparisonRow) -> Self {
         match (row.training_repeats, row.training_lo.zip(row.training_hi)) {
             (_, Some(ends)) => TrainingChanges::Range(ends),
