@@ -80,8 +80,8 @@ fn shares_and_pairs() {
     }
 }
 
-/// With the number of people that is reported the right verdict is as probable as was computed and, to
-/// a point, as often found in 40,000 simulated samples; the promise is kept there and just missed
+/// With the number of people that is reported the right verdict is as probable as was computed and,
+/// to a point, as often found in 40,000 simulated samples; the promise is kept there and just missed
 /// before.
 #[test]
 fn the_promised_rates_are_simulated_ones() {
