@@ -331,7 +331,8 @@ fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
 /// The codes of the ordinal column.
 const GRADES: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
-/// A random DAG over a group of some levels, two nominal columns, three numbers and codes with gaps.
+/// A random DAG over a group of some levels, two nominal columns, three numbers, and codes with
+/// gaps.
 fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) {
     let groups = 2 + (stream.u64() % 4) as usize;
     let letters = |n: usize| (0..n).map(|l| format!("l{l}")).collect::<Vec<_>>();
@@ -365,8 +366,8 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
 }
 
 /// The own group gives the factual row; a node keeps its value unless a parent of it moves; whole
-/// numbers and codes of the training rows stay such; numbers stay in the range; nobody gets the level
-/// of missing values.
+/// numbers and codes of the training rows stay such; numbers stay in the range; nobody gets the
+/// level of missing values.
 #[test]
 fn rows_keep_their_promises_on_random_graphs() {
     let mut stream = RandomStream::new(5, "rows");
