@@ -108,7 +108,7 @@ pub(super) struct MapFlipBlock<'a> {
 }
 
 impl MapFlipBlock<'_> {
-    /// Hands on the settings of a strategy that has no rules of its own for maps and flips.
+    /// Passes on the settings of a strategy that has no rules of its own for maps and flips.
     pub(super) fn without_rules<T>(
         condition_on: &ConditionOn,
         range: &IndexMap<ColumnName, PermittedRange>,

@@ -41,7 +41,7 @@ pub(super) struct Platform {
 pub(super) const LIVE: Platform = Platform { bonus: 0.04 };
 
 impl Platform {
-    pub(super) fn score(&self, a: &Applicant<'_>) -> f64 {
+    fn score(&self, a: &Applicant<'_>) -> f64 {
         let mut score = 0.1 + a.income / 100_000.0
             - 0.2 * a.utilisation.unwrap_or(0.5)
             - 0.01 * a.open_accounts as f64;
