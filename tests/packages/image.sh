@@ -28,8 +28,9 @@ engine bud --quiet --pull-never --file "$tree/Containerfile" --tag cfaudit "$tre
 echo "image: $(engine images --format '{{.Size}}' cfaudit), its Debian root $(engine images --format '{{.Size}}' "$base")"
 box=$(engine from --pull-never cfaudit)
 mkdir -m 777 "$work/results"
+# Results and data have folders of their own, because buildah puts an empty volume where the image declares one.
 inside() {
-    engine run --volume "$tree/jobs:/audit/jobs:ro" --volume "$data:/audit/data:ro" \
+    engine run --volume "$tree/jobs:/audit/jobs:ro" --volume "$data:/rows:ro" --env CFAUDIT_DATA=/rows \
         --volume "$work/results:/results" "$box" -- "$@"
 }
 
