@@ -69,6 +69,7 @@ mod safety;
 mod scales;
 mod schedule;
 mod scores;
+mod seam_cases;
 mod shard_rows;
 mod shards;
 mod slices;
