@@ -29,9 +29,10 @@ use crate::stage::gate::baseline;
 use crate::stage::measure::catalog;
 use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
-use crate::stage::score::recheck::unsteady_of;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, MetricRow, TableRow};
+use crate::table::{
+    ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, TableRow,
+};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -63,7 +64,7 @@ pub(crate) fn judge(
         Some(baseline) => Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?),
         None => stored_comparison(folder, &manifest)?,
     };
-    let again = judge_by_tables(folder, &manifest, &new.metrics, comparison.as_ref())?;
+    let again = judge_by_tables(folder, &new.metrics, comparison.as_ref())?;
     let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
     let mut summary = RunSummary {
@@ -117,7 +118,7 @@ pub(crate) struct GatesAgain {
 /// The job or a table cannot be read.
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
     let metrics = read_rows::<MetricRow>(&folder.join("tables"))?;
-    judge_by_tables(folder, manifest, &metrics, stored_comparison(folder, manifest)?.as_ref())
+    judge_by_tables(folder, &metrics, stored_comparison(folder, manifest)?.as_ref())
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -127,9 +128,30 @@ fn stored_comparison(folder: &Path, manifest: &Manifest) -> Result<Option<DiffRe
     Ok(Some(DiffResult { compared, changes }))
 }
 
+/// The tables of a finished folder that gates are judged by, in addition to that of metrics.
+struct JudgingTables {
+    groups: Vec<GroupRow>,
+    counts: Vec<CountRow>,
+    issues: Vec<IssueRow>,
+}
+
+impl JudgingTables {
+    fn read(tables: &Path) -> Result<Self> {
+        Ok(JudgingTables {
+            groups: read_rows(tables)?,
+            counts: read_rows(tables)?,
+            issues: read_rows(tables)?,
+        })
+    }
+
+    fn with<'a>(&'a self, metrics: &'a [MetricRow]) -> GateTables<'a> {
+        let JudgingTables { groups, counts, issues } = self;
+        GateTables { metrics, groups, counts, issues }
+    }
+}
+
 fn judge_by_tables(
     folder: &Path,
-    manifest: &Manifest,
     metrics: &[MetricRow],
     comparison: Option<&DiffResult>,
 ) -> Result<GatesAgain> {
@@ -142,16 +164,9 @@ fn judge_by_tables(
         &with_job_lines(gate::pattern_questions(&checked), &stored, |q| (&q.name, &mut q.line)),
         folder,
     )?;
-    let groups = read_rows::<GroupRow>(&tables)?;
-    let counts = read_rows::<CountRow>(&tables)?;
-    let (gates, outcome) = gate::verdicts(
-        &checked,
-        questions,
-        GateTables { metrics, groups: &groups, counts: &counts },
-        comparison,
-        counted,
-        &unsteady_of(manifest),
-    );
+    let judging = JudgingTables::read(&tables)?;
+    let (gates, outcome) =
+        gate::verdicts(&checked, questions, judging.with(metrics), comparison, counted);
     Ok(GatesAgain { job: checked.job, stored, gates, outcome })
 }
 
@@ -385,21 +400,18 @@ pub(crate) fn compare(
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
         let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
-        let groups = read_rows::<GroupRow>(&new.join("tables"))?;
-        let counts = read_rows::<CountRow>(&new.join("tables"))?;
+        let judging = JudgingTables::read(&new.join("tables"))?;
         let counted = gate::counted_of(
             &gate::recourse_questions(checked),
             &gate::pattern_questions(checked),
             new,
         )?;
-        let (questions, unsteady) = (gate::questions(checked), unsteady_of(&new_manifest));
         let (table, outcome) = gate::verdicts(
             checked,
-            questions,
-            GateTables { metrics: &metrics, groups: &groups, counts: &counts },
+            gate::questions(checked),
+            judging.with(&metrics),
             Some(&comparison),
             counted,
-            &unsteady,
         );
         (gates, exit) = (table, outcome.exit);
     }

@@ -449,7 +449,9 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             DefinitionBreak::Derived { columns, attributes, strata, features }
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
-        ["counterfactuals", _, "placebo" | "doubt" | "sensitive", ..] => DefinitionBreak::Nothing,
+        ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..] => {
+            DefinitionBreak::Nothing
+        }
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

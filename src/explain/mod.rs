@@ -19,7 +19,7 @@ use crate::metric::rate::Undefined;
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
-use crate::table::{ISSUE_CODES, TableDef};
+use crate::table::{ISSUE_CODES, REASON_CODES, TableDef};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
@@ -92,6 +92,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }));
     for (kind, words) in [
         ("issue of the data", ISSUE_CODES),
+        ("reason of a verdict", REASON_CODES),
         ("block of the job", BLOCKS),
         ("scope of a metric", SCOPES),
         ("method of intervals (`ci_method`)", INTERVAL_METHODS),

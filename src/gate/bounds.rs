@@ -15,11 +15,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::unseen::{is_like, of_groups};
-use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
+use crate::gate::question::{
+    GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateTables,
+};
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricUnit, Reads};
-use crate::table::{CountRow, GroupRow, MetricRow};
+use crate::table::{CountRow, GroupRow, MetricRow, ReasonCode};
 
 /// Whom the share of a direction, or of all of them, does not count.
 #[derive(Debug, Clone, Copy, Default)]
@@ -268,7 +270,7 @@ pub(super) fn could_break(
     question: &GateQuestion,
     seen: &GateObservation,
     tables: GateTables<'_>,
-) -> Option<String> {
+) -> Option<GateReason> {
     let metric = find(&seen.metric).filter(|metric| {
         let counts = matches!(
             metric.reads,
@@ -310,5 +312,6 @@ pub(super) fn could_break(
         (false, "difference") => "difference",
         (false, _) => "share",
     };
-    Some(format!("{lacking}: if {so}, the {what} would be {worst:.4}"))
+    let words = format!("{lacking}: if {so}, the {what} would be {worst:.4}");
+    Some(GateReason::new(ReasonCode::UnmeasuredPeople, words))
 }

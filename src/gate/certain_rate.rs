@@ -10,10 +10,12 @@
 
 use super::decide_by::GateDecideBy;
 use super::power;
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus, GateTables};
+use crate::gate::question::{
+    GateObservation, GateQuestion, GateReason, GateRuling, GateStatus, GateTables,
+};
 use crate::metric::interval::{IntervalProcedure, mover_ratio, wilson_of_share, z_of_level};
 use crate::metric::value::settings::RATE_OF_ONE;
-use crate::table::has_flag;
+use crate::table::{ReasonCode, has_flag};
 
 /// The ends of the ratio that count the doubt about both rates.
 fn ends_of_both(
@@ -51,9 +53,8 @@ pub(super) fn deciding_ends(
 /// Takes a verdict back that depends on a rate of 1 being certain.
 pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
     let seen = &ruling.observation;
-    let is_decided = matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail);
     let by_people = matches!(question.decide_by, GateDecideBy::Interval | GateDecideBy::All);
-    if !is_decided || !by_people || !is_flagged(seen) {
+    if !ruling.is_decided() || !by_people || !is_flagged(seen) {
         return;
     }
     let kept = ruling.verdict == GateStatus::Pass;
@@ -65,7 +66,6 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
         }
         None => "how sure that rate is, the tables do not tell".to_owned(),
     };
-    ruling.verdict = GateStatus::Inconclusive;
-    ruling.reason =
-        format!("{}, but Katz's interval takes a rate of 1 as certain: {why}", ruling.reason);
+    let words = format!("Katz's interval takes a rate of 1 as certain: {why}");
+    ruling.object(GateReason::new(ReasonCode::RateOfOne, words));
 }

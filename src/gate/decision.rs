@@ -2,7 +2,7 @@
 //! and what keeps a value from being judged.
 
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus};
+use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::find;
@@ -11,7 +11,7 @@ use crate::metric::rate::Undefined;
 use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
 use crate::table::deciding_range::few_repeats;
-use crate::table::has_flag;
+use crate::table::{ReasonCode, has_flag};
 
 /// Why an interval over graphs and refits of less than two bootstraps decides nothing.
 pub(super) const NO_REFIT: &str =
@@ -23,30 +23,34 @@ pub(super) fn fits_once(question: &GateQuestion) -> bool {
 }
 
 /// Why a value cannot be judged.
-pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
-    if !seen.refused.is_empty() {
-        return Some(seen.refused.clone());
+pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<GateReason> {
+    if let Some(first) = seen.objections.first() {
+        let all: Vec<&str> = seen.objections.iter().map(|of| of.words.as_str()).collect();
+        return Some(GateReason::new(first.code, all.join("; ")));
     }
+    let because = |code, words: String| Some(GateReason::new(code, words));
     if seen.value.is_none() && seen.is_change {
-        return Some(format!("the change is undefined: {}", seen.undefined));
+        let words = format!("the change is undefined: {}", seen.undefined);
+        return because(ReasonCode::Undefined, words);
     }
     if seen.value.is_none() {
         let reason = Undefined::ALL.iter().find(|reason| reason.code() == seen.undefined);
         let meaning = reason.map_or_else(String::new, |reason| {
             format!(": {}", reason.meaning().trim_end_matches('.'))
         });
-        return Some(format!("the value is undefined: {}{meaning}", seen.undefined));
+        let words = format!("the value is undefined: {}{meaning}", seen.undefined);
+        return because(ReasonCode::Undefined, words);
     }
     if has_flag(&seen.flags, SELECTIVE_LABELS) {
-        return Some(format!(
-            "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
-        ));
+        let words = "labels are missing for some people more often than for others";
+        return because(ReasonCode::SelectiveLabels, words.to_owned());
     }
     if has_flag(&seen.flags, NEGATIVE_PART) {
-        return Some(format!(
+        let words = format!(
             "{NEGATIVE_PART}: a ratio with a negative part does not say how many times as much one \
              is; judge the difference"
-        ));
+        );
+        return because(ReasonCode::NegativePart, words);
     }
     // Rows of a person are not cases of their own, and people of weight 0 tell nothing.
     let (people, cases) = match (seen.persons, seen.is_weighed) {
@@ -57,22 +61,26 @@ pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Optio
     if let Some(n) = seen.denominator_persons.or(seen.denominator)
         && u64::try_from(n).unwrap_or(0) < question.min_cases
     {
-        return Some(format!("{n} {cases}, {} are required", question.min_cases));
+        let words = format!("{n} {cases}, {} are required", question.min_cases);
+        return because(ReasonCode::TooFew, words);
     }
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or
     // rate behind it may be small.
     let n = seen.persons.unwrap_or(seen.n_rows);
     if seen.denominator.is_none() && u64::try_from(n).unwrap_or(0) < question.min_cases {
-        return Some(format!("{n} {people}, {} are required", question.min_cases));
+        let words = format!("{n} {people}, {} are required", question.min_cases);
+        return because(ReasonCode::TooFew, words);
     }
     if let Some(small) = small_flags(seen) {
-        return Some(format!("too few for a conclusion: {small}"));
+        return because(ReasonCode::SmallGroup, format!("too few for a conclusion: {small}"));
     }
     if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
-        return Some(NO_REFIT.to_owned());
+        return because(ReasonCode::NoInterval, NO_REFIT.to_owned());
     }
-    (question.decide_by != GateDecideBy::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
-        .then(|| format!("there is no interval: {}", seen.why_no_interval))
+    let lacks_interval = seen.lo.is_none() || seen.hi.is_none();
+    let words = || format!("there is no interval: {}", seen.why_no_interval);
+    (question.decide_by != GateDecideBy::Estimate && lacks_interval)
+        .then(|| GateReason::new(ReasonCode::NoInterval, words()))
 }
 
 /// What is small below a value without a separate denominator, as the table flags it.
@@ -85,23 +93,22 @@ pub(super) fn small_flags(seen: &GateObservation) -> Option<String> {
 /// The status of one observation and the reason for it.
 pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
     let limit = question.limit;
+    let inconclusive = GateStatus::Inconclusive;
     if let Some(reason) = obstacle(question, &seen) {
-        return GateRuling { observation: seen, verdict: GateStatus::Inconclusive, reason };
+        return GateRuling::new(seen, inconclusive, reason);
     }
-    match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
+    let side = |kept| match kept {
+        true => (GateStatus::Pass, ReasonCode::LimitKept, "keeps"),
+        false => (GateStatus::Fail, ReasonCode::LimitBroken, "breaks"),
+    };
+    let (verdict, code, words) = match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
         (GateDecideBy::Estimate, Some(value), _) => {
-            let kept = limit.kept_by(value);
+            let (verdict, code, keeps) = side(limit.kept_by(value));
             let what = if seen.is_change { "change" } else { "value" };
             let is_of_graphs =
                 find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph);
             let caution = if is_of_graphs { few_bootstraps(question, "it") } else { String::new() };
-            let reason =
-                format!("the {what} {} the limit{caution}", if kept { "keeps" } else { "breaks" });
-            GateRuling {
-                observation: seen,
-                verdict: if kept { GateStatus::Pass } else { GateStatus::Fail },
-                reason,
-            }
+            (verdict, code, format!("the {what} {keeps} the limit{caution}"))
         }
         (_, _, Some((lo, hi))) => {
             let (interval, caution) = match question.decide_by {
@@ -113,41 +120,33 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
             };
             // A range over repeats need not hold the value, whose own side counts too.
             let own = seen.value.map_or(limit.kept_by(lo), |value| limit.kept_by(value));
-            let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
+            match (limit.kept_by(lo), limit.kept_by(hi)) {
                 (kept, same)
                     if kept == same
                         && kept != own
                         && question.decide_by != GateDecideBy::Interval =>
                 {
-                    let [all, one] = if kept { ["keeps", "breaks"] } else { ["breaks", "keeps"] };
-                    (
-                        GateStatus::Inconclusive,
-                        format!(
-                            "the whole {interval} {all} the limit, but the value itself {one} \
-                             it{caution}"
-                        ),
-                    )
+                    let [(.., all), (.., one)] = [side(kept), side(own)];
+                    let words = format!(
+                        "the whole {interval} {all} the limit, but the value itself {one} \
+                         it{caution}"
+                    );
+                    (inconclusive, ReasonCode::OtherSide, words)
                 }
-                (true, true) => {
-                    (GateStatus::Pass, format!("the whole {interval} keeps the limit{caution}"))
+                (kept, same) if kept == same => {
+                    let (verdict, code, keeps) = side(kept);
+                    (verdict, code, format!("the whole {interval} {keeps} the limit{caution}"))
                 }
-                (false, false) => {
-                    (GateStatus::Fail, format!("the whole {interval} breaks the limit{caution}"))
+                _ => {
+                    let words = format!("the limit lies inside the {interval}{caution}");
+                    (inconclusive, ReasonCode::LimitInside, words)
                 }
-                _ => (
-                    GateStatus::Inconclusive,
-                    format!("the limit lies inside the {interval}{caution}"),
-                ),
-            };
-            GateRuling { observation: seen, verdict, reason }
+            }
         }
         // `obstacle` has said so.
-        (_, _, None) => GateRuling {
-            observation: seen,
-            verdict: GateStatus::Inconclusive,
-            reason: "there is no interval".to_owned(),
-        },
-    }
+        (_, _, None) => (inconclusive, ReasonCode::NoInterval, "there is no interval".to_owned()),
+    };
+    GateRuling::new(seen, verdict, GateReason::new(code, words))
 }
 
 /// That what is judged depends on few bootstraps, so that another seed may move `what` far; empty

@@ -15,12 +15,15 @@
 //! rough guide for percentiles far outside those that were drawn.
 
 use super::decision::{decide, obstacle};
-use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus};
+use crate::gate::question::{
+    GateLimit, GateObservation, GateQuestion, GateReason, GateRuling, GateStatus,
+};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, wilson_of_people, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::{Rate, Undefined};
+use crate::table::ReasonCode;
 
 /// A comparison that can be judged.
 struct HolmTest<'a> {
@@ -155,7 +158,7 @@ impl<'a> HolmTest<'a> {
 }
 
 /// What becomes of a comparison: the verdict, why, and the interval that judged it with its level.
-type HolmDecision = (GateStatus, String, (f64, f64, f64));
+type HolmDecision = (GateStatus, GateReason, (f64, f64, f64));
 
 /// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot
 /// be judged.
@@ -185,29 +188,36 @@ pub(super) fn decide_jointly(
         let alpha = 1.0 - test.observation.level.unwrap_or(0.0);
         let level = 1.0 - alpha / (m - k) as f64;
         let (lo, hi) = test.at(level);
-        let (verdict, reason) = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
-            (true, true) => (GateStatus::Pass, "the whole interval keeps the limit"),
+        let kept = (question.limit.kept_by(lo), question.limit.kept_by(hi));
+        let (verdict, code, words) = match kept {
+            (true, true) => {
+                (GateStatus::Pass, ReasonCode::LimitKept, "the whole interval keeps the limit")
+            }
             (false, false) if all_broken => {
-                (GateStatus::Fail, "the whole interval breaks the limit")
+                (GateStatus::Fail, ReasonCode::LimitBroken, "the whole interval breaks the limit")
             }
             (false, false) => (
                 GateStatus::Inconclusive,
+                ReasonCode::UnclearInFamily,
                 "the whole interval breaks the limit, but a clearer comparison does not",
             ),
-            _ => (GateStatus::Inconclusive, "the limit lies inside the interval"),
+            _ => (
+                GateStatus::Inconclusive,
+                ReasonCode::LimitInside,
+                "the limit lies inside the interval",
+            ),
         };
         all_broken &= verdict == GateStatus::Fail;
-        let reason =
-            format!("{reason} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
-        found[*i] = Some((verdict, reason, (lo, hi, level)));
+        let words =
+            format!("{words} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
+        found[*i] = Some((verdict, GateReason::new(code, words), (lo, hi, level)));
     }
     let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
         None => decide(question, seen),
-        Some((verdict, reason, (lo, hi, level))) => GateRuling {
-            observation: GateObservation { lo: Some(lo), hi: Some(hi), level: Some(level), ..seen },
-            verdict,
-            reason,
-        },
+        Some((verdict, reason, (lo, hi, level))) => {
+            let (lo, hi, level) = (Some(lo), Some(hi), Some(level));
+            GateRuling::new(GateObservation { lo, hi, level, ..seen }, verdict, reason)
+        }
     });
     rulings.collect()
 }

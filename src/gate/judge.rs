@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
-use super::unseen::{UNTESTED, unseen, untested};
-use super::{audited_model, bounds, certain_rate, holm, power, recourse, rounding};
+use super::unseen::{unseen, untested};
+use super::{audited_model, bounds, certain_rate, holm, objection, power, recourse, rounding};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
-    GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
-    GateStatus, GateSubject, GateTables,
+    GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateResults,
+    GateRuling, GateStatus, GateSubject, GateTables,
 };
 use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::ccm::HARM;
@@ -20,7 +20,7 @@ use crate::metric::catalog::find;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, has_flag, whole};
+use crate::table::{AuditKey, GateRow, MetricRow, ReasonCode, TableRow, finite, has_flag, whole};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -30,7 +30,7 @@ pub(crate) fn judge(
     baseline: Option<&GateBaseline<'_>>,
     counted: &[recourse::CountedGate],
 ) -> GateResults {
-    let GateTables { metrics, groups, counts } = tables;
+    let GateTables { metrics, groups, counts, .. } = tables;
     let rounded = rounding::rounded_switches(counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let mut table: Vec<GateRow> = Vec::new();
@@ -47,13 +47,13 @@ pub(crate) fn judge(
         .iter()
         .map(|counted| (&counted.question, counted.observations.clone(), counted.about.as_str()));
     for (question, mut seen, about) in of_metrics.chain(of_counts) {
-        seen.iter_mut().for_each(|seen| {
-            if let Some(what) = untested(question, seen, metrics) {
-                seen.refused = format!("no row that was scored shows {what}: {UNTESTED}");
+        let objections = objection::of_question(question, tables);
+        for seen in &mut seen {
+            if !objections.is_empty() {
+                seen.objections.clone_from(&objections);
+            } else if let Some(untested) = untested(question, seen, metrics) {
+                seen.objections = vec![untested];
             }
-        });
-        if !question.refused.is_empty() {
-            seen.iter_mut().for_each(|seen| seen.refused.clone_from(&question.refused));
         }
         let mut rulings: Vec<GateRuling> = if question.holm {
             holm::decide_jointly(question, seen.clone())
@@ -75,36 +75,32 @@ pub(crate) fn judge(
             let unseen = unseen(question, seen, (metrics, groups))
                 .or_else(|| bounds::could_break(question, seen, tables));
             if let Some(unseen) = unseen {
-                ruling.verdict = GateStatus::Inconclusive;
-                ruling.reason = format!("{}, but {unseen}", ruling.reason);
+                ruling.object(unseen);
             }
         }
         if rulings.is_empty() {
-            rulings.push(missing_row(question, baseline));
+            rulings.push(missing_row(question, &objections, baseline));
         }
         let follows = |seen: &GateObservation| has_flag(&seen.flags, ATTRIBUTE_FOLLOWS);
         for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
-            ruling.reason.push_str(AGAINST_KNOWLEDGE);
+            ruling.remarks.push(AGAINST_KNOWLEDGE.to_owned());
         }
         for ruling in rulings.iter_mut() {
             if leaves_out_trainings(question, &ruling.observation, metrics) {
-                ruling.reason.push_str(TRAININGS_LEFT_OUT);
+                ruling.remarks.push(TRAININGS_LEFT_OUT.to_owned());
             }
         }
         if let Some(plain) = audited_model::question_of_model(question, baseline.is_some()) {
             let own = judge(std::slice::from_ref(&plain), tables, baseline, &[]).table;
-            rulings.iter_mut().for_each(|ruling| {
-                ruling.reason = format!(
-                    "{}; {}",
-                    ruling.reason,
-                    audited_model::in_words(question, &ruling.observation, &own)
-                );
-            });
+            for ruling in &mut rulings {
+                let words = audited_model::in_words(question, &ruling.observation, &own);
+                ruling.remarks.push(words);
+            }
         }
         if !about.is_empty() {
-            rulings
-                .iter_mut()
-                .for_each(|ruling| ruling.reason = format!("{about}: {}", ruling.reason));
+            for ruling in &mut rulings {
+                ruling.reason.words = format!("{about}: {}", ruling.reason.words);
+            }
         }
         // The first of the worst decides; rows come in the order of the table of metrics.
         let mut decider = 0;
@@ -153,12 +149,12 @@ fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> 
 }
 
 /// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
-const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute is an effect of \
+const AGAINST_KNOWLEDGE: &str = "in the graphs of the set the attribute is an effect of \
     other variables, which may contradict domain knowledge";
 
 /// Appended to the reason of a change that its interval judges, where the run trained the model
 /// again.
-const TRAININGS_LEFT_OUT: &str = "; the interval of a change does not include the other trainings \
+const TRAININGS_LEFT_OUT: &str = "the interval of a change does not include the other trainings \
     of the model";
 
 /// Whether a change is judged by an interval that is narrower than what is known: the run measured
@@ -179,7 +175,7 @@ fn leaves_out_trainings(
     };
     seen.is_change
         && question.decide_by == GateDecideBy::Interval
-        && seen.refused.is_empty()
+        && seen.objections.is_empty()
         && seen.lo.is_some()
         && metrics.iter().any(is_own)
 }
@@ -247,17 +243,27 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
         .iter()
         .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
     let seen = rows.map(|row| {
-        let refused = match row.status.as_str() {
-            "only_new" => "the baseline has no such value".to_owned(),
-            "only_old" => "the baseline has such a value, the run does not".to_owned(),
+        let objection = match row.status.as_str() {
+            "only_new" => {
+                Some((ReasonCode::OnlyInOneRun, "the baseline has no such value".to_owned()))
+            }
+            "only_old" => Some((
+                ReasonCode::OnlyInOneRun,
+                "the baseline has such a value, the run does not".to_owned(),
+            )),
             // The words of a change that is not judged say why, and what helps.
-            "refitted" => row.ci_method.trim_start_matches("none: ").to_owned(),
-            "not_comparable" => format!(
-                "not comparable with the baseline: another {}",
-                baseline.differing_definitions
-            ),
-            _ => String::new(),
+            "refitted" => {
+                let words = row.ci_method.trim_start_matches("none: ");
+                Some((ReasonCode::Refitted, words.to_owned()))
+            }
+            "not_comparable" => {
+                let differs = &baseline.differing_definitions;
+                let words = format!("not comparable with the baseline: another {differs}");
+                Some((ReasonCode::NotComparable, words))
+            }
+            _ => None,
         };
+        let objection = objection.map(|(code, words)| GateReason::new(code, words));
         let change = GateObservation {
             metric: row.metric.to_string(),
             sensitive: row.key.sensitive.to_string(),
@@ -281,7 +287,7 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
             why_no_interval: row.ci_method.to_string(),
             is_change: true,
             baseline: row.old_value,
-            refused,
+            objections: objection.into_iter().collect(),
             ..GateObservation::default()
         };
         in_question_order(question, (&row.key.from_group, &row.key.scope), change)
@@ -464,15 +470,16 @@ fn in_question_order(
     let is_second_first = turn == SwapEffect::Reciprocal(RatioOrder::SecondOverFirst);
     let listed_first = if is_second_first { seen.to.clone() } else { from_group.to_owned() };
     if listed_first != *first {
-        if seen.is_change && turn.ratio_order().is_some() && seen.refused.is_empty() {
+        if seen.is_change && turn.ratio_order().is_some() && seen.objections.is_empty() {
             // The change of a reciprocal does not follow from the change of a ratio.
             let name =
                 |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
             let (first, second) = (name(first), name(second));
-            seen.refused = format!(
+            let words = format!(
                 "the change of a ratio is judged in the order in which it is measured: write \
                  `between` with {second} before {first}"
             );
+            seen.objections = vec![GateReason::new(ReasonCode::OtherOrder, words)];
             (seen.value, seen.lo, seen.hi) = (None, None, None);
         }
         let value = seen.value;
@@ -496,7 +503,7 @@ fn in_question_order(
 fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
     let metrics = tables.metrics;
     let too_few = ruling.verdict == GateStatus::Inconclusive
-        && ruling.observation.refused.is_empty()
+        && ruling.observation.objections.is_empty()
         && small_flags(&ruling.observation).is_some()
         && !question.holm;
     let Some(metric) =
@@ -535,11 +542,8 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
         };
         let open = metrics.iter().filter(is_pair).flat_map(both_ways).find(|one| !kept(one));
         if let Some(pair) = open {
-            ruling.verdict = GateStatus::Inconclusive;
-            ruling.reason = format!(
-                "{}, but the interval of {} and {} does not",
-                ruling.reason, pair.from, pair.to
-            );
+            let words = format!("the interval of {} and {} does not", pair.from, pair.to);
+            ruling.object(GateReason::new(ReasonCode::OpenPair, words));
         }
         return;
     }
@@ -567,24 +571,31 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: Gate
     match clear {
         Some(pair) if too_few => {
             ruling.verdict = GateStatus::Fail;
-            ruling.reason = format!(
+            let words = format!(
                 "the furthest group is too small for a conclusion, but the interval of {} and {} \
                  breaks the limit: {}",
-                pair.observation.from, pair.observation.to, pair.reason
+                pair.observation.from,
+                pair.observation.to,
+                pair.words()
             );
+            ruling.reason = GateReason::new(ReasonCode::LimitBroken, words);
         }
         None if too_few => {}
         Some(pair) => {
-            ruling.reason = format!(
+            ruling.reason.words = format!(
                 "{}; so does the interval of {} and {}: {}",
-                ruling.reason, pair.observation.from, pair.observation.to, pair.reason
+                ruling.reason.words,
+                pair.observation.from,
+                pair.observation.to,
+                pair.words()
             )
         }
         None => {
-            ruling.verdict = GateStatus::Inconclusive;
-            "the whole interval breaks the limit, but no pair of groups does after correction for \
-             all pairs (Holm): among several groups some differ by chance"
-                .clone_into(&mut ruling.reason);
+            ruling.object(GateReason::new(
+                ReasonCode::ByChance,
+                "no pair of groups does after correction for all pairs (Holm): among several \
+                 groups some differ by chance",
+            ));
         }
     }
 }
@@ -598,15 +609,19 @@ fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
     let groups: BTreeSet<&str> =
         metrics.iter().filter(of_group).map(|row| row.key.from_group.as_str()).collect();
     if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
-        ruling.verdict = GateStatus::Inconclusive;
-        "the whole interval breaks the limit, but the furthest of several groups can be far by \
-         chance, and a distance to all has no pairs to confirm it: compare a group with all others \
-         by `between`"
-            .clone_into(&mut ruling.reason);
+        ruling.object(GateReason::new(
+            ReasonCode::ByChance,
+            "the furthest of several groups can be far by chance, and a distance to all has no \
+             pairs to confirm it: compare a group with all others by `between`",
+        ));
     }
 }
 
-fn missing_row(question: &GateQuestion, baseline: Option<&GateBaseline<'_>>) -> GateRuling {
+fn missing_row(
+    question: &GateQuestion,
+    objections: &[GateReason],
+    baseline: Option<&GateBaseline<'_>>,
+) -> GateRuling {
     let (from, to) = match &question.scope {
         GateSubject::Group(group) | GateSubject::HarmTo(group) => (group.clone(), String::new()),
         GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => (a.clone(), b.clone()),
@@ -625,22 +640,31 @@ fn missing_row(question: &GateQuestion, baseline: Option<&GateBaseline<'_>>) -> 
     };
     let of_any =
         find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
+    let not_measured = |words: &str| GateReason::new(ReasonCode::NotMeasured, words);
     let (verdict, reason) = match (question.quantity, baseline) {
-        _ if !question.refused.is_empty() => (GateStatus::Inconclusive, question.refused.as_str()),
+        _ if !objections.is_empty() => {
+            let objections = objections.to_vec();
+            return decide(question, GateObservation { objections, ..seen });
+        }
         (GateQuantity::Value, _) if of_any => (
             GateStatus::Inconclusive,
-            "it measures whether a change to any other group switches a prediction, which needs \
-             three groups or more",
+            not_measured(
+                "it measures whether a change to any other group switches a prediction, which \
+                 needs three groups or more",
+            ),
         ),
         (GateQuantity::Value, _) => {
-            (GateStatus::Inconclusive, "the table of metrics has no such row")
+            (GateStatus::Inconclusive, not_measured("the table of metrics has no such row"))
         }
-        (GateQuantity::Change, Some(_)) => {
-            (GateStatus::Inconclusive, "neither this run nor the baseline has such a row")
+        (GateQuantity::Change, Some(_)) => (
+            GateStatus::Inconclusive,
+            not_measured("neither this run nor the baseline has such a row"),
+        ),
+        (GateQuantity::Change, None) => {
+            (GateStatus::Skipped, GateReason::new(ReasonCode::NoBaseline, "no baseline was given"))
         }
-        (GateQuantity::Change, None) => (GateStatus::Skipped, "no baseline was given"),
     };
-    GateRuling { observation: seen, verdict, reason: reason.to_owned() }
+    GateRuling::new(seen, verdict, reason)
 }
 
 fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
@@ -702,7 +726,8 @@ fn row(
         unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
         baseline_value: seen.baseline.and_then(finite),
-        reason: ruling.reason.as_str().into(),
+        reason_code: Some(ruling.code().word().into()),
+        reason: ruling.words().into(),
         job_line: whole(question.line),
         decides: decides.into(),
         n_needed_80: needed.n[0].map(whole),

@@ -22,6 +22,9 @@
 //! table of changes. Without a baseline it is skipped, which is neither a pass nor a failure; where
 //! the two runs define the value differently it is inconclusive.
 //!
+//! Whatever stands against a verdict is an [`objection`] with a code: it makes the gate
+//! inconclusive, unless the job accepts it by name.
+//!
 //! Each row also tells how many people would decide it, see [`power`].
 
 mod audited_model;
@@ -31,6 +34,7 @@ pub(crate) mod decide_by;
 mod decision;
 mod holm;
 mod judge;
+mod objection;
 pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;

@@ -3,7 +3,9 @@
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{AuditKey, ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
+use crate::table::{
+    AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode,
+};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,8 +71,9 @@ pub(crate) enum GateQuantity {
     Change,
 }
 
-/// The tables of a run that gates are judged by.
-#[derive(Debug, Clone, Copy)]
+/// The tables of a run that gates are judged by: those that its folder holds, so that a finished
+/// folder is judged as the run was.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GateTables<'a> {
     /// Every value.
     pub metrics: &'a [MetricRow],
@@ -79,6 +82,9 @@ pub(crate) struct GateTables<'a> {
     /// What they were counted as: the rates behind a gap, from which follows how many people would
     /// decide about it.
     pub counts: &'a [CountRow],
+    /// What was met; of it what leaves gates on a model undecided, see
+    /// [`crate::gate::objection`].
+    pub issues: &'a [IssueRow],
 }
 
 /// An earlier run to judge against.
@@ -120,7 +126,9 @@ pub(crate) struct GateQuestion {
     /// outcomes are amounts.
     pub favourable: Option<FavourableClass>,
     /// Why it cannot be judged regardless of the tables; empty where it can.
-    pub refused: String,
+    pub objections: Vec<GateReason>,
+    /// The objections to its model and its set that the job accepts.
+    pub accepts: Vec<ReasonCode>,
     /// Which rows.
     pub scope: GateSubject,
     /// What is asked.
@@ -158,7 +166,8 @@ impl GateQuestion {
             unshown: Vec::new(),
             by_label: false,
             favourable: None,
-            refused: String::new(),
+            objections: Vec::new(),
+            accepts: Vec::new(),
             scope: GateSubject::Total,
             quantity: GateQuantity::Value,
             limit: GateLimit::AtMost(at_most as f64),
@@ -292,12 +301,73 @@ pub(crate) struct GateObservation {
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
     /// Why it cannot be judged regardless of its value; empty where it can.
-    pub(crate) refused: String,
+    pub(crate) objections: Vec<GateReason>,
+}
+
+/// Why a verdict is what it is, or an objection to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GateReason {
+    /// What kind of reason.
+    pub(crate) code: ReasonCode,
+    /// That in words, without an end.
+    pub(crate) words: String,
+}
+
+impl GateReason {
+    /// A reason of a kind.
+    pub(crate) fn new(code: ReasonCode, words: impl Into<String>) -> Self {
+        GateReason { code, words: words.into() }
+    }
 }
 
 /// A verdict with what was looked at.
 pub(crate) struct GateRuling {
     pub(crate) observation: GateObservation,
     pub(crate) verdict: GateStatus,
-    pub(crate) reason: String,
+    /// What the rule found, or why it could not be applied.
+    pub(crate) reason: GateReason,
+    /// Why the verdict of the rule does not hold; empty where it does.
+    pub(crate) objections: Vec<GateReason>,
+    /// What a reader must know besides; no part of the verdict.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl GateRuling {
+    /// The verdict of the rule.
+    pub(crate) fn new(
+        observation: GateObservation,
+        verdict: GateStatus,
+        reason: GateReason,
+    ) -> Self {
+        let (objections, remarks) = (Vec::new(), Vec::new());
+        GateRuling { observation, verdict, reason, objections, remarks }
+    }
+
+    /// Whether the rule decided, and nothing was objected.
+    pub(crate) fn is_decided(&self) -> bool {
+        matches!(self.verdict, GateStatus::Pass | GateStatus::Fail)
+    }
+
+    /// Takes the verdict back: the gate cannot be decided.
+    pub(crate) fn object(&mut self, objection: GateReason) {
+        self.verdict = GateStatus::Inconclusive;
+        self.objections.push(objection);
+    }
+
+    /// The code of the table: of the first objection, else of the reason.
+    pub(crate) fn code(&self) -> ReasonCode {
+        self.objections.first().unwrap_or(&self.reason).code
+    }
+
+    /// All of it in words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = self.reason.words.clone();
+        for objection in &self.objections {
+            words = format!("{words}, but {}", objection.words);
+        }
+        for remark in &self.remarks {
+            words = format!("{words}; {remark}");
+        }
+        words
+    }
 }

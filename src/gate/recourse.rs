@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 
-use crate::gate::question::{GateObservation, GateQuestion};
+use crate::gate::question::{GateObservation, GateQuestion, GateReason};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,8 +103,8 @@ pub(crate) struct CountedGate {
 
 impl CountedGate {
     /// The same, not to be decided for this reason.
-    pub(crate) fn refused(mut self, why: &str) -> Self {
-        why.clone_into(&mut self.question.refused);
+    pub(crate) fn objected(mut self, why: GateReason) -> Self {
+        self.question.objections.push(why);
         self
     }
 
@@ -243,8 +243,7 @@ mod tests {
             line: 1,
         };
         let counted = count(&question, folder().path()).unwrap();
-        let judged =
-            judge(&[], GateTables { metrics: &[], groups: &[], counts: &[] }, None, &[counted]);
+        let judged = judge(&[], GateTables::default(), None, &[counted]);
         let of = |row: &crate::table::GateRow| {
             let unfair = row.unfair_to_from.zip(row.unfair_to_to);
             assert_eq!(unfair.map(|(a, b)| (a + b) as f64), row.value, "each is unfair to one");

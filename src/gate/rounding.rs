@@ -12,15 +12,12 @@ use std::collections::BTreeMap;
 use super::decision::decide;
 use super::holm;
 use crate::folder::manifest::RoundedSwitches;
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus};
+use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{AuditKey, CountRow};
-
-/// The code that begins the words about such switches.
-const ROUNDING: &str = "rounding_at_threshold";
+use crate::table::{AuditKey, CountRow, ReasonCode};
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
 const UNITS_OF_WEIGHT: f64 = (1_u64 << 40) as f64;
@@ -231,7 +228,7 @@ pub(super) fn reconsider(
         .collect();
     let joint = question.holm.then(|| JointExtremes::new(question, seen, &moved));
     for (i, ruling) in rulings.iter_mut().enumerate() {
-        if !matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail) {
+        if !ruling.is_decided() {
             continue;
         }
         // Alone, a comparison depends on its own switches only.
@@ -258,13 +255,13 @@ pub(super) fn reconsider(
                 ("other comparisons of the gate", sum(|of| of.rounded), sum(|of| of.switches))
             }
         };
-        ruling.verdict = GateStatus::Inconclusive;
-        ruling.reason = format!(
-            "{ROUNDING}: {rounded} of the {switches} switches behind {behind} are between two \
+        let words = format!(
+            "{rounded} of the {switches} switches behind {behind} are between two \
              scores that agree to single precision and stand on the two sides of the threshold; \
              without them {without}: score rows and counterfactuals by one program in one \
              precision"
         );
+        ruling.object(GateReason::new(ReasonCode::RoundingAtThreshold, words));
     }
 }
 

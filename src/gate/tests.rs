@@ -25,7 +25,7 @@ fn judge(
     metrics: &[MetricRow],
     baseline: Option<&GateBaseline<'_>>,
 ) -> GateResults {
-    super::judge(questions, GateTables { metrics, groups: &[], counts: &[] }, baseline, &[])
+    super::judge(questions, GateTables { metrics, ..GateTables::default() }, baseline, &[])
 }
 
 /// A table of groups of `sex`: group, people, those without a label, those without a score.
@@ -101,7 +101,8 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         unshown: Vec::new(),
         by_label: false,
         favourable: Some(FavourableClass::Positive),
-        refused: String::new(),
+        objections: Vec::new(),
+        accepts: Vec::new(),
         scope,
         quantity: GateQuantity::Value,
         limit,
@@ -193,7 +194,7 @@ fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
 
 #[track_caller]
 fn decided_of(q: &GateQuestion, table: &[MetricRow], groups: &[GroupRow]) -> (GateStatus, String) {
-    let tables = GateTables { metrics: table, groups, counts: &[] };
+    let tables = GateTables { metrics: table, groups, ..GateTables::default() };
     let judged = super::judge(std::slice::from_ref(q), tables, None, &[]);
     let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
     (judged.verdict.expect("it counts"), row.reason.to_string())

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::gate::question::{GateObservation, GateQuestion, GateSubject, UnshownChange};
+use crate::gate::question::{
+    GateObservation, GateQuestion, GateReason, GateSubject, UnshownChange,
+};
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::table::{GroupRow, MetricRow};
+use crate::table::{GroupRow, MetricRow, ReasonCode};
 
 /// Why a value says nothing of a model that was shown no change.
-pub(super) const UNTESTED: &str = "counterfactuals differ from their rows only in \
+const UNTESTED: &str = "counterfactuals differ from their rows only in \
     `to_group`, and no measured value changed";
 
 /// The part of a value that no scorer was shown, where nothing moved either; none where all of it
@@ -19,7 +21,7 @@ pub(super) fn untested(
     question: &GateQuestion,
     seen: &GateObservation,
     metrics: &[MetricRow],
-) -> Option<String> {
+) -> Option<GateReason> {
     let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == seen.sensitive);
     let held = |unshown: &UnshownChange| match (&unshown.direction, seen.scope.as_str()) {
         (None, _) => nothing_moved(question, (&seen.sensitive, "total", "", ""), metrics),
@@ -30,7 +32,10 @@ pub(super) fn untested(
                 && nothing_moved(question, (&seen.sensitive, "direction", from, to), metrics)
         }
     };
-    hidden.find(|unshown| held(unshown)).map(|unshown| unshown.words())
+    hidden.find(|unshown| held(unshown)).map(|unshown| {
+        let words = format!("no row that was scored shows {}: {UNTESTED}", unshown.words());
+        GateReason::new(ReasonCode::UnseenChange, words)
+    })
 }
 
 /// The rows of the table of groups under the model of a question, that of all groups among them.
@@ -89,10 +94,20 @@ pub(super) fn unseen(
     question: &GateQuestion,
     seen: &GateObservation,
     (metrics, groups): (&[MetricRow], &[GroupRow]),
-) -> Option<String> {
+) -> Option<GateReason> {
     if let Some(unlabelled) = unlabelled(question, seen, groups) {
-        return Some(unlabelled);
+        return Some(GateReason::new(ReasonCode::UnlabelledPeople, unlabelled));
     }
+    let groups = unmeasured_groups(question, seen, (metrics, groups));
+    groups.map(|words| GateReason::new(ReasonCode::UnmeasuredGroups, words))
+}
+
+/// The groups and directions that have no value, in words; none where all have one.
+fn unmeasured_groups(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    (metrics, groups): (&[MetricRow], &[GroupRow]),
+) -> Option<String> {
     let like = |row: &&MetricRow, scope: &str| is_like(question, &seen.sensitive, row, scope);
     let listed = |names: &[String]| names.join(", ");
     if question.scope == GateSubject::WorstCase {

@@ -119,7 +119,7 @@ mod tests {
             line: 1,
         };
         let counted = count(&question, folder.path()).unwrap();
-        let tables = GateTables { metrics: &[], groups: &[], counts: &[] };
+        let tables = GateTables::default();
         let judged = judge(&[], tables, None, &[counted]).table;
         (judged[0].verdict.to_string(), judged[0].value)
     }

@@ -135,7 +135,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "not-repeatable",
         "rows that a program or an ONNX file scored differently the second time: gates on \
-         the model are inconclusive",
+         the model are inconclusive, unless its `accept` lists this code",
     ),
     ("null-value", "values that the job defines as missing"),
     (
@@ -259,7 +259,15 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
 /// What the author of the job can change about an issue of this code, for `check` and the log: the
 /// page tells its readers only what the issue means.
 pub(crate) fn hint_of_issue(code: &str) -> Option<&'static str> {
-    (code == "selective-rows").then_some(
-        "the job can keep such rows with `missing: keep`, or with `level` for nominal columns",
-    )
+    Some(match code {
+        "selective-rows" => {
+            "the job can keep such rows with `missing: keep`, or with `level` for nominal columns"
+        }
+        "not-repeatable" => {
+            "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
+             switch by `recheck: {repeats: 5}`, or let gates be decided all the same by `accept: \
+             [not-repeatable]` of the model"
+        }
+        _ => return None,
+    })
 }

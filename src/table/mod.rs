@@ -36,7 +36,7 @@ pub use comparisons::ComparisonRow;
 pub(crate) use counts::DRAWN_SIDES;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
-pub use gates::GateRow;
+pub use gates::{GateRow, REASON_CODES, ReasonCode};
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use issues::hint_of_issue;

@@ -48,6 +48,10 @@ macro_rules! strategies {
             /// learns from: how far each value depends on the rows that happened to be there.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub doubt: Option<FitDoubtBlock>,
+            /// Objections to the set in spite of which gates on it are decided, by their codes.
+            /// Default: none is accepted, and gates that one of them concerns are inconclusive.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub accept: Vec<AcceptedOfSet>,
         }
 
         /// A strategy with the knobs that a set gives it.
@@ -136,6 +140,14 @@ pub struct FitDoubtBlock {
     pub fit: Count,
 }
 
+/// An objection to a set that leaves gates on it inconclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcceptedOfSet {
+    /// A verdict rests on counterfactual people of a kind that the reference rows do not hold.
+    UnsupportedPeople,
+}
+
 fn twenty() -> Count {
     Count::new(20).expect("20 is a count")
 }
@@ -192,8 +204,9 @@ impl CounterfactualSet {
     /// stages, graphs too, and repeats change what is measured.
     pub fn generating_part(&self) -> Self {
         let (placebo, doubt, sensitive, models) = (None, None, None, None);
-        let graph_uncertain = None;
-        CounterfactualSet { placebo, doubt, sensitive, models, graph_uncertain, ..self.clone() }
+        let (graph_uncertain, accept) = (None, Vec::new());
+        let own = self.clone();
+        CounterfactualSet { placebo, doubt, sensitive, models, graph_uncertain, accept, ..own }
     }
 }
 

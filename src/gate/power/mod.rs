@@ -398,7 +398,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     if ruling.verdict == GateStatus::Skipped {
         return Some("skipped");
     }
-    if seen.value.is_none() && seen.refused.is_empty() {
+    if seen.value.is_none() && seen.objections.is_empty() {
         return Some("undefined");
     }
     // How far more people narrow the fits is not known.
@@ -406,7 +406,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
         return Some("by_fit");
     }
     let selective = has_flag(&seen.flags, SELECTIVE_LABELS);
-    if !seen.refused.is_empty() || selective || small_flags(seen).is_some() {
+    if !seen.objections.is_empty() || selective || small_flags(seen).is_some() {
         return Some("other_reason");
     }
     let Some((lo, hi)) = seen.lo.zip(seen.hi) else { return Some("no_interval") };
@@ -428,7 +428,7 @@ pub(super) fn of_row(
     let seen = &ruling.observation;
     let none = |how| NeededPeople { how, ..NeededPeople::default() };
     let beyond = beyond_people(question, ruling);
-    let is_by_interval = question.decide_by == GateDecideBy::Interval && seen.refused.is_empty();
+    let is_by_interval = question.decide_by == GateDecideBy::Interval && seen.objections.is_empty();
     let found = evidence(question, seen, tables).zip(seen.level).filter(|_| is_by_interval);
     let Some((evidence, level)) = found else { return none(beyond.unwrap_or("no_interval")) };
     let detectable = evidence.detectable(question.limit, level);

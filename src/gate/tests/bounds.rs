@@ -175,7 +175,7 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
     let q = GateQuestion { metric: "sr".into(), ..against(direction(), GateLimit::AtMost(0.05)) };
     let of_change = |no_score| {
         let groups = groups(no_score);
-        let tables = GateTables { metrics: &table, groups: &groups, counts: &[] };
+        let tables = GateTables { metrics: &table, groups: &groups, ..GateTables::default() };
         let judged = crate::gate::judge(std::slice::from_ref(&q), tables, Some(&baseline), &[]);
         (judged.verdict, judged.table[0].reason.to_string())
     };
@@ -208,7 +208,12 @@ fn people_who_were_not_measured_may_break_limits_on_gaps_and_changes() {
             ..gate("psr", direction(), GateLimit::AtMost(0.05))
         };
         let groups = groups(0);
-        let tables = GateTables { metrics: &of_arm, groups: &groups, counts: &counts };
+        let tables = GateTables {
+            metrics: &of_arm,
+            groups: &groups,
+            counts: &counts,
+            ..GateTables::default()
+        };
         let judged = crate::gate::judge(std::slice::from_ref(&q), tables, None, &[]);
         (judged.verdict, judged.table[0].reason.to_string())
     };

@@ -3,6 +3,7 @@
 //! A row of the list is the key in a job with its description and the block of knobs. A kind that
 //! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
 
+pub(crate) mod accept_key;
 pub(crate) mod amount_key;
 pub(crate) mod ask_again;
 pub(crate) mod boosting;
@@ -24,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::TrainedKnobs;
+use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::amount_key::AmountBlock;
 use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::boosting::BoostingBlock;
@@ -71,6 +73,10 @@ macro_rules! model_kinds {
             /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
             #[serde(default)]
             pub threshold_rule: ThresholdRule,
+            /// Objections to the model in spite of which gates on it are decided, by their codes.
+            /// Default: none is accepted, and gates on a model with one are inconclusive.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub accept: Vec<AcceptedOfModel>,
             /// What the numbers of scores and thresholds are: `{from: 300, to: 850}`, or
             /// `log-odds`. Default: probabilities of the positive class. Decisions compare these
             /// numbers; metrics that need scores of [0, 1] take the share of the scale.

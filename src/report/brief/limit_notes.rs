@@ -79,7 +79,7 @@ impl LimitNeed {
 }
 
 /// The reason of a verdict without the words of the tables: `the value is undefined: CODE: ...`,
-/// `too few for a conclusion: small_group`, `selective_labels: ...`.
+/// `too few for a conclusion: small_group`.
 pub(crate) fn in_plain_words(reason: &str) -> String {
     let reason = reason.trim_end_matches('.');
     if let Some(rest) = reason.strip_prefix("the value is undefined: ") {
@@ -94,8 +94,7 @@ pub(crate) fn in_plain_words(reason: &str) -> String {
         });
         return format!("too few for a conclusion: {}", words.collect::<Vec<_>>().join(", "));
     }
-    let plain = ["selective_labels: ", "rounding_at_threshold: "];
-    plain.into_iter().find_map(|code| reason.strip_prefix(code)).unwrap_or(reason).to_owned()
+    reason.to_owned()
 }
 
 /// The first letter in lower case.

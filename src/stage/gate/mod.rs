@@ -8,27 +8,28 @@ mod stage;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::counterfactual::strategy::AcceptedOfSet;
 use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
 use crate::gate::question::{
-    GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, GateTables, UnshownChange,
+    GateLimit, GateQuantity, GateQuestion, GateReason, GateStatus, GateSubject, GateTables,
+    UnshownChange,
 };
 use crate::gate::recourse::{CountedGate, RecourseGateQuestion};
 use crate::gate::why::PatternGateQuestion;
 use crate::job::check::CheckedJob;
 use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
+use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
 use crate::stage::kinds::BaselineStage;
 use crate::stage::report::inputs::MeasuredTables;
-use crate::stage::score::join::RecheckResult;
-use crate::stage::score::recheck::UnsteadyModels;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CountRow, GateRow, GroupRow, MetricRow};
+use crate::table::{CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode};
 
 /// The gates of a job as questions.
 pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
@@ -94,7 +95,8 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 favourable: model_of(checked, gate)
                     .filter(|model| model.amount().is_none())
                     .and_then(|_| checked.job.data.favourable_side()),
-                refused: String::new(),
+                objections: Vec::new(),
+                accepts: Vec::new(),
                 name: name.to_string(),
                 metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
                 arm: gate.arm.clone().unwrap_or_default(),
@@ -223,13 +225,16 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
 }
 
 /// Why a gate is not decided yet.
-const WAITS_FOR_SCORES: &str = "the run waits for scores, and judges it when they have arrived";
+fn waits_for_scores() -> GateReason {
+    let words = "the run waits for scores, and judges it when they have arrived";
+    GateReason::new(ReasonCode::WaitsForScores, words)
+}
 
 /// What a stage is about, by name, and its folder.
 type NamedFolder<'a> = (&'a str, &'a Path);
 
-/// Judges the gates by the tables of a run; writes their table and what the summary says about
-/// them.
+/// Judges the gates by the tables of a run; writes their table, what the summary says about them,
+/// and the `issues` of models that they were judged by, which the folder of the run holds too.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
 /// block by its attribute, `why` that of each block by its name. A run that `waits` for scores
 /// lacks some of these; it says whether a baseline is named.
@@ -242,7 +247,7 @@ pub(crate) fn judge(
     measured: &MeasuredTables,
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
-    unsteady: &UnsteadyModels,
+    issues: Vec<IssueRow>,
 ) -> Result<()> {
     let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
@@ -255,12 +260,12 @@ pub(crate) fn judge(
         let made = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
         // The own folder holds no table yet.
         let gate = gate::recourse::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.refused(WAITS_FOR_SCORES) });
+        counted.push(if made.is_some() { gate } else { gate.objected(waits_for_scores()) });
     }
     for question in pattern_questions(checked) {
         let made = why.iter().find(|(name, _)| *name == question.why);
         let gate = gate::why::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.refused(WAITS_FOR_SCORES) });
+        counted.push(if made.is_some() { gate } else { gate.objected(waits_for_scores()) });
     }
     let mut asked = questions(checked);
     let is_there = |question: &GateQuestion| {
@@ -277,19 +282,39 @@ pub(crate) fn judge(
     };
     for question in &mut asked {
         if awaits(question) {
-            WAITS_FOR_SCORES.clone_into(&mut question.refused);
+            question.objections.push(waits_for_scores());
         }
     }
     let (table, outcome) = verdicts(
         checked,
         asked,
-        GateTables { metrics: &metrics, groups: &groups, counts: &counts },
+        GateTables { metrics: &metrics, groups: &groups, counts: &counts, issues: &issues },
         comparison.as_ref(),
         counted,
-        unsteady,
     );
     write_rows(ctx.out(), &table)?;
+    write_rows(ctx.out(), &issues)?;
     files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
+}
+
+/// The objections to the model and the set of a question that the job accepts by name. A model that
+/// is scored again and again shows next to its values how far these change from run to run.
+fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<ReasonCode> {
+    let model = job.models.iter().find(|(name, _)| name.as_str() == question.model);
+    let of_model = model.into_iter().flat_map(|(_, model)| {
+        let measured = model.ask_again().map(|_| AcceptedOfModel::NotRepeatable);
+        model.accept.iter().copied().chain(measured).map(|code| match code {
+            AcceptedOfModel::UnknownLevels => ReasonCode::UnknownLevels,
+            AcceptedOfModel::InvertedScores => ReasonCode::InvertedScores,
+            AcceptedOfModel::NotRepeatable => ReasonCode::NotRepeatable,
+        })
+    });
+    let sets = job.sets();
+    let set = sets.iter().find(|(name, _)| *name == question.counterfactual);
+    let of_set = set.into_iter().flat_map(|(_, set)| &set.accept).map(|code| match code {
+        AcceptedOfSet::UnsupportedPeople => ReasonCode::UnsupportedPeople,
+    });
+    of_model.chain(of_set).collect()
 }
 
 /// The gates on recourse and on patterns of a finished folder.
@@ -307,23 +332,17 @@ pub(crate) fn counted_of(
 }
 
 /// The table of gates by those of what was measured, and what the summary says about them: the one
-/// judge of `run`, `gate` and `diff`. No gate is decided on a model that is `unsteady`.
+/// judge of `run`, `gate` and `diff`.
 pub(crate) fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<GateQuestion>,
     tables: GateTables<'_>,
     comparison: Option<&DiffResult>,
     mut counted: Vec<CountedGate>,
-    unsteady: &UnsteadyModels,
 ) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
     for question in questions.iter_mut().chain(counted.iter_mut().map(CountedGate::question)) {
-        if let Some(RecheckResult { rows, differ, largest, .. }) = unsteady.get(&question.model) {
-            question.refused = format!(
-                "not-repeatable: the model scored {rows} rows twice and {differ} of the \
-                 scores differ, by up to {largest}, so its numbers change from run to run"
-            );
-        }
+        question.accepts = accepted(&checked.job, question);
     }
     let judged = gate::judge(&questions, tables, baseline.as_ref(), &counted);
     let crossed = match judged.verdict {

@@ -79,7 +79,7 @@ impl Stage for GateStage {
                 &measured,
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                &asked.as_ref().map(|asked| asked.unsteady(ctx)).transpose()?.unwrap_or_default(),
+                asked.as_ref().map(|asked| asked.issues(ctx)).transpose()?.unwrap_or_default(),
             )
         })
     }

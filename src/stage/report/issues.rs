@@ -6,7 +6,6 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::folder::manifest::RecheckWords;
 use crate::job::Job;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::param::ColumnName;
@@ -51,8 +50,8 @@ pub(super) struct RunFindings<'a> {
     /// Models whose growth ended early: the name, how many trees it has, and how many it was to
     /// have.
     pub(super) short_of_trees: &'a [(&'a str, u64, u64)],
-    /// What scoring rows again gave, by model.
-    pub(super) rechecked: Option<&'a BTreeMap<&'a str, RecheckWords>>,
+    /// What gates on a model are judged by, as the stage `gate` found it.
+    pub(super) models: &'a [IssueRow],
     /// What the comparison with known scores gave.
     pub(super) expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
 }
@@ -96,8 +95,7 @@ pub(super) fn write(
     }
     issues.extend(graph_sets(job, found.graphs));
     issues.extend(found.short_of_trees.iter().map(fewer_trees));
-    let rechecked = found.rechecked.into_iter().flatten();
-    issues.extend(rechecked.filter_map(|(model, recheck)| not_repeatable(model, recheck)));
+    issues.extend(found.models.iter().cloned());
     issues.extend(found.expected.iter().filter_map(unexpected_scores));
     for (attribute, slices) in found.small.into_iter().flatten() {
         issues.push(small_slices(job, attribute, slices));
@@ -231,31 +229,6 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
          a larger `column_share`"
     );
     IssueRow::warning("fewer-trees", model, 0, text)
-}
-
-/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
-/// ended the run.
-fn not_repeatable(model: &str, recheck: &RecheckWords) -> Option<IssueRow> {
-    if recheck.differ == 0 {
-        return None;
-    }
-    let (asked, so) = match recheck.switches {
-        Some(switches) => (
-            format!("{} times more", switches.repeats),
-            "the switch rate of its own repeated decisions is shown next to its switch rates",
-        ),
-        None => (
-            "twice".to_owned(),
-            "its gates are inconclusive; make its scores repeatable, for instance by a fixed \
-             seed, or measure it by `recheck: {repeats: 5}`",
-        ),
-    };
-    let text = format!(
-        "model `{model}` scored {} rows {asked}, and {} of the scores differ, by up to {}: its \
-         numbers change from run to run, and {so}",
-        recheck.rows, recheck.differ, recheck.largest
-    );
-    Some(IssueRow::warning("not-repeatable", model, whole(recheck.differ), text))
 }
 
 /// That scores differ from those that the job expects. More than the job allows have ended the run.

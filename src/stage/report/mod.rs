@@ -182,7 +182,6 @@ pub(crate) fn assemble(
         followed: &followed,
         graphs,
         short_of_trees,
-        rechecked: Some(&rechecked),
         expected: &expected,
         ..RunFindings::default()
     };
@@ -279,6 +278,7 @@ fn write_measured(
         blind: &issues::blind_gates(plain, origins)?,
         groups: &groups,
         counts: &read_rows::<CountRow>(plain)?,
+        models: &read_rows::<IssueRow>(gate.folder(ctx))?,
         ..found
     };
     write_row_tables(ctx, origins, found)?;

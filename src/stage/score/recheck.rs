@@ -1,6 +1,7 @@
 //! The stage `recheck`: a program or an ONNX file scores some rows a second time. Where the
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided,
-//! unless the job asks for repeats: then the rate at which its own decisions switch is measured.
+//! unless the job accepts that, or asks for repeats: then the rate at which its own decisions switch
+//! is measured.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::{StageContext, files};
-use crate::folder::manifest::{Manifest, NoiseFloor, RecheckWords, SelfSwitchWords};
+use crate::folder::manifest::{NoiseFloor, SelfSwitchWords};
 use crate::job::ModelBlock;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::self_switch::{SelfSwitchRate, SelfSwitchSums};
@@ -26,6 +27,7 @@ use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 use crate::stage::score::rows::score_by_fold;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::table::{IssueRow, ReasonCode, whole};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Share of the audited rows that are scored twice.
@@ -36,9 +38,6 @@ const RECHECK_AT_LEAST: usize = 100;
 
 /// Two answers for one row that differ by more than this share of the scale are not the same.
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
-
-/// Models that answer differently when asked twice, each with what scoring rows again gave.
-pub(crate) type UnsteadyModels = BTreeMap<String, RecheckResult>;
 
 impl StageInput<RecheckStage> {
     /// What asking twice gave.
@@ -294,12 +293,30 @@ impl RecheckInputs {
         self.0.iter().map(|(model, stage)| Ok((model.as_str(), stage.open(ctx)?))).collect()
     }
 
-    /// The models that answer differently.
-    pub(crate) fn unsteady(&self, ctx: &StageContext<'_>) -> Result<UnsteadyModels> {
+    /// The models that answer differently, as issues.
+    pub(crate) fn issues(&self, ctx: &StageContext<'_>) -> Result<Vec<IssueRow>> {
         let found = self.open(ctx)?.into_iter();
-        let unsteady = found.filter(|(_, found)| found.differ > 0 && found.switches.is_none());
-        Ok(unsteady.map(|(model, found)| (model.to_owned(), found)).collect())
+        Ok(found.filter_map(|(model, found)| not_repeatable(model, &found)).collect())
     }
+}
+
+/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
+/// ended the run.
+fn not_repeatable(model: &str, found: &RecheckResult) -> Option<IssueRow> {
+    let RecheckResult { rows, differ, largest, switches } = found;
+    let (asked, so) = match switches {
+        Some(switches) => (
+            format!("{} times more", switches.repeats),
+            ", and the switch rate of its own repeated decisions is shown next to its switch rates",
+        ),
+        None => ("twice".to_owned(), ""),
+    };
+    let text = format!(
+        "model `{model}` scored {rows} rows {asked}, and {differ} of the scores differ, by up to \
+         {largest}: its numbers change from run to run{so}"
+    );
+    let code = ReasonCode::NotRepeatable.word();
+    (*differ > 0).then(|| IssueRow::warning(code, model, whole(*differ), text))
 }
 
 /// The rows of a row group that are scored again.
@@ -330,23 +347,6 @@ fn score_again(
         Ok((0, (rows, scores)))
     };
     row_context.row_groups().in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores))
-}
-
-/// The same of a finished folder.
-pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
-    let asked = manifest.models.iter().filter(|model| {
-        // For answers computed elsewhere a difference has ended the run.
-        !["scores", "decision"].contains(&model.kind.as_str())
-    });
-    let found = asked.filter_map(|model| Some((model.name.clone(), model.recheck?)));
-    let unsteady = found.filter(|(_, recheck)| recheck.differ > 0 && recheck.switches.is_none());
-    let result = |words: RecheckWords| RecheckResult {
-        rows: words.rows,
-        differ: words.differ,
-        largest: words.largest,
-        switches: None,
-    };
-    unsteady.map(|(name, words)| (name, result(words))).collect()
 }
 
 #[cfg(test)]

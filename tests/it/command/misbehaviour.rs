@@ -156,7 +156,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
     let [verdict, reason] = gate();
     assert!(
         verdict == "inconclusive"
-            && reason.starts_with("not-repeatable: the model scored 100 rows twice"),
+            && reason.starts_with("not-repeatable: model `live` scored 100 rows twice"),
         "{verdict}: {reason}"
     );
     let (n, text) = issue().unwrap();

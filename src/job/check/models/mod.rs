@@ -9,7 +9,9 @@ use crate::data::prepare::params::carried_decision;
 use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
+use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::ask_again::{AskAgainBlock, MOST_REPEATS};
+use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::scale_key::ScaleBlock;
@@ -82,6 +84,7 @@ impl JobChecker<'_> {
         }
         self.model_of_classes(&at, name, model);
         self.training_doubt(&at, name, model);
+        self.accepted(&at, name, model);
         if let Some((kind, knobs)) = model.trained_here() {
             let here = format!("{at}.{}", kind.key());
             self.refused(&here, knobs.refusals());
@@ -116,6 +119,36 @@ impl JobChecker<'_> {
         }
         if let Some(python) = &model.python {
             self.python(&format!("{at}.python"), name, python);
+        }
+    }
+
+    /// Complains about accepted objections that nobody can have to a model.
+    fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        let here = join(at, "accept");
+        let codes: Vec<&str> = model.accept.iter().map(|code| code.word()).collect();
+        if codes.is_empty() || !self.check_distinct(&here, "code", &codes) {
+            return;
+        }
+        for (i, code) in model.accept.iter().enumerate() {
+            let brought = model.brought().map(|(_, knobs)| knobs);
+            let why_not = match code {
+                AcceptedOfModel::UnknownLevels if model.is_trained_here() => {
+                    "is trained in the run, on levels that the job knows"
+                }
+                AcceptedOfModel::UnknownLevels if model.made_elsewhere().is_some() => {
+                    "was scored elsewhere, and is shown no levels"
+                }
+                AcceptedOfModel::InvertedScores if model.amount().is_some() => "gives amounts",
+                AcceptedOfModel::NotRepeatable
+                    if !brought.is_some_and(BroughtKnobs::is_asked_twice) =>
+                {
+                    "is not asked twice"
+                }
+                _ => continue,
+            };
+            let what =
+                format!("the model `{name}` {why_not}, so that `{}` never comes up", codes[i]);
+            self.push_problem("not-offered", format!("{here}[{i}]"), what, "remove it");
         }
     }
 

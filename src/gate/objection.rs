@@ -1,0 +1,29 @@
+//! What stands against deciding a gate: the one mechanism by which a coded objection makes it
+//! inconclusive.
+//!
+//! An objection of a *question* is about its model or its set and holds whatever the verdict: it is
+//! found here, in what the folder of a run holds, so that a finished folder is judged as the run
+//! was. An objection of a *ruling* takes a verdict back that the rule gave, see
+//! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
+//! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
+
+use crate::gate::question::{GateQuestion, GateReason, GateTables};
+use crate::table::ReasonCode;
+
+/// Issues about a model that leave every gate on it undecided, unless the job accepts them. Their
+/// texts say what is wrong.
+const ISSUES_OF_MODELS: &[ReasonCode] = &[ReasonCode::NotRepeatable];
+
+/// Why a question cannot be decided, whatever its verdict would be; empty where it can.
+pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
+    let about_model = tables
+        .issues
+        .iter()
+        .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
+    let of_model = about_model.filter_map(|issue| {
+        let code = *ISSUES_OF_MODELS.iter().find(|code| issue.code.as_str() == code.word())?;
+        Some(GateReason::new(code, format!("{}: {}", code.word(), issue.text)))
+    });
+    let all = question.objections.iter().cloned().chain(of_model);
+    all.filter(|objection| !question.accepts.contains(&objection.code)).collect()
+}
