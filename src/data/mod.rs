@@ -39,6 +39,7 @@ use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::values::ValueClass;
+use crate::num::float_precision::FloatPrecision;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
@@ -221,6 +222,9 @@ pub struct Layout {
     pub derived: Vec<DerivedFeature>,
     /// Columns carried as numbers for models that name them, sorted, then those of decisions.
     pub carried: Vec<String>,
+    /// Those of them whose numbers have 32 bits in every file of the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub single: Vec<String>,
     /// The words of the columns of decisions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionColumn>,
@@ -247,6 +251,11 @@ impl Layout {
     pub(crate) fn source_of_carried<'a>(&'a self, carried: &'a str) -> (&'a str, bool) {
         let decided = self.decisions.iter().find(|of| carried_decision(&of.column) == carried);
         decided.map_or((carried, false), |of| (of.column.as_str(), true))
+    }
+
+    /// In how many bits the source holds the numbers of a carried column.
+    pub(crate) fn precision_of_carried(&self, carried: &str) -> FloatPrecision {
+        FloatPrecision::single_if(self.single.iter().any(|single| single == carried))
     }
 
     /// Position of a feature by its name.

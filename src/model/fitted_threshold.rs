@@ -18,6 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
+use crate::num::float_precision::FloatPrecision;
 
 /// The objective that a threshold maximises.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,11 +69,15 @@ struct ClassWeights {
 }
 
 impl ThresholdObjective {
-    /// Fits the threshold; the order of the cases does not matter.
+    /// Fits the threshold, in the precision of the scores; the order of the cases does not matter.
     ///
     /// # Errors
     /// No case, or cases of one class only.
-    pub(crate) fn fit(self, mut cases: Vec<ScoredTrainingRow>) -> Result<FittedThreshold> {
+    pub(crate) fn fit(
+        self,
+        mut cases: Vec<ScoredTrainingRow>,
+        precision: FloatPrecision,
+    ) -> Result<FittedThreshold> {
         cases.sort_unstable_by(|a, b| a.score.total_cmp(&b.score));
         let add = |sum: ClassWeights, case: &ScoredTrainingRow| {
             let weight = u128::from(case.weight);
@@ -102,7 +107,7 @@ impl ThresholdObjective {
             }
             below = same.iter().fold(below, add);
         }
-        let (threshold, below) = best.unwrap_or((largest.next_up(), all));
+        let (threshold, below) = best.unwrap_or((precision.next_up(largest), all));
         let share = |part: u128, whole: u128| part as f64 / whole as f64;
         Ok(FittedThreshold {
             threshold,
@@ -150,6 +155,7 @@ fn f_beta(beta: f64, below: ClassWeights, all: ClassWeights) -> f64 {
 mod tests {
 
     use super::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
+    use crate::num::float_precision::FloatPrecision::{Double, Single};
 
     fn cases(scores: &[f64], labels: &[u64]) -> Vec<ScoredTrainingRow> {
         scores
@@ -163,7 +169,7 @@ mod tests {
     const LABELS: [u64; 6] = [0, 1, 0, 0, 1, 1];
 
     fn fit(objective: ThresholdObjective) -> FittedThreshold {
-        objective.fit(cases(&SCORES, &LABELS)).unwrap()
+        objective.fit(cases(&SCORES, &LABELS), Double).unwrap()
     }
 
     #[test]
@@ -190,11 +196,13 @@ mod tests {
     #[test]
     fn of_equally_good_ones_the_smallest_is_taken() {
         // TPR + TNR is 3/2 at 0.2 and at 0.4.
-        let two =
-            ThresholdObjective::Youden.fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1])).unwrap();
+        let two = ThresholdObjective::Youden
+            .fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1]), Double)
+            .unwrap();
         assert_eq!(two.threshold, 0.2);
-        let shuffled =
-            ThresholdObjective::Youden.fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0])).unwrap();
+        let shuffled = ThresholdObjective::Youden
+            .fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0]), Double)
+            .unwrap();
         assert_eq!(shuffled, two);
     }
 
@@ -210,8 +218,8 @@ mod tests {
             ThresholdObjective::FBeta(0.5),
         ] {
             let (a, b) = (
-                objective.fit(weighted.clone()).unwrap(),
-                objective.fit(repeated.clone()).unwrap(),
+                objective.fit(weighted.clone(), Double).unwrap(),
+                objective.fit(repeated.clone(), Double).unwrap(),
             );
             assert_eq!((a.threshold, a.tpr, a.tnr), (b.threshold, b.tpr, b.tnr));
         }
@@ -220,11 +228,13 @@ mod tests {
     #[test]
     fn one_class_has_no_threshold() {
         for labels in [[0; 6], [1; 6]] {
-            let fault =
-                ThresholdObjective::Youden.fit(cases(&SCORES, &labels)).unwrap_err().to_string();
+            let fault = ThresholdObjective::Youden
+                .fit(cases(&SCORES, &labels), Double)
+                .unwrap_err()
+                .to_string();
             assert!(fault.contains("one-class"), "{fault}");
         }
-        assert!(ThresholdObjective::Youden.fit(Vec::new()).is_err());
+        assert!(ThresholdObjective::Youden.fit(Vec::new(), Double).is_err());
     }
 
     #[test]
@@ -244,7 +254,8 @@ mod tests {
             let objective = ThresholdObjective::MaximiseRecall {
                 tnr_floor: case["tnr_floor"].as_f64().unwrap(),
             };
-            let threshold = objective.fit(cases(&list("score"), &labels)).unwrap().threshold;
+            let threshold =
+                objective.fit(cases(&list("score"), &labels), Double).unwrap().threshold;
             match case["expected"].as_f64() {
                 Some(expected) => assert_eq!(threshold, expected),
                 None => {

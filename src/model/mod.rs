@@ -20,6 +20,7 @@ use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureRows};
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
+use crate::num::float_precision::FloatPrecision;
 use crate::param::{ColumnName, KnobRefusal, Seed};
 
 /// The block of a model in a job that is trained here: what the rest of the program asks of its
@@ -97,6 +98,11 @@ pub trait Scorer: Send + Sync {
     /// # Errors
     /// A model that was trained elsewhere fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
+
+    /// In how many bits it gives them.
+    fn precision(&self) -> FloatPrecision {
+        FloatPrecision::Double
+    }
 }
 
 /// A model that was trained here: it exposes its encoding, and can score any encoded vector.

@@ -14,6 +14,7 @@ pub(crate) mod ecdf;
 pub(crate) mod eigen;
 pub(crate) mod fisher;
 pub(crate) mod fixed;
+pub mod float_precision;
 pub(crate) mod hash;
 pub(crate) mod itemsets;
 pub(crate) mod linalg;

@@ -9,6 +9,7 @@ use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::job::ThresholdRule;
 use crate::model::ThresholdComparison;
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 
 /// What a stage over prepared rows has at hand.
@@ -52,6 +53,11 @@ pub(crate) struct DecisionRule {
     pub scale: ScoreScale,
     /// Whether there are scores; otherwise decisions as 1 or 0, which no table shows as scores.
     pub gives_scores: bool,
+    /// In how many bits the model gives its scores: thresholds are compared in these.
+    pub scores: FloatPrecision,
+    /// In how many bits the rows carry their thresholds. A threshold that the job states or that is
+    /// fitted has any.
+    pub thresholds: FloatPrecision,
 }
 
 /// The threshold of a row.
@@ -74,7 +80,22 @@ impl DecisionRule {
             (ThresholdRule::Ge, true) => ThresholdComparison::AtOrBelow,
             (ThresholdRule::Gt, true) => ThresholdComparison::Below,
         };
-        DecisionRule { decision, threshold, scale, gives_scores: true }
+        let (scores, thresholds) = (FloatPrecision::Double, FloatPrecision::Double);
+        DecisionRule { decision, threshold, scale, gives_scores: true, scores, thresholds }
+    }
+
+    /// The same for scores of so many bits.
+    #[must_use]
+    pub(crate) fn in_precision(&self, scores: FloatPrecision) -> Self {
+        DecisionRule { scores, ..self.clone() }
+    }
+
+    /// The decision that a score means by a threshold of [`DecisionRule::threshold_at`]; none
+    /// without a score or a threshold.
+    #[inline]
+    pub(crate) fn compare(&self, score: f64, threshold: f64) -> Option<bool> {
+        // Scores of 32 bits have that precision already.
+        self.decision.decide(self.thresholds.round(score), threshold)
     }
 
     /// A score in the numbers of its scale, as tables show it; none of decisions without scores.
@@ -97,7 +118,7 @@ impl DecisionRule {
         i: usize,
         score: f64,
     ) -> Option<bool> {
-        self.decision.decide(score, self.threshold_at(batch, fold, i))
+        self.compare(score, self.threshold_at(batch, fold, i))
     }
 
     /// Whether each row carries its own threshold.
@@ -145,15 +166,22 @@ impl DecisionRule {
             .into())
     }
 
-    /// The threshold of a row by the model of a fold; NaN where there is none.
+    /// A threshold in the precision in which scores are compared with it.
+    #[inline]
+    pub(crate) fn as_compared(&self, threshold: f64) -> f64 {
+        self.scores.coarser(self.thresholds).round(threshold)
+    }
+
+    /// The threshold of a row by the model of a fold, as scores are compared with it; NaN where
+    /// there is none.
     #[inline]
     pub(crate) fn threshold_at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
-        match &self.threshold {
+        self.as_compared(match &self.threshold {
             RowThreshold::Fixed(threshold) => *threshold,
             RowThreshold::Carried(column) => batch.carried[*column][i],
             RowThreshold::Folds(thresholds) => {
                 fold.and_then(|fold| thresholds.get(usize::from(fold))).copied().unwrap_or(f64::NAN)
             }
-        }
+        })
     }
 }

@@ -1,11 +1,13 @@
 //! How scores of a model become decisions: the threshold that the job says, a column of the rows,
 //! or what was fitted.
 
+use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::ModelBlock;
 use crate::model::fitted_threshold::FittedThreshold;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
@@ -65,18 +67,22 @@ impl<'a> RuleInputs<'a> {
         Ok(RuleInputs { model, scale, fitted })
     }
 
-    /// The rule.
+    /// The rule for these scores.
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
+        scores: &ScoreReader,
     ) -> Result<DecisionRule> {
+        let layout = row_context.rows.layout();
+        let mut thresholds = FloatPrecision::Double;
         let threshold = match &self.model.threshold {
             // Amounts are compared with nothing, so that nobody is decided about.
             _ if self.model.amount().is_some() => RowThreshold::Fixed(f64::NAN),
             ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
             ThresholdBlock::Of(ThresholdOf::Column(column)) => {
-                let carried = &row_context.rows.layout().carried;
+                thresholds = layout.precision_of_carried(column.as_str());
+                let carried = &layout.carried;
                 RowThreshold::Carried(
                     carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX),
                 )
@@ -88,6 +94,7 @@ impl<'a> RuleInputs<'a> {
             }
         };
         let rule = DecisionRule::new(self.model.threshold_rule, threshold, self.scale);
-        Ok(DecisionRule { gives_scores: self.model.gives_scores(), ..rule })
+        let (gives_scores, scores) = (self.model.gives_scores(), scores.precision());
+        Ok(DecisionRule { gives_scores, scores, thresholds, ..rule })
     }
 }

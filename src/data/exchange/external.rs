@@ -401,6 +401,7 @@ mod tests {
                 ),
             ],
             carried: Vec::new(),
+            single: Vec::new(),
             decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),

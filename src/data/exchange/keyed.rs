@@ -24,6 +24,7 @@ use crate::data::values::{self, SourceValues, ValueClass};
 use crate::data::{Attribute, DecisionColumn, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::exec::object;
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -164,6 +165,16 @@ impl KeyedFile {
         }
         let words = (&SCORES, Some((column, values)));
         KeyedFile::open_as((path, parts), words, row_id, attribute, attributes)
+    }
+
+    /// In how many bits all parts hold the scores.
+    pub(crate) fn precision(&self) -> FloatPrecision {
+        let Some(column) = &self.column else { return FloatPrecision::Double };
+        let is_single = |part: &ParquetFile| {
+            let field = part.schema().field_with_name(column);
+            field.is_ok_and(|field| *field.data_type() == DataType::Float32)
+        };
+        FloatPrecision::single_if(self.parts.iter().all(is_single))
     }
 
     /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.

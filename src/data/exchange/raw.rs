@@ -199,6 +199,7 @@ mod tests {
                 feature("notes", FeatureKind::Nominal, &[], ValueClass::Empty),
             ],
             carried: Vec::new(),
+            single: Vec::new(),
             decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),

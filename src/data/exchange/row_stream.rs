@@ -294,6 +294,7 @@ mod tests {
             attributes: Vec::new(),
             features: vec![feature("a"), feature("secret"), feature("b")],
             carried: Vec::new(),
+            single: Vec::new(),
             decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),

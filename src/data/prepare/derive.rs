@@ -23,6 +23,7 @@ use crate::data::spelling::Spelling;
 use crate::data::sql::{self, SqlProgram};
 use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
 use crate::error::{Fault, Result};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::hash::FastMap;
 use crate::param::{ColumnName, Finite, Word};
 
@@ -485,7 +486,8 @@ mod tests {
     }
 
     fn parent(class: ValueClass) -> SourceColumn {
-        SourceColumn { name: "parent".to_owned(), class, spelling: Spelling::default() }
+        let (name, precision) = ("parent".to_owned(), FloatPrecision::Double);
+        SourceColumn { name, class, precision, spelling: Spelling::default() }
     }
 
     fn rule(json: &str, class: ValueClass) -> DerivationRule {

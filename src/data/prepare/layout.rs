@@ -25,6 +25,7 @@ use crate::data::rows::stored::{
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, MISSING, MISSING_LEVEL, PersonColumn, RowIdKind};
 use crate::error::{Fault, Result};
+use crate::num::float_precision::FloatPrecision;
 
 /// The meaning of the prepared rows, from the survey of all of them.
 pub(crate) struct RowDescription {
@@ -157,6 +158,14 @@ impl RowDescription {
         };
         let mut carried: Vec<String> =
             plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
+        let is_single =
+            |column: &&usize| plan.view.columns()[**column].precision == FloatPrecision::Single;
+        let single = plan
+            .carry
+            .iter()
+            .filter(is_single)
+            .map(|&column| plan.name(column).to_owned())
+            .collect();
         let mut decisions = Vec::new();
         for decision in &plan.decisions {
             let name = plan.name(decision.column);
@@ -210,6 +219,7 @@ impl RowDescription {
             hidden,
             derived,
             carried,
+            single,
             decisions,
             strata,
             slices,

@@ -16,6 +16,7 @@ use crate::data::spelling::Spelling;
 use crate::data::sql::{SqlColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
+use crate::num::float_precision::FloatPrecision;
 
 /// A source with the job's missing values and derived columns.
 pub(crate) struct SourceView<'a> {
@@ -92,6 +93,7 @@ impl<'a> SourceView<'a> {
             view.columns.push(SourceColumn {
                 name: name.to_string(),
                 class: program.as_ref().map_or(ValueClass::Text, |of| of.gives().class()),
+                precision: FloatPrecision::Double,
                 spelling: Spelling::default(),
             });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();

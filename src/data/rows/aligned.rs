@@ -21,6 +21,7 @@ use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
+use crate::num::float_precision::FloatPrecision;
 use crate::table::field_marks::{cached, distinct, packed};
 use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
 
@@ -29,6 +30,7 @@ const SCORES: &str = "scores.parquet";
 const WORLD_ROWS: &str = "world-rows.parquet";
 const NAIVE_KEYS: &str = "naive.json";
 const CARRIED_SCORES: &str = "carried.json";
+const PRECISION: &str = "precision.json";
 const KEYS: [&str; 3] = ["parent", "to_group", "cf_index"];
 const VALID: &str = "valid";
 const COUNTERS: [&str; 5] = ["n_changed", "n_impossible", "n_clamped", "n_fallback", "n_kept"];
@@ -462,6 +464,25 @@ impl ScoreEncoder {
     }
 }
 
+/// Writes next to the scores of a folder in how many bits the model gave them; 64 without.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn write_precision(folder: &Path, precision: FloatPrecision) -> Result<()> {
+    match precision {
+        FloatPrecision::Single => files::write_json(&folder.join(PRECISION), &precision),
+        FloatPrecision::Double => Ok(()),
+    }
+}
+
+fn read_precision(folder: &Path) -> Result<FloatPrecision> {
+    let path = folder.join(PRECISION);
+    if !path.exists() {
+        return Ok(FloatPrecision::Double);
+    }
+    serde_json::from_str(&files::read_text(&path)?).map_err(|e| Error::io("read", &path, &e.into()))
+}
+
 /// Scores that need no file: a carried column of the rows, for those that are audited.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct CarriedScores {
@@ -504,6 +525,7 @@ impl CarriedScores {
 #[derive(Debug)]
 pub(crate) struct ScoreReader {
     source: ScoreSource,
+    precision: FloatPrecision,
 }
 
 #[derive(Debug)]
@@ -519,14 +541,16 @@ impl ScoreReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         if rows.are_elsewhere() {
-            return Ok(ScoreReader { source: ScoreSource::Files(Vec::new()) });
+            return ScoreReader::pooled(&[]);
         }
         let carried = folder.join(CARRIED_SCORES);
         if carried.exists() {
-            let column = serde_json::from_str(&files::read_text(&carried)?)
+            let column: CarriedScores = serde_json::from_str(&files::read_text(&carried)?)
                 .map_err(|e| Error::io("read", &carried, &e.into()))?;
+            let precision =
+                rows.layout().precision_of_carried(&rows.layout().carried[column.carried]);
             let source = ScoreSource::Carried(column, Box::new((rows.clone(), roles.clone())));
-            return Ok(ScoreReader { source });
+            return Ok(ScoreReader { source, precision });
         }
         ScoreReader::pooled(&[folder])
     }
@@ -542,7 +566,18 @@ impl ScoreReader {
             .iter()
             .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
             .collect::<Result<_>>()?;
-        Ok(ScoreReader { source: ScoreSource::Files(files) })
+        let mut precision: Option<FloatPrecision> = None;
+        for folder in folders {
+            let own = read_precision(folder)?;
+            precision = Some(precision.map_or(own, |others| others.finer(own)));
+        }
+        let precision = precision.unwrap_or_default();
+        Ok(ScoreReader { source: ScoreSource::Files(files), precision })
+    }
+
+    /// In how many bits the model gave them.
+    pub(crate) fn precision(&self) -> FloatPrecision {
+        self.precision
     }
 
     /// The scores of one row group; NaN where there is none.

@@ -264,6 +264,7 @@ mod tests {
                 feature("age", FeatureKind::OrdinalNumber, &[]),
             ],
             carried: vec!["score".to_owned()],
+            single: Vec::new(),
             decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),

@@ -344,6 +344,7 @@ mod tests {
             hidden: Vec::new(),
             derived: Vec::new(),
             carried: Vec::new(),
+            single: Vec::new(),
             decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),

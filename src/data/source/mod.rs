@@ -22,11 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::DataType;
 
 use crate::data::source::found_files::find_files;
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
 use crate::error::{Fault, Result};
+use crate::num::float_precision::FloatPrecision;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// Rows per piece, unless a row group would have more than [`MAX_SLICES`] of them.
@@ -56,6 +58,8 @@ pub struct SourceColumn {
     pub name: String,
     /// Its type, the same in all parts.
     pub class: ValueClass,
+    /// Of numbers, in how many bits all parts hold them.
+    pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
 }
@@ -501,6 +505,7 @@ pub fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// The class of a needed column over all parts.
 fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
     let mut seen: Option<(ValueClass, &Path)> = None;
+    let mut precision: Option<FloatPrecision> = None;
     // A key of folders is an integer only where every value reads back as written: `007` is text.
     let keys: Vec<&str> =
         parts.iter().filter_map(|p| p.keys[i].as_deref()).filter(|&k| k != HIVE_NULL).collect();
@@ -529,6 +534,12 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
             })?,
             (None, Err(_)) => ValueClass::Empty,
         };
+        if let Ok(field) = part.file.schema().field_with_name(name)
+            && part.keys[i].is_none()
+        {
+            let own = FloatPrecision::single_if(*field.data_type() == DataType::Float32);
+            precision = Some(precision.map_or(own, |others| others.finer(own)));
+        }
         seen = match seen {
             Some((before, _)) if class == ValueClass::Empty || before == class => seen,
             None | Some((ValueClass::Empty, _)) => Some((class, &part.name)),
@@ -550,6 +561,7 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
     Ok(SourceColumn {
         name: name.to_owned(),
         class: seen.map_or(ValueClass::Empty, |(class, _)| class),
+        precision: precision.unwrap_or_default(),
         spelling: Spelling::default(),
     })
 }

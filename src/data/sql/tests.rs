@@ -8,6 +8,7 @@ use crate::data::source::SourceColumn;
 use crate::data::spelling::Spelling;
 use crate::data::sql::{SqlColumn, SqlProgram, SqlType, parse};
 use crate::data::values::{SourceValues, ValueClass};
+use crate::num::float_precision::FloatPrecision;
 
 fn number(x: &Json) -> Option<f64> {
     x.as_f64()
@@ -187,6 +188,7 @@ fn integers_that_no_float_holds_are_an_error() {
     let column = SourceColumn {
         name: "id".to_owned(),
         class: ValueClass::Int,
+        precision: FloatPrecision::Double,
         spelling: Spelling::default(),
     };
     let most = 1_i64 << 53;

@@ -85,16 +85,19 @@ def pickled(path, positive, columns):
 
 
 def numbers(scores, n):
-    """The scores as floats, one for each row."""
+    """The scores as floats, one for each row: of 32 bits where the model gives these."""
     if isinstance(scores, pa.ChunkedArray):
         scores = scores.combine_chunks()
     if getattr(scores, "ndim", 1) != 1:
         fail(f"the scores of {n} rows have the shape {scores.shape}: give one number for each row")
     if not isinstance(scores, pa.Array):
-        scores = pa.array([float("nan") if score is None else float(score) for score in scores])
+        of = scores if isinstance(scores, (list, tuple)) else [scores]
+        single = {str(getattr(part, "dtype", "")).lower() for part in of} == {"float32"}
+        kind = pa.float32() if single else pa.float64()
+        scores = pa.array([float("nan") if score is None else float(score) for score in scores], kind)
     if len(scores) != n:
         fail(f"{len(scores)} scores came back for {n} rows: give one number for each row")
-    return scores.cast(pa.float64())
+    return scores if scores.type == pa.float32() else scores.cast(pa.float64())
 
 
 def main():
@@ -108,15 +111,23 @@ def main():
         score = function_of(asked.call)
     else:
         score = pickled(asked.pickle, asked.positive, asked.column)
-    written = pa.schema([("score", pa.float64())])
     # At the end of the input there is nothing to look at.
     while sys.stdin.buffer.peek(1):
-        with pa.ipc.open_stream(sys.stdin.buffer) as rows, pa.ipc.new_stream(OUTPUT, written) as out:
+        with pa.ipc.open_stream(sys.stdin.buffer) as rows:
+            out = written = None
             for batch in rows:
                 table = pa.Table.from_batches([batch])
                 given = score(table if pandas is None else table.to_pandas())
                 found = numbers(given, batch.num_rows)
+                if written is None:
+                    written = pa.schema([("score", found.type)])
+                    out = pa.ipc.new_stream(OUTPUT, written)
+                if found.type != written.field("score").type:
+                    fail("some scores have 32 bits and some 64: give all in one precision")
                 out.write_batch(pa.record_batch([found], schema=written))
+            if out is None:
+                out = pa.ipc.new_stream(OUTPUT, pa.schema([("score", pa.float64())]))
+            out.close()
         OUTPUT.flush()
 
 

@@ -14,6 +14,7 @@ use super::OnnxParams;
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
+use crate::num::float_precision::FloatPrecision;
 
 /// How to install the library.
 const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name \
@@ -28,6 +29,8 @@ pub(crate) struct OnnxScorer {
     environment: Environment,
     inputs: Vec<OnnxInput>,
     output: String,
+    /// In how many bits the output holds the probabilities.
+    precision: FloatPrecision,
     /// Sessions that are not in use.
     idle: Mutex<Vec<Session>>,
 }
@@ -78,7 +81,12 @@ impl OnnxScorer {
                 .into());
         }
         let output = output(&params, &session)?;
-        Ok(OnnxScorer { params, environment, inputs, output, idle: Mutex::new(vec![session]) })
+        let is_double = session.outputs().iter().any(|of| {
+            of.name() == output && of.dtype().tensor_type() == Some(TensorElementType::Float64)
+        });
+        let precision = FloatPrecision::single_if(!is_double);
+        let idle = Mutex::new(vec![session]);
+        Ok(OnnxScorer { params, environment, inputs, output, precision, idle })
     }
 
     fn block(
@@ -284,6 +292,10 @@ impl Scorer for OnnxScorer {
         }
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         Ok(())
+    }
+
+    fn precision(&self) -> FloatPrecision {
+        self.precision
     }
 }
 

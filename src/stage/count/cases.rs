@@ -141,8 +141,9 @@ impl CaseDrawing<'_> {
             if batch.groups[scored.attribute][i] == MISSING_GROUP || fold.is_none() {
                 continue;
             }
-            let decide = |score: f64| scored.rule.decide(batch, fold, i, score);
-            let decisions = decide(group.scores[i]).zip(decide(group.scores_cf[k]));
+            let [rule, rule_cf] = &group.rules;
+            let own = rule.decide(batch, fold, i, group.scores[i]);
+            let decisions = own.zip(rule_cf.decide(batch, fold, i, group.scores_cf[k]));
             // Counterfactuals of a row and group stand in the order of their index.
             if decisions.is_some_and(|(own, other)| own != other) && switched.insert((i, to)) {
                 let case = (h(seed, batch.row_key[i], u64::from(to)), k);
@@ -170,7 +171,7 @@ impl CaseDrawing<'_> {
         let (keys, made) = scored.counterfactuals.rows(g, layout)?;
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         let fold = group.roles.audited(i);
-        let decide = |score: f64| scored.rule.decide(&group.batch, fold, i, score);
+        let [rule, rule_cf] = &group.rules;
         let from = group.batch.groups[scored.attribute][i];
         let person = CfExampleRow {
             model: self.model.into(),
@@ -179,10 +180,10 @@ impl CaseDrawing<'_> {
             from_group: attribute.groups[usize::from(from)].as_str().into(),
             to_group: attribute.groups[usize::from(keys.to_group[k])].as_str().into(),
             example: number,
-            score: scored.rule.shown(score),
-            score_cf: scored.rule.shown(score_cf),
-            decision: decide(score),
-            decision_cf: decide(score_cf),
+            score: rule.shown(score),
+            score_cf: rule_cf.shown(score_cf),
+            decision: rule.decide(&group.batch, fold, i, score),
+            decision_cf: rule_cf.decide(&group.batch, fold, i, score_cf),
             ..CfExampleRow::default()
         };
         let of_feature = |f: usize| {

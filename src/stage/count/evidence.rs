@@ -86,11 +86,12 @@ pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
 /// How scores of rows of this layout are compared with the thresholds of a grid.
 pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
     let threshold = match &rule.threshold {
-        RowThreshold::Fixed(threshold) => Some(*threshold),
+        RowThreshold::Fixed(threshold) => Some(rule.as_compared(*threshold)),
         RowThreshold::Carried(_) => None,
         // Folds may have thresholds of their own.
         RowThreshold::Folds(folds) => {
-            folds.first().copied().filter(|t| folds.iter().all(|f| f == t))
+            let first = folds.first().copied().filter(|t| folds.iter().all(|f| f == t));
+            first.map(|threshold| rule.as_compared(threshold))
         }
     };
     ScoreGrid {
@@ -174,7 +175,7 @@ impl<'a> RowCounting<'a> {
         group: u16,
     ) {
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
-        let predicted = self.rule.decision.decide(score, threshold);
+        let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.groups[group].add(label, predicted, score == threshold);
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
@@ -302,6 +303,13 @@ pub(crate) struct CountInputs<'a> {
     pub scores_cf: &'a ScoreReader,
 }
 
+impl CountInputs<'_> {
+    /// How scores of rows and of counterfactuals become decisions: each in its own precision.
+    pub(crate) fn rules(&self) -> [DecisionRule; 2] {
+        [self.scores, self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
+    }
+}
+
 /// What counts as one observation of these rows. `paired`: whether models are compared.
 pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
     CountingUnit::of(layout.weight.is_some(), layout.person.is_some(), paired)
@@ -329,6 +337,8 @@ pub(crate) struct ScoredGroup {
     pub(crate) keys: CounterfactualKeys,
     pub(crate) scores: Vec<f64>,
     pub(crate) scores_cf: Vec<f64>,
+    /// As [`CountInputs::rules`] gives them.
+    pub(crate) rules: [DecisionRule; 2],
 }
 
 impl ScoredGroup {
@@ -339,33 +349,33 @@ impl ScoredGroup {
         layout: &Layout,
         attribute: &Attribute,
         own: &[u16],
-        cut: &DecisionRule,
         mut each: impl FnMut(usize, &ScoredPerson, &[ScoredCounterfactual]),
     ) {
         let ranks = ranks(attribute);
         let mut cfs = Vec::new();
         let mut next = 0;
+        let [rule, rule_cf] = &self.rules;
         for (i, &own) in own.iter().enumerate() {
             if own == MISSING_GROUP || self.roles.audited(i).is_none() {
                 continue;
             }
-            let threshold = cut.threshold_at(&self.batch, self.roles.audited(i), i);
-            let decide = |score| cut.decision.decide(score, threshold);
             cfs.clear();
             // Counterfactuals of rows that are left out here.
             while self.keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
                 next += 1;
             }
             let score = self.scores[i];
-            let predicted = decide(score);
+            let fold = self.roles.audited(i);
+            let predicted = rule.decide(&self.batch, fold, i, score);
+            let threshold_cf = rule_cf.threshold_at(&self.batch, fold, i);
             while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
                 let score_cf = self.scores_cf[next];
-                let predicted_cf = decide(score_cf);
+                let predicted_cf = rule_cf.compare(score_cf, threshold_cf);
                 cfs.push(ScoredCounterfactual {
                     to: ranks[usize::from(self.keys.to_group[next])],
                     predicted: predicted_cf,
-                    score: cut.share(score_cf),
-                    rounded: cut.gives_scores
+                    score: rule.share(score_cf),
+                    rounded: rule.gives_scores
                         && is_rounded_switch((score, predicted), (score_cf, predicted_cf)),
                 });
                 next += 1;
@@ -374,7 +384,7 @@ impl ScoredGroup {
                 group: ranks[usize::from(own)],
                 label: label(layout, &self.batch, i),
                 predicted,
-                score: cut.share(score),
+                score: rule.share(score),
                 weight: weight_units(layout, &self.batch, i),
             };
             each(i, &person, &cfs);
@@ -392,6 +402,7 @@ impl ScoredGroup {
             keys: scored.counterfactuals.keys(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
+            rules: scored.rules(),
         })
     }
 }
@@ -432,9 +443,8 @@ fn outcome_rows(
 ) -> Vec<OutcomeRow> {
     let (batch, keys) = (&group.batch, &group.keys);
     let layout = row_context.rows.layout();
-    let decide = |score: f64, i: usize| {
-        let threshold = scored.rule.threshold_at(batch, group.roles.audited(i), i);
-        scored.rule.decision.decide(score, threshold)
+    let decide = |of: usize, score: f64, i: usize| {
+        group.rules[of].decide(batch, group.roles.audited(i), i, score)
     };
     let [arm, model, set, sensitive] = ["", model, set, &attribute.name].map(SharedText::from);
     let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
@@ -455,8 +465,8 @@ fn outcome_rows(
             fold: group.roles.audited(i).map_or(0, i64::from),
             from_group: groups[usize::from(batch.groups[scored.attribute][i])].clone(),
             label: label(layout, batch, i),
-            predicted: decide(score, i),
-            predicted_cf: decide(score_cf, i),
+            predicted: decide(0, score, i),
+            predicted_cf: decide(1, score_cf, i),
             score: scored.rule.shown(score),
             score_cf: scored.rule.shown(score_cf),
             weight: layout

@@ -178,11 +178,12 @@ impl<'a> SetScoreInputs<'a> {
         then: impl FnOnce(CountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
         let (counterfactuals, scores_cf) = self.of_set.open(ctx, row_context, self.position)?;
+        let scores = self.scores.open(ctx, row_context)?;
         then(CountInputs {
-            rule: &self.rule.open(ctx, row_context)?,
+            rule: &self.rule.open(ctx, row_context, &scores)?,
             attribute: self.position,
             counterfactuals: &counterfactuals,
-            scores: &self.scores.open(ctx, row_context)?,
+            scores: &scores,
             scores_cf: &scores_cf,
         })
     }
@@ -367,8 +368,8 @@ impl Stage for CountStage {
                     return files::write_json(&out, &counts);
                 }
                 let gather = || {
-                    let rule = rule.open(ctx, row_context)?;
                     let scores = scores.open(ctx, row_context)?;
+                    let rule = rule.open(ctx, row_context, &scores)?;
                     let of = (row_context, &rule, &scores);
                     let folds = evidence::gather_rows(of, *position, blocks, n_folds)?;
                     let mut states: Vec<(u64, FactualCounts)> = (0..).zip(folds).collect();
@@ -494,8 +495,8 @@ impl Stage for FlipsStage {
             rows.with(ctx, 2, |row_context| {
                 let drawn = (&knobs, seed);
                 let gather = || {
-                    let (rule, scores) =
-                        (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
+                    let scores = scores.open(ctx, row_context)?;
+                    let rule = rule.open(ctx, row_context, &scores)?;
                     let people =
                         flip_test::gather_people(row_context, &rule, &scores, *position, drawn)?;
                     Ok(vec![(0, people)])

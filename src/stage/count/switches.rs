@@ -223,7 +223,7 @@ impl SwitchPass<'_> {
         let group = ScoredGroup::read(self.context, self.scored, g)?;
         let batch: &PreparedBatch = &group.batch;
         let own = &batch.groups[self.scored.attribute];
-        group.people(layout, attribute, own, self.scored.rule, |i, person, cfs| {
+        group.people(layout, attribute, own, |i, person, cfs| {
             if i >= end {
                 return;
             }

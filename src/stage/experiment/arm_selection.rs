@@ -94,11 +94,12 @@ impl<'a> SelectionInputs<'a> {
         let seed = self.plan.job.run.seed.0;
         let pool = |pool: &PoolInputs| {
             let base = match (&pool.base, &self.rule) {
-                (Some((scores, scores_cf)), Some(rule)) => Some(CandidateScores {
-                    scores: scores.open(ctx, row_context)?,
-                    scores_cf: scores_cf.open(ctx, row_context)?,
-                    rule: rule.open(ctx, row_context)?,
-                }),
+                (Some((scores, scores_cf)), Some(rule)) => {
+                    let scores = scores.open(ctx, row_context)?;
+                    let rule = rule.open(ctx, row_context, &scores)?;
+                    let scores_cf = scores_cf.open(ctx, row_context)?;
+                    Some(CandidateScores { scores, scores_cf, rule })
+                }
                 _ => None,
             };
             let counterfactuals = pool.made.open(ctx, row_context)?;

@@ -167,7 +167,8 @@ impl<'a> SetInputs<'a> {
         if let Some((rule, scores, roles)) = &self.predictions {
             let (scores, roles) =
                 (scores.open(ctx, row_context)?, roles.open(ctx, row_context.rows)?);
-            return Ok(RowClasses::Predicted(rule.open(ctx, row_context)?, scores, roles));
+            let rule = rule.open(ctx, row_context, &scores)?;
+            return Ok(RowClasses::Predicted(rule, scores, roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::RawLabel) => {
@@ -498,11 +499,12 @@ fn plan_repeats<'a>(
             );
             let layout = row_context.rows.layout();
             let opened = models.iter().map(|(name, asked, rule, scores)| {
+                let scores = scores.open(ctx, row_context)?;
                 Ok(RepeatModel {
                     scorers: asked.scorers(ctx, layout)?,
                     known: asked.known_groups(ctx, layout, applied.position)?,
-                    rule: rule.open(ctx, row_context)?,
-                    scores: scores.open(ctx, row_context)?,
+                    rule: rule.open(ctx, row_context, &scores)?,
+                    scores,
                     name: (*name).to_owned(),
                 })
             });

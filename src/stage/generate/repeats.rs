@@ -410,9 +410,11 @@ impl RepeatInputs<'_> {
                 keys: made[g].keys.clone(),
                 scores: model.scores.read(g)?,
                 scores_cf: made[g].scores[k].clone(),
+                // The same model scores both.
+                rules: [model.rule.clone(), model.rule.clone()],
             })
         };
-        let of = (self.position, self.seed, &model.rule);
+        let of = (self.position, self.seed);
         let counted = count_repeat(self.context, of, names, self.wants_shift, read)?;
         Ok(SetRepeat { untaught: untaught.to_vec(), ..counted })
     }
@@ -425,7 +427,7 @@ impl RepeatInputs<'_> {
 /// A file cannot be read, or the run is to stop.
 fn count_repeat(
     row_context: RowContext<'_>,
-    (position, seed, rule): (usize, Seed, &DecisionRule),
+    (position, seed): (usize, Seed),
     names: Option<&RowGroupLabels>,
     wants_shift: bool,
     read: impl Fn(usize) -> Result<ScoredGroup> + Sync,
@@ -437,7 +439,7 @@ fn count_repeat(
      -> Result<u64> {
         let rows = read(g)?;
         let own = names.map_or(&rows.batch.groups[position], |names| &names[g]);
-        rows.people(layout, attribute, own, rule, |i, person, cfs| {
+        rows.people(layout, attribute, own, |i, person, cfs| {
             each(rows.batch.person_keys()[i], person, cfs)
         });
         Ok(0)

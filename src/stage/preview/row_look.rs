@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::MISSING_GROUP;
+use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::Seed;
 use crate::stage::advice::IssueNote;
@@ -83,11 +84,10 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
     if layout.label.is_none() {
         return Ok(Vec::new());
     }
-    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
     let models = plan.job.models.iter();
     let mut models: Vec<(String, (DecisionRule, usize))> = models
         .filter_map(|(name, model)| {
-            Some((name.to_string(), rule_of_rows(model, plan.score_scale(model), &at)?))
+            Some((name.to_string(), rule_of_rows(model, plan.score_scale(model), layout)?))
         })
         .collect();
     if models.is_empty() {
@@ -129,19 +129,23 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
 fn rule_of_rows(
     model: &ModelBlock,
     scale: ScoreScale,
-    at: &impl Fn(&str) -> Option<usize>,
+    layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
     if model.amount().is_some() {
         return None;
     }
     let factual = &model.made_elsewhere()?.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
-    let threshold = match &model.threshold {
-        JobThreshold::Fixed(number) => RowThreshold::Fixed(number.get()),
-        JobThreshold::Of(ThresholdOf::Column(column)) => {
-            RowThreshold::Carried(at(column.as_str())?)
-        }
+    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
+    let (threshold, thresholds) = match &model.threshold {
+        JobThreshold::Fixed(number) => (RowThreshold::Fixed(number.get()), FloatPrecision::Double),
+        JobThreshold::Of(ThresholdOf::Column(column)) => (
+            RowThreshold::Carried(at(column.as_str())?),
+            layout.precision_of_carried(column.as_str()),
+        ),
         JobThreshold::Of(_) => return None,
     };
-    Some((DecisionRule::new(model.threshold_rule, threshold, scale), at(score.as_str())?))
+    let scores = layout.precision_of_carried(score.as_str());
+    let rule = DecisionRule::new(model.threshold_rule, threshold, scale);
+    Some((DecisionRule { scores, thresholds, ..rule }, at(score.as_str())?))
 }

@@ -25,7 +25,6 @@ use crate::data::{
 };
 use crate::error::{Fault, Result};
 use crate::job::Job;
-use crate::model::ThresholdComparison;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::named_seed;
 use crate::param::ColumnName;
@@ -55,7 +54,7 @@ pub(crate) struct RecoursePeople {
     folds: Vec<u8>,
     /// The threshold of each.
     thresholds: Vec<f64>,
-    decision: ThresholdComparison,
+    rule: DecisionRule,
     favourable_is_positive: bool,
     /// How each column is written back.
     encodings: Vec<LevelEncoding>,
@@ -213,7 +212,7 @@ impl RecoursePeople {
             source: judged.iter().map(|row| row.source).collect(),
             folds,
             thresholds,
-            decision: scored.rule.decision,
+            rule: scored.rule.clone(),
             favourable_is_positive,
             encodings: put,
             write_back: again,
@@ -232,7 +231,7 @@ impl RecoursePeople {
 
     /// Whether the decision that a score of somebody means is favourable; a missing score is not.
     pub(crate) fn is_favourable(&self, row: u32, score: f64) -> bool {
-        let decision = self.decision.decide(score, self.thresholds[row as usize]);
+        let decision = self.rule.compare(score, self.thresholds[row as usize]);
         decision == Some(self.favourable_is_positive)
     }
 

@@ -71,7 +71,8 @@ impl Stage for RecourseStage {
         work(move |ctx| {
             rows.with(ctx, 0, |row_context| {
                 let scores = scores.open(ctx, row_context)?;
-                let scored = PeopleScores { scores: &scores, rule: rule.open(ctx, row_context)? };
+                let rule = rule.open(ctx, row_context, &scores)?;
+                let scored = PeopleScores { scores: &scores, rule };
                 let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
                 let layout = row_context.rows.layout();
                 let model = match asked.call() {

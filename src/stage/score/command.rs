@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::exchange::row_stream::{RawColumns, RowFile, RowSink, RowStream};
 use crate::data::exchange::score_stream::{read_answer, read_file, read_stream};
-use crate::data::rows::aligned::{CounterfactualReader, create_scores};
+use crate::data::rows::aligned::{CounterfactualReader, create_scores, write_precision};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -23,6 +23,7 @@ use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::kind::python::SCRIPT;
 use crate::model::score_spool::{ScoreSpool, SpooledScores, score_complaint};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::canonical_text;
@@ -95,6 +96,8 @@ struct CommandAnswer {
     /// Scores that are handed out.
     n: u64,
     ended: ProgramExit,
+    /// In how many bits it gives them.
+    precision: FloatPrecision,
 }
 
 /// The interpreter of a Python model that names none.
@@ -341,13 +344,15 @@ impl<'a> CommandCall<'a> {
         trained: Option<&Path>,
     ) -> Result<()> {
         let (encoder, mut writer) = create_scores(ctx.out())?;
-        self.score_into(ctx, row_context, scored, trained, &mut |scores| {
+        let precision = self.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
-        writer.finish()
+        writer.finish()?;
+        write_precision(ctx.out(), precision)
     }
 
-    /// As [`CommandCall::score`], but hands the scores to `take`, block by block.
+    /// As [`CommandCall::score`], but hands the scores to `take`, block by block, and says in how
+    /// many bits all answers give them.
     ///
     /// # Errors
     /// As [`CommandCall::score`].
@@ -358,7 +363,7 @@ impl<'a> CommandCall<'a> {
         scored: CommandRows<'_>,
         trained: Option<&Path>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<FloatPrecision> {
         self.score_folds(ctx, row_context, scored, trained, take)
             .map_err(|e| self.with_place(e, "score"))
     }
@@ -370,7 +375,7 @@ impl<'a> CommandCall<'a> {
         scored: CommandRows<'_>,
         trained: Option<&Path>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<FloatPrecision> {
         let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
         // Without folds of its own one process scores the rows of all.
         let process =
@@ -468,7 +473,9 @@ impl<'a> CommandCall<'a> {
         if has_placeholder(&self.command.score, "answers") {
             remove_folder(&self.answers(ctx))?;
         }
-        remove_folder(&scratch)
+        remove_folder(&scratch)?;
+        let all = answers.iter().flatten().map(|answer| answer.precision);
+        Ok(all.reduce(FloatPrecision::finer).unwrap_or_default())
     }
 
     /// Runs the program once for `n_rows` rows.
@@ -502,7 +509,7 @@ impl<'a> CommandCall<'a> {
             ],
         )?;
         let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
-        let ended = match self.command.stream {
+        let (precision, ended) = match self.command.stream {
             StreamFormat::Arrow => {
                 let mut take = |part: &[f64]| spool.push(part);
                 let shown = |bytes: &[u8]| program.excerpt(bytes);
@@ -510,33 +517,28 @@ impl<'a> CommandCall<'a> {
                     send(RowStream::start(input, columns.schema())?, &mut feed)
                 };
                 match self.kept {
-                    None => {
-                        child::run(ctx, &program, ask, |output| {
-                            read_stream(output, n_rows, &shown, &mut take)
-                        })?
-                        .1
-                    }
-                    Some(kept) => {
-                        kept.ask(ctx, &program, ask, |output| {
-                            read_answer(output, n_rows, &shown, &mut take)
-                        })?
-                        .1
-                    }
+                    None => child::run(ctx, &program, ask, |output| {
+                        read_stream(output, n_rows, &shown, &mut take)
+                    })?,
+                    Some(kept) => kept.ask(ctx, &program, ask, |output| {
+                        read_answer(output, n_rows, &shown, &mut take)
+                    })?,
                 }
             }
             StreamFormat::ParquetFiles => {
                 send(RowFile::create(&rows, columns.schema())?, &mut feed)?;
                 let ((), ended) = child::run(ctx, &program, |_| Ok(()), |_| Ok(()))?;
-                read_file(&scores, n_rows, &mut |part| spool.push(part)).map_err(|e| match e {
+                let read = read_file(&scores, n_rows, &mut |part| spool.push(part));
+                let precision = read.map_err(|e| match e {
                     Error::Data(fault) => ended.complete(*fault).into(),
                     other => other,
                 })?;
                 remove_file(&rows)?;
                 remove_file(&scores)?;
-                ended
+                (precision, ended)
             }
         };
-        Ok(CommandAnswer { scores: spool.finish()?, n: 0, ended })
+        Ok(CommandAnswer { scores: spool.finish()?, n: 0, ended, precision })
     }
 }
 

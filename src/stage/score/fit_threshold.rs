@@ -10,13 +10,14 @@
 use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{ScoreReader, create_scores};
+use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::ModelBlock;
 use crate::model::Scorer;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::kinds::ThresholdStage;
@@ -59,8 +60,7 @@ impl Stage for ThresholdStage {
                         (None, Some(scores)) => {
                             let column =
                                 scores.factual.column.as_ref().map_or("", |column| column.as_str());
-                            let carried = carried_column(row_context, column)?;
-                            fit_carried(row_context, objective, carried)?
+                            fit_carried(row_context, objective, column)?
                         }
                         (None, None) => fit_scored(
                             row_context,
@@ -96,13 +96,15 @@ fn fit_by_command(
         let out = ctx.out().join(format!("fold-{fold}"));
         files::make_folder(&out)?;
         let (encoder, mut writer) = create_scores(&out)?;
-        call.score_into(ctx, row_context, scored, trained, &mut |scores| {
+        let precision = call.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()?;
+        write_precision(&out, precision)?;
         readers.push(ScoreReader::pooled(&[out.as_path()])?);
     }
-    fit(row_context, objective, |g, fold, _, mine| {
+    let precision = readers.iter().map(ScoreReader::precision).reduce(FloatPrecision::finer);
+    fit(row_context, objective, precision.unwrap_or_default(), |g, fold, _, mine| {
         let scores = readers[fold].read(g)?;
         Ok(mine.iter().map(|&i| scores[i]).collect())
     })
@@ -120,7 +122,7 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
     }
 }
 
-/// Fits one threshold per fold. `score` gives the scores of the rows of a row group that it is
+/// Fits one threshold per fold to scores of a precision. `score` gives the scores of the rows of a row group that it is
 /// handed the positions of.
 ///
 /// # Errors
@@ -129,6 +131,7 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
 pub(crate) fn fit(
     row_context: RowContext<'_>,
     (objective, scale): (ThresholdObjective, ScoreScale),
+    precision: FloatPrecision,
     score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
 ) -> Result<Vec<FittedThreshold>> {
     let layout = row_context.rows.layout();
@@ -154,7 +157,7 @@ pub(crate) fn fit(
             cases.extend(part);
             Ok(())
         })?;
-        let fitted = objective.fit(cases)?;
+        let fitted = objective.fit(cases, precision)?;
         Ok(FittedThreshold { threshold: end(fitted.threshold), ..fitted })
     };
     (0..n_folds).map(fit_fold).collect()
@@ -169,7 +172,8 @@ pub(crate) fn fit_scored(
     objective: (ThresholdObjective, ScoreScale),
     scorers: &[Box<dyn Scorer>],
 ) -> Result<Vec<FittedThreshold>> {
-    fit(row_context, objective, |_, fold, batch, mine| {
+    let precision = scorers.iter().map(|of| of.precision()).reduce(FloatPrecision::finer);
+    fit(row_context, objective, precision.unwrap_or_default(), |_, fold, batch, mine| {
         let mut scores = Vec::with_capacity(mine.len());
         scorers[fold.min(scorers.len() - 1)].score(&batch.rows.take(mine), &mut scores)?;
         Ok(scores)
@@ -183,9 +187,11 @@ pub(crate) fn fit_scored(
 pub(crate) fn fit_carried(
     row_context: RowContext<'_>,
     objective: (ThresholdObjective, ScoreScale),
-    carried: usize,
+    column: &str,
 ) -> Result<Vec<FittedThreshold>> {
-    fit(row_context, objective, |_, _, batch, mine| {
+    let carried = carried_column(row_context, column)?;
+    let precision = row_context.rows.layout().precision_of_carried(column);
+    fit(row_context, objective, precision, |_, _, batch, mine| {
         let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
         match mine
             .iter()
@@ -197,7 +203,7 @@ pub(crate) fn fit_carried(
                 format!("the score `{score}` is not {}", objective.1.in_words()),
             )
             .at_row(format!("row {}", batch.row[i]))
-            .in_column(&row_context.rows.layout().carried[carried])
+            .in_column(column)
             .hint(objective.1.hint())
             .into()),
             None => Ok(scores),

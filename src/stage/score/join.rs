@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::exchange::keyed::{KeyedFile, ScoreColumns, ScoreKey};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores,
+    CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
@@ -663,6 +663,7 @@ impl ScoreFileJoin<'_> {
             return Err(JoinStop::NotAligned);
         }
         writer.finish()?;
+        write_precision(out, self.file.precision())?;
         Ok(entries)
     }
 
@@ -745,6 +746,7 @@ impl ScoreFileJoin<'_> {
             return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
         }
         writer.finish()?;
+        write_precision(out, self.file.precision())?;
         Ok(JoinedScores { entries: n_wanted, again: compared.result })
     }
 

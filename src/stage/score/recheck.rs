@@ -73,8 +73,9 @@ impl Stage for RecheckStage {
                 let ask = || {
                     let again =
                         RecheckSample::draw(row_context, None, seed.0, share, RECHECK_AT_LEAST)?;
-                    let rule = rule.as_ref().map(|rule| rule.open(ctx, row_context)).transpose()?;
                     let first = first.open(ctx, row_context)?;
+                    let rule = rule.as_ref().map(|rule| rule.open(ctx, row_context, &first));
+                    let rule = rule.transpose()?;
                     let mut record =
                         AnswerRecord::new(row_context, (&first, &again), rule, tolerance);
                     for _ in 0..repeats {

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CarriedScores, CounterfactualKeys, CounterfactualReader, create_scores,
+    CarriedScores, CounterfactualKeys, CounterfactualReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::model::Scorer;
+use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::stage::row_context::RowContext;
 
@@ -53,7 +54,9 @@ pub(crate) fn score_rows(
         },
         |_, encoded| writer.append(encoded),
     )?;
-    writer.finish()
+    writer.finish()?;
+    let precision = scorers.iter().map(|of| of.precision()).reduce(FloatPrecision::finer);
+    write_precision(out, precision.unwrap_or_default())
 }
 
 /// For each fold whether a model trained in it can know each group: somebody of it is among the

@@ -72,7 +72,8 @@ impl Stage for WorldsStage {
             rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
                 plan.check_person_memory(row_context, 1)?;
                 let found = found.open(ctx, scenario)?;
-                let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
+                let scores = scores.open(ctx, row_context)?;
+                let rule = rule.open(ctx, row_context, &scores)?;
                 let keys =
                     CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
                 let write = |answers: WorldAnswers<'_>| {

@@ -242,7 +242,7 @@ impl<'a> FeatureInputs<'a> {
                 let i = place.row;
                 let Some(fold) = group.roles.audited(i) else { continue };
                 let threshold = scored.rule.threshold_at(&group.batch, Some(fold), i);
-                let decide = |score| scored.rule.decision.decide(score, threshold);
+                let decide = |score| scored.rule.compare(score, threshold);
                 let Some(factual) = decide(group.scores[i]) else { continue };
                 let keys = {
                     let parents = &group.keys.parent;

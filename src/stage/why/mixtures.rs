@@ -176,9 +176,9 @@ impl FeatureMixtures<'_> {
         for ((.., coalition), score) in self.questions(person, of).zip(answers) {
             scores[coalition] = score;
         }
-        let factual = self.rule.decision.decide(own, threshold)?;
+        let factual = self.rule.compare(own, threshold)?;
         let turned = |score: &f64| {
-            let decision = self.rule.decision.decide(*score, threshold)?;
+            let decision = self.rule.compare(*score, threshold)?;
             Some(if decision == factual { 0.0 } else { 1.0 })
         };
         let decisions: Vec<f64> = scores.iter().map(turned).collect::<Option<_>>()?;

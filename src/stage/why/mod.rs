@@ -105,8 +105,8 @@ impl Stage for WhyStage {
                 let gathering = WhyGathering { row_context, job: plan.job, block, groups };
                 let (people, features) = match &scores {
                     WhyScores::Rows(of) => {
-                        let (rule, scores) =
-                            (of.rule.open(ctx, row_context)?, of.scores.open(ctx, row_context)?);
+                        let scores = of.scores.open(ctx, row_context)?;
+                        let rule = of.rule.open(ctx, row_context, &scores)?;
                         (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
                     }
                     WhyScores::Set(of, features) => of.with_scores(ctx, row_context, |scored| {

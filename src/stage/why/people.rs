@@ -70,7 +70,7 @@ impl WhyGathering<'_> {
             let group = ScoredGroup::read(self.row_context, scored, g)?;
             let own = &group.batch.groups[scored.attribute];
             let mut counted = CountedPeople::new();
-            group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
+            group.people(layout, attribute, own, |i, person, cfs| {
                 if pair.is_some_and(|[from, _]| from != Some(person.group)) {
                     return;
                 }

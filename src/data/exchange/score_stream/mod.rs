@@ -23,6 +23,7 @@ use crate::data::exchange::ipc_message::{
 };
 use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
+use crate::num::float_precision::FloatPrecision;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// The name of the score column.
@@ -31,7 +32,8 @@ pub const SCORE: &str = "score";
 /// Number of bytes of values read at a time; a multiple of 8.
 const CHUNK: usize = 64 << 10;
 
-/// Reads a stream, after which nothing may follow; passes the scores to `sink` in order.
+/// Reads a stream, after which nothing may follow; passes the scores to `sink` in order, and says
+/// in how many bits it holds them.
 ///
 /// `fit` makes a text of the beginning of output that is not a stream, without secret values.
 ///
@@ -42,12 +44,12 @@ pub fn read_stream(
     n_rows: u64,
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
-) -> Result<()> {
-    read_answer(source, n_rows, fit, sink)?;
+) -> Result<FloatPrecision> {
+    let precision = read_answer(source, n_rows, fit, sink)?;
     if fill(source, &mut [0])? > 0 {
         return Err(stream_fault("wrote to its standard output after the end of the stream").into());
     }
-    Ok(())
+    Ok(precision)
 }
 
 /// Reads one stream up to its end mark and no more, as [`read_stream`] does: of a program that goes
@@ -60,7 +62,7 @@ pub(crate) fn read_answer(
     n_rows: u64,
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
-) -> Result<()> {
+) -> Result<FloatPrecision> {
     let Some(first) = next_message(source, Some(fit))? else {
         return Err(stream_fault("wrote nothing to its standard output").into());
     };
@@ -85,7 +87,7 @@ pub(crate) fn read_answer(
     if n_scores < n_rows {
         return Err(too_few_scores_fault(n_scores, n_rows).into());
     }
-    Ok(())
+    Ok(FloatPrecision::single_if(width == 4))
 }
 
 fn too_many_scores_fault(n_rows: u64) -> Fault {
@@ -232,7 +234,8 @@ fn float(bytes: &[u8]) -> f64 {
     }
 }
 
-/// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order.
+/// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order, and says
+/// in how many bits the file holds them.
 ///
 /// # Errors
 /// There is no such file; it is not a Parquet file, lacks the column, or has not exactly `n_rows`
@@ -241,7 +244,7 @@ pub fn read_file(
     path: &Path,
     n_rows: u64,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
-) -> Result<()> {
+) -> Result<FloatPrecision> {
     if !path.is_file() {
         return Err(stream_fault("did not write the file `{scores}`")
             .hint(
@@ -269,6 +272,7 @@ pub fn read_file(
     if !matches!(field.data_type(), DataType::Float64 | DataType::Float32) {
         return Err(wrong_type_fault(&field.data_type().to_string()).into());
     }
+    let precision = FloatPrecision::single_if(*field.data_type() == DataType::Float32);
     match file.n_rows() {
         n if n > n_rows => return Err(too_many_scores_fault(n_rows).into()),
         n if n < n_rows => return Err(too_few_scores_fault(n, n_rows).into()),
@@ -285,7 +289,7 @@ pub fn read_file(
             sink(&scores)?;
         }
     }
-    Ok(())
+    Ok(precision)
 }
 
 #[cfg(test)]

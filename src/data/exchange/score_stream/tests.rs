@@ -7,6 +7,7 @@ use arrow::ipc::writer::{FileWriter, StreamWriter};
 
 use super::{read_answer, read_file, read_stream};
 use crate::error::{Error, Result};
+use crate::num::float_precision::FloatPrecision;
 
 fn stream(batches: &[Vec<(&str, ArrayRef)>]) -> Vec<u8> {
     let batch = |columns: &Vec<(&str, ArrayRef)>| {
@@ -62,7 +63,14 @@ fn batches_are_cut_freely() {
     let scores = read(&stream(&[vec![("score", doubles(&many))]]), 100_000).unwrap();
     assert!(scores.iter().zip(&many).all(|(a, b)| Some(*a) == *b));
     let single: ArrayRef = Arc::new(Float32Array::from(vec![0.1_f32, 0.5]));
-    assert_eq!(read(&stream(&[vec![("score", single)]]), 2).unwrap(), [f64::from(0.1_f32), 0.5]);
+    let single = stream(&[vec![("score", single)]]);
+    assert_eq!(read(&single, 2).unwrap(), [f64::from(0.1_f32), 0.5]);
+    let precision = |bytes: &[u8], n| {
+        read_stream(&mut &*bytes, n, &|_| String::new(), &mut |_| Ok(())).unwrap()
+    };
+    assert_eq!(precision(&single, 2), FloatPrecision::Single);
+    let double = stream(&[vec![("score", doubles(&[Some(0.5)]))]]);
+    assert_eq!(precision(&double, 1), FloatPrecision::Double);
 }
 
 #[test]

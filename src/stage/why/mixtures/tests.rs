@@ -58,6 +58,7 @@ fn layout() -> Layout {
             derived(3, DerivationRule::Bins(bins), 2),
         ],
         carried: Vec::new(),
+        single: Vec::new(),
         decisions: Vec::new(),
         strata: None,
         slices: Vec::new(),
