@@ -31,7 +31,7 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, TableRow,
+    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, TableRow,
 };
 
 /// A folder judged again.
@@ -132,6 +132,7 @@ fn stored_comparison(folder: &Path, manifest: &Manifest) -> Result<Option<DiffRe
 struct JudgingTables {
     groups: Vec<GroupRow>,
     counts: Vec<CountRow>,
+    arms: Vec<ArmRow>,
     issues: Vec<IssueRow>,
 }
 
@@ -140,13 +141,14 @@ impl JudgingTables {
         Ok(JudgingTables {
             groups: read_rows(tables)?,
             counts: read_rows(tables)?,
+            arms: read_rows(tables)?,
             issues: read_rows(tables)?,
         })
     }
 
     fn with<'a>(&'a self, metrics: &'a [MetricRow]) -> GateTables<'a> {
-        let JudgingTables { groups, counts, issues } = self;
-        GateTables { metrics, groups, counts, issues }
+        let JudgingTables { groups, counts, arms, issues } = self;
+        GateTables { metrics, groups, counts, arms, issues }
     }
 }
 

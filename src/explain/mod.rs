@@ -90,9 +90,16 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         kind: "error code",
         text: (*text).to_owned(),
     }));
+    // What an issue and a verdict are called alike means the same.
+    let issues: Vec<&str> = ISSUE_CODES.iter().map(|(code, _)| *code).collect();
+    let reasons = REASON_CODES.iter().filter(|(code, _)| !issues.contains(code));
+    entries.extend(reasons.map(|(code, meaning)| ExplainedWord {
+        word: (*code).to_owned(),
+        kind: "reason of a verdict",
+        text: (*meaning).to_owned(),
+    }));
     for (kind, words) in [
         ("issue of the data", ISSUE_CODES),
-        ("reason of a verdict", REASON_CODES),
         ("block of the job", BLOCKS),
         ("scope of a metric", SCOPES),
         ("method of intervals (`ci_method`)", INTERVAL_METHODS),
@@ -361,8 +368,8 @@ mod tests {
         assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
         // Every word of the trade leads to a word that is explained.
         for (word, known) in SYNONYMS {
-            let found = find(&all, word);
-            assert!(!found.is_empty() && found[0].word == *known, "{word}");
+            let found: Vec<&str> = find(&all, word).iter().map(|of| of.word.as_str()).collect();
+            assert_eq!(found, [*known], "{word} leads to one entry");
         }
         assert_eq!(find(&all, "Four-fifths rule")[0].word, "di");
         for word in ["set", "naive", "favourable", "reference", "sensitive"] {

@@ -254,6 +254,21 @@ pub(super) const WORDS: &[(&str, &str)] = &[
          would decide the gate",
     ),
     (
+        "power",
+        "how many people would decide a gate: `cfaudit power JOB` before a run, `cfaudit power DIR` \
+         after it, and the columns `n_needed_80` and `detectable` of the table `gates`\n\
+         an audit of few people finds no difference because it cannot, which is not a pass: the \
+         gate is inconclusive",
+    ),
+    (
+        "proxy",
+        "a feature that goes with the sensitive attribute, so that a model without the attribute \
+         treats groups differently all the same\n\
+         sets such as `greedy`, `plausible`, `transport` and `graph-uncertain` move such features \
+         with the attribute, and a block `why` tells through which features people switch; \
+         `naive` moves none",
+    ),
+    (
         "refitted",
         "status of a change: the set was fitted on other rows in the two runs, so the change is \
          reported and not judged\n\

@@ -10,9 +10,24 @@
 use crate::gate::question::{GateQuestion, GateReason, GateTables};
 use crate::table::ReasonCode;
 
+/// The arm that adds nothing, against which the others are set.
+const BASE: &str = "base";
+
 /// Issues about a model that leave every gate on it undecided, unless the job accepts them. Their
 /// texts say what is wrong.
-const ISSUES_OF_MODELS: &[ReasonCode] = &[ReasonCode::NotRepeatable];
+const ISSUES_OF_MODELS: &[ReasonCode] = &[ReasonCode::InvertedScores, ReasonCode::NotRepeatable];
+
+/// That the arm of a question added no rows, so that its model is the one before.
+fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
+    let (_, arm) = question.arm.split_once('/').filter(|(_, arm)| *arm != BASE)?;
+    let mut own = tables.arms.iter().filter(|row| row.arm.as_str() == question.arm).peekable();
+    own.peek()?;
+    let added: i64 = own.map(|row| row.n_counterfactuals + row.n_synthetic).sum();
+    let words = format!(
+        "nothing was looked at: the arm `{arm}` added no rows, so its model is the one before"
+    );
+    (added == 0).then(|| GateReason::new(ReasonCode::NothingLookedAt, words))
+}
 
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
@@ -24,6 +39,6 @@ pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Ve
         let code = *ISSUES_OF_MODELS.iter().find(|code| issue.code.as_str() == code.word())?;
         Some(GateReason::new(code, format!("{}: {}", code.word(), issue.text)))
     });
-    let all = question.objections.iter().cloned().chain(of_model);
+    let all = question.objections.iter().cloned().chain(of_model).chain(of_arm(question, tables));
     all.filter(|objection| !question.accepts.contains(&objection.code)).collect()
 }

@@ -4,7 +4,7 @@ use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
-    AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode,
+    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode,
 };
 
 /// The limit.
@@ -82,6 +82,8 @@ pub(crate) struct GateTables<'a> {
     /// What they were counted as: the rates behind a gap, from which follows how many people would
     /// decide about it.
     pub counts: &'a [CountRow],
+    /// What arms of experiments added to their training rows.
+    pub arms: &'a [ArmRow],
     /// What was met; of it what leaves gates on a model undecided, see
     /// [`crate::gate::objection`].
     pub issues: &'a [IssueRow],

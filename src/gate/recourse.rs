@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Result;
+use crate::table::ReasonCode;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 
@@ -114,6 +115,17 @@ impl CountedGate {
     }
 }
 
+/// That no subgroup could be judged.
+fn nothing_looked_at(question: &RecourseGateQuestion) -> GateReason {
+    let people = match question.min_affected {
+        1 => "an affected person".to_owned(),
+        n => format!("{n} affected people"),
+    };
+    let words =
+        format!("nothing was looked at: no subgroup has an action, and {people} in both groups");
+    GateReason::new(ReasonCode::NothingLookedAt, words)
+}
+
 /// Counts what a gate asks for, in the tables of the folder of the block.
 ///
 /// # Errors
@@ -127,18 +139,11 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
             from,
             to,
             value: judged.then_some(count.all_unfair() as f64),
-            numerator: i64::try_from(count.all_unfair()).ok(),
-            denominator: i64::try_from(count.looked_at).ok(),
+            numerator: judged.then(|| i64::try_from(count.all_unfair()).ok()).flatten(),
+            denominator: judged.then(|| i64::try_from(count.looked_at).ok()).flatten(),
             unfair: judged.then_some(count.unfair.map(|n| i64::try_from(n).unwrap_or(i64::MAX))),
             scope: "pair".to_owned(),
-            undefined: if judged {
-                String::new()
-            } else {
-                format!(
-                    "no subgroup has actions and {} affected people in both groups",
-                    question.min_affected
-                )
-            },
+            objections: if judged { Vec::new() } else { vec![nothing_looked_at(question)] },
             why_no_interval: "a count of subgroups has no interval".to_owned(),
             ..GateObservation::default()
         }

@@ -93,6 +93,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("empty-list", "a list or map must name at least one thing"),
     ("empty-value", "a key has no value"),
     ("missing-key", "a required key is missing"),
+    (
+        "needs-bins",
+        "recourse would look at numbers that too few people share, one by one: they need bins",
+    ),
     ("needs-counterfactual", "a family of metrics needs a counterfactual set"),
     ("needs-label", "something needs a label, and the job has none"),
     ("needs-scores", "scores of counterfactuals are needed but not given"),

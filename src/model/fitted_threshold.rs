@@ -173,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_above_all_scores_is_above_them_in_their_precision() {
+        // No threshold keeps a negative row out of two at the largest score.
+        let objective = ThresholdObjective::MaximiseRecall { tnr_floor: 1.0 };
+        let single = f64::from(0.7_f32);
+        for precision in [Single, Double] {
+            let fitted = objective.fit(cases(&[0.5, single], &[1, 0]), precision).unwrap();
+            assert!(precision.round(fitted.threshold) > single, "{precision:?}");
+        }
+    }
+
+    #[test]
     fn worked_by_hand() {
         let recall = |tnr_floor| fit(ThresholdObjective::MaximiseRecall { tnr_floor }).threshold;
         // The example of section 12.5; TNR is 0, 1/3, 1/3, 2/3, 1, 1 from score to score.

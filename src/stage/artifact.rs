@@ -26,6 +26,10 @@ pub(crate) struct GateOutcome {
 /// File of the stage `count`.
 pub(crate) const EVIDENCE: &str = "evidence.json";
 
+/// File of the stage `count` that says whether scores and decisions of a model go with the labels;
+/// of the first attribute alone.
+pub(crate) const SANITY: &str = "sanity.json";
+
 /// File of the stage `count` with score metrics; absent where they are not asked for.
 pub(crate) const SHIFT_EVIDENCE: &str = "shift.json";
 

@@ -154,6 +154,8 @@ reason_codes! {
     NotMeasured = "not-measured": "no table has the value";
     NotRepeatable = "not-repeatable": "the model scored rows differently the second time; the \
         model's `accept: [not-repeatable]` lets gates on it be decided";
+    NothingLookedAt = "nothing-looked-at": "a search that looked at nothing, or an arm that added no \
+        rows";
     OnlyInOneRun = "only-in-one-run": "a change of a value that only one of the two runs has";
     OpenPair = "open-pair": "the groups furthest apart keep the limit, but the interval of some \
         pair of groups does not";

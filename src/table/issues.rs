@@ -82,6 +82,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          from it",
     ),
     (
+        "inverted-scores",
+        "scores or decisions of a model that are lower for people with a positive label than for \
+         others: gates on the model are inconclusive, unless its `accept` lists this code",
+    ),
+    (
         "leaky-feature",
         "reported by `check`: a feature that reveals the label, the score or the decision, or \
          identifies rows",
@@ -138,6 +143,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          the model are inconclusive, unless its `accept` lists this code",
     ),
     ("null-value", "values that the job defines as missing"),
+    (
+        "one-decision",
+        "a model that decides alike about everybody: gaps and switches of its decisions say \
+         nothing",
+    ),
     (
         "one-label-value",
         "all labels are the same, so no model can be trained and half of the metrics are undefined",
@@ -267,6 +277,14 @@ pub(crate) fn hint_of_issue(code: &str) -> Option<&'static str> {
             "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
              switch by `recheck: {repeats: 5}`, or let gates be decided all the same by `accept: \
              [not-repeatable]` of the model"
+        }
+        "inverted-scores" => {
+            "check which class the scores are of, the positive values of the label and of \
+             decisions, and `better`; where all are right, `accept: [inverted-scores]` of the \
+             model lets gates be decided"
+        }
+        "one-decision" => {
+            "check the threshold, the scale of the scores, and the positive decisions"
         }
         _ => return None,
     })

@@ -51,6 +51,7 @@ fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
         hidden: Vec::new(),
         derived: Vec::new(),
         carried: Vec::new(),
+        single: Vec::new(),
         decisions: Vec::new(),
         strata: None,
         slices: Vec::new(),

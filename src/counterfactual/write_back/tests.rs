@@ -90,6 +90,7 @@ fn layout() -> Layout {
             },
         ],
         carried: Vec::new(),
+        single: Vec::new(),
         decisions: Vec::new(),
         strata: None,
         slices: Vec::new(),

@@ -23,7 +23,6 @@ use crate::data::spelling::Spelling;
 use crate::data::sql::{self, SqlProgram};
 use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
 use crate::error::{Fault, Result};
-use crate::num::float_precision::FloatPrecision;
 use crate::num::hash::FastMap;
 use crate::param::{ColumnName, Finite, Word};
 
@@ -476,6 +475,7 @@ pub struct DerivedFeature {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::num::float_precision::FloatPrecision;
 
     fn derivation(json: &str) -> Derivation {
         serde_json::from_str(json).unwrap()

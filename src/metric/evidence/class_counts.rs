@@ -120,6 +120,13 @@ impl FactualClassCounts {
         FactualClassCounts { one_vs_all, ..self }
     }
 
+    /// The same without the scores of people.
+    #[must_use]
+    pub(crate) fn without_scores(self) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter().map(FactualCounts::without_scores).collect();
+        FactualClassCounts { one_vs_all, ..self }
+    }
+
     /// The same where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {

@@ -10,6 +10,7 @@ pub(crate) mod interval_choice;
 pub(crate) mod measured;
 pub(crate) mod paired_scores;
 pub(crate) mod repeated_values;
+pub(crate) mod sanity;
 pub(crate) mod scope_people;
 pub(crate) mod scores;
 pub(crate) mod self_switch;

@@ -114,12 +114,15 @@ fn section(
 }
 
 /// What must be read before the sentence of the page: labels that only some people have, rows
-/// that one group lost more often, switches that rounding may explain.
+/// that one group lost more often, switches that rounding may explain, scores against the labels,
+/// and one decision for everybody.
 fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<Item = PageBlock> {
     let told = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
         "selective-labels" => Some((issue, "Outcomes are known for some people only.")),
         "selective-rows" => Some((issue, "Some groups lost more rows than others.")),
         "rounding-at-threshold" => Some((issue, "Some switches may be rounding.")),
+        "inverted-scores" => Some((issue, "Scores or decisions go against the labels.")),
+        "one-decision" => Some((issue, "One decision for everybody.")),
         _ => None,
     });
     told.map(|(issue, what)| {

@@ -141,11 +141,36 @@ fn who_switches(inputs: &BriefInputs<'_>, key: &ResultKey, side: SwitchSide) -> 
     )
 }
 
+/// The arms of an experiment that added no rows, so that their models are the one before.
+fn without_rows<'a>(inputs: &BriefInputs<'_>, words: &'a ExperimentWords) -> Vec<&'a str> {
+    let added_nothing = |arm: &&ArmWords| {
+        let name = format!("{}/{}", words.name, arm.name);
+        let mut own = inputs.audit.added.iter().filter(|row| row.arm.as_str() == name).peekable();
+        own.peek().is_some() && own.all(|row| row.n_counterfactuals + row.n_synthetic == 0)
+    };
+    words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
+}
+
+/// `Nothing was added by arm adasyn: its model is the one before, and shows nothing.`
+fn nothing_added(arms: &[&str]) -> RichText {
+    let (which, models) = match arms {
+        [_] => ("arm ", "its model is the one before, so it shows"),
+        _ => ("arms ", "their models are the one before, so they show"),
+    };
+    let names: Vec<_> = arms.iter().map(|arm| short(arm)).collect();
+    let words = format!("No rows were added by {which}{}: {models} nothing.", names.join(", "));
+    RichText::new().quote(words)
+}
+
 /// What became of the rate that harmed most, for the first page; of the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
     let words = inputs.audit.manifest.experiments.first()?;
     let numbers = |arm: &ArmWords| inputs.audit.arms.get(&format!("{}/{}", words.name, arm.name));
     let (first, others) = words.arms.split_first()?;
+    let empty = without_rows(inputs, words);
+    if !empty.is_empty() && empty.len() == others.len() {
+        return Some(RichText::from("Did retraining help? ").and(nothing_added(&empty)));
+    }
     let base = numbers(first)?;
     let (key, metric, side) = worst_rate(inputs, base, words)?;
     let share = |of: &ArmNumbers| {
@@ -154,6 +179,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
     };
     let after: Vec<String> = others
         .iter()
+        .filter(|arm| !empty.contains(&arm.name.as_str()))
         .filter_map(|arm| Some(format!("{} (arm {})", share(numbers(arm)?)?, short(&arm.name))))
         .collect();
     let who = who_switches(inputs, &key, side);
@@ -393,7 +419,15 @@ pub(super) fn section(
             let heading = RichText::new().name(&words.name);
             blocks.push(PageBlock::Heading(format!("arms-{}", blocks.len()), heading));
         }
-        let changes = changes(inputs, words, glossary);
+        let empty = without_rows(inputs, words);
+        if !empty.is_empty() {
+            blocks.push(BriefBlock::Lead(nothing_added(&empty)).into());
+        }
+        if empty.len() + 1 == words.arms.len() {
+            continue;
+        }
+        let mut changes = changes(inputs, words, glossary);
+        changes.retain(|change| !empty.contains(&change.arm.as_str()));
         let rate = worst_rate(inputs, base, words);
         let mut arms = Vec::new();
         if let Some((key, metric, _)) = &rate {
@@ -404,7 +438,7 @@ pub(super) fn section(
                     .filter(|(key, _)| key.scope == "total")
                     .find_map(|(_, values)| point(values.get("acc")?))
             };
-            for (name, numbers) in &numbers {
+            for (name, numbers) in numbers.iter().filter(|(name, _)| !empty.contains(name)) {
                 let of = numbers.measure(key, metric).and_then(point).zip(right(numbers));
                 arms.extend(of.map(|(rate, right)| TradeOffArm {
                     name: short(name).into_owned(),

@@ -24,6 +24,8 @@ const FEATURES_AT_MOST: usize = 6;
 /// What a block tells, of its second half.
 struct ToldBlock<'a> {
     everybody: &'a SwitchPatternRow,
+    /// People in the half that was searched.
+    searched: i64,
     told: Vec<&'a SwitchPatternRow>,
     confirmed: usize,
     carried: usize,
@@ -58,8 +60,11 @@ fn blocks<'a>(inputs: &BriefInputs<'a>) -> Vec<ToldBlock<'a>> {
         let own = || second().filter(|row| row.why == everybody.why && !row.pattern.is_empty());
         let mut told: Vec<&SwitchPatternRow> = own().filter(|row| row.told.is_some()).collect();
         told.sort_by_key(|row| row.told);
+        let first =
+            rows.iter().filter(|row| row.half.as_str() == "first" && row.why == everybody.why);
         ToldBlock {
             everybody,
+            searched: first.filter(|row| row.pattern.is_empty()).map(|row| row.n).sum(),
             told,
             confirmed: own().filter(|row| row.confirmed == Some(1)).count(),
             carried: own().count(),
@@ -335,9 +340,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let mut page: Vec<PageBlock> = Vec::new();
     for block in found.iter().take(BLOCKS_AT_MOST) {
         let of = block.everybody;
-        if of.n == 0 {
-            let nobody =
-                format!("Nobody counts among {}, so no trait can be tested.", people(inputs, of));
+        if of.n == 0 || block.searched == 0 {
+            let nobody = format!(
+                "Nothing was looked at: too few people count among {} to search one half of them \
+                 and test the other.",
+                people(inputs, of)
+            );
             page.push(BriefBlock::Lead(RichText::new().quote(nobody)).into());
             continue;
         }

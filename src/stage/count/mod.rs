@@ -21,10 +21,12 @@ use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
+use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
+use crate::metric::value::sanity::ModelSanity;
 use crate::param::Name;
 use crate::stage::artifact::{
-    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SHIFT_EVIDENCE, SLICE_EVIDENCE,
+    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
@@ -343,8 +345,13 @@ impl Stage for CountStage {
             return plan_switches(unit, n_folds, b);
         }
         let sources = RowScoreInputs::need(unit, b)?;
-        let blocks = block_settings(unit, b)?;
+        let asked = block_settings(unit, b)?;
         let plain = unit.experiment.is_empty() && unit.repeat.is_none();
+        let looks = plain && sources.position == 0;
+        let gives_scores = plan.model_of(unit)?.1.gives_scores();
+        if looks {
+            b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
+        }
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
         work(move |ctx| {
@@ -355,6 +362,12 @@ impl Stage for CountStage {
                 plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
                 plan.check_score_memory(row_context, *position)?;
                 let out = ctx.out().join(EVIDENCE);
+                // Whether scores go with the labels is looked at in any case. The rows of a person
+                // must stay together, so that of many all would be kept: then decisions tell.
+                let layout = row_context.rows.layout();
+                let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
+                let kept = asked.scores || looks && gives_scores && few;
+                let blocks = BlockSettings { scores: kept, ..asked };
                 if let Some(n) = plan.n_classes() {
                     let gather = || {
                         let scores = scores.of_classes(ctx, row_context, n)?;
@@ -365,6 +378,11 @@ impl Stage for CountStage {
                     let states = states.into_iter().flatten().map(|(_, counts)| counts);
                     let Some(counts) = merge_all(states) else { return Ok(()) };
                     classes::check_rows_counted(row_context, &counts, *position)?;
+                    if looks {
+                        let found = ModelSanity::of_classes(counts.one_vs_rest());
+                        files::write_json(&ctx.out().join(SANITY), &found)?;
+                    }
+                    let counts = if asked.scores { counts } else { counts.without_scores() };
                     return files::write_json(&out, &counts);
                 }
                 let gather = || {
@@ -374,7 +392,7 @@ impl Stage for CountStage {
                     let folds = evidence::gather_rows(of, *position, blocks, n_folds)?;
                     let mut states: Vec<(u64, FactualCounts)> = (0..).zip(folds).collect();
                     if sliced {
-                        let slices = slices::slice_rows(of, *position, blocks)?;
+                        let slices = slices::slice_rows(of, *position, asked)?;
                         let numbered = |(slice, counts)| (FIRST_SLICE + slice as u64, counts);
                         states.extend(slices.into_iter().map(numbered));
                     }
@@ -387,6 +405,16 @@ impl Stage for CountStage {
                     states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
                 let folds = folds.into_iter().map(|(_, counts)| counts).collect();
                 let counted = evidence::count_rows(row_context, folds, *position)?;
+                if looks {
+                    let found = ModelSanity::of_sides(&counted.whole, gives_scores);
+                    files::write_json(&ctx.out().join(SANITY), &found)?;
+                }
+                let counted = if asked.scores {
+                    counted
+                } else {
+                    let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
+                    CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
+                };
                 if sliced {
                     let numbered = |(number, counts)| ((number - FIRST_SLICE) as usize, counts);
                     let slices = FactualSlices::of_anybody(slices.into_iter().map(numbered));

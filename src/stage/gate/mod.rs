@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
+pub(crate) mod model_issues;
 pub(crate) mod power;
 mod stage;
 
@@ -29,7 +30,7 @@ use crate::stage::kinds::BaselineStage;
 use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode};
+use crate::table::{ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode};
 
 /// The gates of a job as questions.
 pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
@@ -253,6 +254,7 @@ pub(crate) fn judge(
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
+    let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -288,7 +290,13 @@ pub(crate) fn judge(
     let (table, outcome) = verdicts(
         checked,
         asked,
-        GateTables { metrics: &metrics, groups: &groups, counts: &counts, issues: &issues },
+        GateTables {
+            metrics: &metrics,
+            groups: &groups,
+            counts: &counts,
+            arms: &arms,
+            issues: &issues,
+        },
         comparison.as_ref(),
         counted,
     );

@@ -3,6 +3,7 @@
 use crate::diff::compared_run::ComparedRun;
 use crate::error::Result;
 use crate::exec::misfit;
+use crate::stage::gate::model_issues::ModelIssueInputs;
 use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::FitInputs;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage};
@@ -11,7 +12,6 @@ use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
-use crate::stage::score::recheck::RecheckInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::why::WhyFolders;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -62,6 +62,11 @@ impl Stage for GateStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         b.input("gates", |job| &job.gates);
+        b.input("accepted", |job| {
+            let of_models = job.models.iter().map(|(name, model)| (name, &model.accept));
+            let of_sets = job.counterfactuals.iter().map(|(name, set)| (name, &set.accept));
+            (of_models.collect::<Vec<_>>(), of_sets.collect::<Vec<_>>())
+        });
         b.input("on_inconclusive", |job| &job.on_inconclusive);
         b.value("lines of the gates", gate_lines(plan));
         let measured = MeasuredTables::need(b)?;
@@ -69,7 +74,7 @@ impl Stage for GateStage {
         // Nothing is judged that depends on other scores than the job expects.
         b.want_part(ExpectInputs::need)?;
         let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
-        let asked = b.want_part(RecheckInputs::need)?;
+        let issues = ModelIssueInputs::need(b)?;
         let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
         b.value("waits for scores", waits);
         work(move |ctx| {
@@ -79,7 +84,7 @@ impl Stage for GateStage {
                 &measured,
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                asked.as_ref().map(|asked| asked.issues(ctx)).transpose()?.unwrap_or_default(),
+                issues.open(ctx, plan.job)?,
             )
         })
     }

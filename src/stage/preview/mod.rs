@@ -27,11 +27,14 @@ use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
 use crate::job::check::CheckedJob;
+use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::value::sanity::ModelSanity;
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
+use crate::stage::gate::model_issues::of_sanity;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::input::{self, AbsentDataSet, JobInputs, copied_rows};
@@ -216,6 +219,7 @@ pub(crate) fn check_data(
         let mut seen = CheckFindings::of_job(checked);
         seen.warnings.extend(warnings);
         seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
+        seen.warnings.extend(against_labels(plan, &look.counted));
         seen.warnings.extend(look.traps);
         seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
@@ -260,6 +264,28 @@ fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &CountedRows) -> 
         hint: Some(found.hint),
     };
     blind::gates(job, shares).into_iter().map(issue).collect()
+}
+
+/// Models whose decisions in the rows go against the labels, or are the same for everybody.
+fn against_labels(plan: &StagePlan<'_>, counted: &CountedRows) -> Vec<IssueNote> {
+    let models = counted.iter().filter(|(model, _)| !model.is_empty());
+    let of_model = |(model, counts): &(String, Vec<FactualCounts>)| {
+        let found = counts.first().map(|counts| ModelSanity::of_sides(counts, false));
+        found.map_or_else(Vec::new, |found| of_sanity(plan.job, model, &found))
+    };
+    models.flat_map(of_model).map(|issue| note_of(&issue)).collect()
+}
+
+/// An issue of the table as `check` tells it.
+fn note_of(issue: &IssueRow) -> IssueNote {
+    IssueNote {
+        code: issue.code.to_string(),
+        severity: issue.severity.to_string(),
+        place: issue.r#where.to_string(),
+        n: u64::try_from(issue.n).unwrap_or(0),
+        text: issue.text.to_string(),
+        hint: hint_of_issue(&issue.code).map(str::to_owned),
+    }
 }
 
 /// The sets in which people without a label have no counterfactual.
@@ -491,6 +517,7 @@ pub(crate) fn data(
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
         let look = RowsLook::read(&folder(UnitKind::Labels))?;
         issues.extend(selective_labels(plan, layout, &look.counted));
+        issues.extend(against_labels(plan, &look.counted));
         let job = &checked.job;
         let label =
             job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelPreview {
@@ -553,15 +580,7 @@ fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNot
     });
     let filters = filters.collect();
     let issues = read_rows::<IssueRow>(folder)?;
-    let issues = issues.iter().map(|r| IssueNote {
-        code: r.code.to_string(),
-        severity: r.severity.to_string(),
-        place: r.r#where.to_string(),
-        n: count(r.n),
-        text: r.text.to_string(),
-        hint: hint_of_issue(&r.code).map(str::to_owned),
-    });
-    Ok((filters, issues.collect()))
+    Ok((filters, issues.iter().map(note_of).collect()))
 }
 
 /// The columns. Values that became the level `missing` are missing in the source, and are counted

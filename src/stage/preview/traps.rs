@@ -15,6 +15,7 @@ use crate::job::new::leaks;
 use crate::num::hash::FastHasher;
 use crate::stage::advice::IssueNote;
 use crate::stage::plan::StagePlan;
+use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_context::RowContext;
 
 /// Rows that are looked at.
@@ -72,6 +73,10 @@ pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<
         return Ok(Vec::new());
     }
     let sample = draw(row_context)?;
+    for (position, attribute) in layout.attributes.iter().enumerate() {
+        let of = (position, attribute.name.as_str());
+        unshared_numbers::refuse(plan.checked, layout, of, &sample.features)?;
+    }
     let label = layout.label.as_ref().filter(|label| label.classes.is_empty()).map(|label| {
         let words = LABELS.map(str::to_owned);
         let codes = SampleColumn::Codes(&sample.label, &words);

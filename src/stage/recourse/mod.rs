@@ -12,6 +12,7 @@ pub(crate) mod inputs;
 pub(crate) mod people;
 pub(crate) mod stage;
 pub(crate) mod tables;
+pub(crate) mod unshared_numbers;
 
 use std::path::Path;
 

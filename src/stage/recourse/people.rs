@@ -170,14 +170,8 @@ impl RecoursePeople {
         let thresholds: Vec<f64> = judged.iter().map(|row| row.threshold).collect();
         let others = decision_strata(layout, &rows, &about, &folds, &thresholds);
         let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
-        let onehot: BTreeSet<&str> =
-            job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
         for (f, feature) in layout.features.iter().enumerate() {
-            if !layout.is_input(f)
-                || about.contains(&f)
-                || follows(layout, f)
-                || onehot.contains(feature.name.as_str())
-            {
+            if !is_looked_at(layout, attribute, job, f) {
                 continue;
             }
             let seen = recourse_column(layout, &rows, f, job, recourse);
@@ -217,6 +211,11 @@ impl RecoursePeople {
             encodings: put,
             write_back: again,
         })
+    }
+
+    /// Their features.
+    pub(crate) fn feature_columns(&self) -> &[FeatureColumn] {
+        &self.rows.columns
     }
 
     /// The fold in which somebody is audited.
@@ -299,6 +298,16 @@ fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
     let own = layout.attributes[attribute].feature;
     let of = roots(layout, own);
     (0..layout.features.len()).filter(|&f| f == own || !roots(layout, f).is_disjoint(&of)).collect()
+}
+
+/// Whether recourse sees a feature by itself: a model reads it, it says nothing of the attribute,
+/// and it neither follows another one nor is part of a one-hot group.
+pub(crate) fn is_looked_at(layout: &Layout, attribute: usize, job: &Job, f: usize) -> bool {
+    let mut onehot = job.data.features.onehot.values().flatten();
+    layout.is_input(f)
+        && !attribute_features(layout, attribute).contains(&f)
+        && !follows(layout, f)
+        && !onehot.any(|member| member.as_str() == layout.features[f].name)
 }
 
 /// Whether a feature is derived from another that models read, and so follows it.

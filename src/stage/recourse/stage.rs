@@ -13,6 +13,7 @@ use crate::stage::recourse;
 use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
+use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
@@ -75,6 +76,8 @@ impl Stage for RecourseStage {
                 let scored = PeopleScores { scores: &scores, rule };
                 let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
                 let layout = row_context.rows.layout();
+                let of = (position, attribute.as_str());
+                unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
                 let model = match asked.call() {
                     Some(call) => {
                         RecourseModel::Command { call: *call, trained: asked.trained(ctx) }

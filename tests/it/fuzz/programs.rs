@@ -267,8 +267,8 @@ impl Target for Endpoint {
             },
         );
         match read {
-            Ok(()) if n == ROWS => Ok(Verdict::Taken),
-            Ok(()) => Err(format!("took {n} scores for {ROWS} rows")),
+            Ok(_) if n == ROWS => Ok(Verdict::Taken),
+            Ok(_) => Err(format!("took {n} scores for {ROWS} rows")),
             Err(error) => blamed(&error),
         }
     }

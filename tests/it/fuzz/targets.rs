@@ -445,8 +445,8 @@ impl Target for Streams {
             },
         );
         match read {
-            Ok(()) if n == n_rows => Ok(Verdict::Taken),
-            Ok(()) => Err(format!("took {n} scores for {n_rows} rows")),
+            Ok(_) if n == n_rows => Ok(Verdict::Taken),
+            Ok(_) => Err(format!("took {n} scores for {n_rows} rows")),
             Err(error) => blamed(&error),
         }
     }

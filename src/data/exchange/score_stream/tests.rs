@@ -183,7 +183,7 @@ fn files_of_scores() {
             scores.extend_from_slice(part);
             Ok(())
         })
-        .map(|()| scores)
+        .map(|_| scores)
     };
     check_fault(read(1), "did not write the file `{scores}`");
     let write = |columns: Vec<(&str, ArrayRef)>| {

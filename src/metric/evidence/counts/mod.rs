@@ -111,6 +111,12 @@ impl FactualCounts {
         FactualCounts { scores: Some(scores), ..self }
     }
 
+    /// The same without the scores of people.
+    #[must_use]
+    pub(crate) fn without_scores(self) -> Self {
+        FactualCounts { scores: None, ..self }
+    }
+
     /// The same where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {

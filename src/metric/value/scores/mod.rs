@@ -56,7 +56,7 @@ use rayon::prelude::*;
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -65,6 +65,7 @@ use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, PersonBa
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 use crate::num::student::{satterthwaite, student_quantile};
+use crate::param::Level;
 use auc::AucEstimate;
 use calibration::{CumulativeDifference, FittedCoefficient, LogOddsRows};
 pub(crate) use change::RowsOf;
@@ -108,10 +109,10 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn half_width(&self, context: &MeasureContext<'_>) -> f64 {
-        let level = context.settings.level.map_or(0.0, |level| level.get());
-        let quantile =
-            self.df.map_or(context.z, |df| student_quantile(f64::midpoint(1.0, level), df));
+    fn half_width(&self, level: Option<Level>) -> f64 {
+        let level = level.map_or(0.0, |level| level.get());
+        let student = |df| student_quantile(f64::midpoint(1.0, level), df);
+        let quantile = self.df.map_or_else(|| z_of_level(level), student);
         quantile * self.variance.sqrt()
     }
 
@@ -120,18 +121,14 @@ impl Estimate {
         context: &MeasureContext<'_>,
         method: IntervalProcedure,
     ) -> Option<ValueInterval> {
-        let half = self.half_width(context);
+        let half = self.half_width(context.settings.level);
         let (lo, hi) = (self.value - half, self.value + half);
         (half.is_finite() && half > 0.0).then_some(ValueInterval { lo, hi, method })
     }
 
     /// On the logit, of a value of (0, 1).
-    fn on_logit(
-        &self,
-        context: &MeasureContext<'_>,
-        method: IntervalProcedure,
-    ) -> Option<ValueInterval> {
-        let half = self.half_width(context) / (self.value * (1.0 - self.value));
+    fn on_logit(&self, level: Option<Level>, method: IntervalProcedure) -> Option<ValueInterval> {
+        let half = self.half_width(level) / (self.value * (1.0 - self.value));
         let logit = libm::log(self.value) - libm::log(1.0 - self.value);
         let end = |x: f64| 1.0 / (1.0 + libm::exp(-x));
         let (lo, hi) = (end(logit - half), end(logit + half));
@@ -229,7 +226,7 @@ impl ScoreSample {
         (!self.is_plain()).then_some(fewest as f64 - 1.0)
     }
 
-    fn auc_interval(&self, auc: &AucEstimate, context: &MeasureContext<'_>) -> IntervalBasis {
+    fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalBasis {
         let method = if self.is_plain() {
             IntervalProcedure::DeLongLogit
         } else {
@@ -237,7 +234,7 @@ impl ScoreSample {
         };
         let variance = auc.variance(self.is_plain(), self.basis.persons);
         let df = self.df(auc.fewest(self.basis.persons));
-        let of = |variance| Estimate { value: auc.value, variance, df }.on_logit(context, method);
+        let of = |variance| Estimate { value: auc.value, variance, df }.on_logit(level, method);
         formed(variance.and_then(of), ONE_OF_CLASS)
     }
 
@@ -411,6 +408,23 @@ impl ScoreSample {
     }
 }
 
+/// Of all people with a label and a score the AUC, and the upper end of its interval; none where a
+/// label is not there. Choice: where the AUC is 0 or 1, or the scores do not vary, the end is
+/// Wilson's of as many people as the rarer label has.
+pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f64)> {
+    let sample = ScoreSample::of(counts, counts.scores()?, GroupSelection::All);
+    let auc = sample.auc().as_ref().ok()?;
+    let hi = match sample.auc_interval(auc, Some(level)) {
+        IntervalBasis::Formula(Some(interval)) => interval.hi,
+        _ => {
+            let fewest = auc.fewest(sample.basis.persons) as f64;
+            let z = z_of_level(level.get());
+            wilson_of_share(auc.value, fewest, z, IntervalProcedure::Wilson).hi
+        }
+    };
+    Some((auc.value, hi))
+}
+
 fn value_of_auc(auc: &Result<AucEstimate, Undefined>) -> MetricValue {
     match auc {
         Ok(auc) => Ok(auc.value),
@@ -450,7 +464,7 @@ impl ScoreMeasurement<'_> {
     ) -> MeasuredValue {
         let value = value_of_auc(auc);
         let interval = self.context.interval(value, || match (auc, samples) {
-            (Ok(auc), [sample, ..]) => sample.auc_interval(auc, self.context),
+            (Ok(auc), [sample, ..]) => sample.auc_interval(auc, self.context.settings.level),
             _ => IntervalBasis::NotFormed(ONE_OF_CLASS),
         });
         let mut people = people(samples);

@@ -10,6 +10,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
 use crate::report::section::recourse::outcome::ComparisonOutcome;
 use crate::report::section::recourse::views::DefinitionView;
+use crate::report::section::recourse::why_not;
 use crate::table::recourse::{ActionRow, ComparativeRow, EcdRow, RecourseRow, SubgroupRow};
 
 /// Subgroups that are reported with all their actions.
@@ -153,7 +154,7 @@ pub(crate) struct UnfairSubgroups<'a> {
 pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSubgroups<'_>> {
     let mut found = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
-        let of = comparison.undefined.is_empty().then(|| ComparisonOutcome::of(audit, comparison));
+        let of = why_not(comparison).is_none().then(|| ComparisonOutcome::of(audit, comparison));
         let Some(outcome) = of.flatten() else { continue };
         if outcome.too_few() || outcome.none_beyond_chance() {
             continue;

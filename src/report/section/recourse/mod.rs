@@ -64,12 +64,11 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
             .text(", model ")
             .name(comparison.model.as_str());
         blocks.push(PageBlock::Heading(format!("recourse-{k}"), title));
-        if comparison.undefined.is_empty() {
-            blocks.extend(part(audit, comparison, k));
-        } else {
-            blocks.push(PageBlock::Text(
-                format!("Nothing is compared: {}.", why_not(comparison)).into(),
-            ));
+        match why_not(comparison) {
+            None => blocks.extend(part(audit, comparison, k)),
+            Some(why) => {
+                blocks.push(PageBlock::Text(format!("Nothing was looked at: {why}.").into()));
+            }
         }
         // Comparisons of one block of the job stand together.
         let last = shown
@@ -109,14 +108,22 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
 /// the one with the largest share of unfair subgroups, among those that depend on enough people,
 /// and on more than chance, where there are any.
 pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
-    let comparisons = audit.recourse.comparisons.iter().filter(|row| row.undefined.is_empty());
-    let outcomes = comparisons.filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
+    let all = &audit.recourse.comparisons;
+    let outcomes = all
+        .iter()
+        .filter(|row| why_not(row).is_none())
+        .filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
     let rank = |outcome: &ComparisonOutcome<'_>| {
         (!outcome.too_few(), !outcome.none_beyond_chance(), outcome.unfair_share())
     };
     // Of equals the first.
-    let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
-    let words = outcome.in_words(&GroupNaming::Raw);
+    let words = match outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a }) {
+        Some(outcome) => outcome.in_words(&GroupNaming::Raw),
+        None => {
+            let why = all.iter().find_map(why_not)?;
+            format!("Recourse: nothing was looked at, because {why}.").into()
+        }
+    };
     Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
@@ -140,12 +147,12 @@ pub(crate) fn evidence(
 ) -> Vec<ToldComparison> {
     let mut told = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
-        if !comparison.undefined.is_empty() {
-            let words = RichText::new()
+        if let Some(why) = why_not(comparison) {
+            let words = RichText::from("Nothing was looked at of ")
                 .name(comparison.pair.group_0.as_str())
                 .text(" and ")
                 .name(comparison.pair.group_1.as_str());
-            let answer = words.text(format!(" are not compared: {}.", why_not(comparison)));
+            let answer = words.text(format!(": {why}."));
             told.push(ToldComparison { answer, people: None, limits: None });
             continue;
         }
@@ -245,15 +252,29 @@ fn counted_in_words(
 }
 
 /// Why two groups were not compared.
-fn why_not(comparison: &RecourseRow) -> &'static str {
+fn why_not(comparison: &RecourseRow) -> Option<String> {
     match comparison.undefined.as_str() {
-        "no_unaffected_rows" => "nobody has the favourable decision, so there is no action to try",
-        _ => "nobody of one of the two groups has the unfavourable decision",
+        "" if comparison.subgroups == 0 => Some(format!(
+            "no subgroup has {} affected people of one group and {} of the other",
+            number::count(comparison.least_0),
+            number::count(comparison.least_1)
+        )),
+        "" if comparison.subgroups_with_actions == 0 => Some(format!(
+            "none of the {} that are large enough has an allowed action whose levels {} with the \
+             favourable decision have",
+            number::count_of(comparison.subgroups, "subgroup", "subgroups"),
+            number::people(comparison.least_unaffected)
+        )),
+        "" => None,
+        "no_unaffected_rows" => {
+            Some("nobody has the favourable decision, so there is no action to try".to_owned())
+        }
+        _ => Some("nobody of one of the two groups has the unfavourable decision".to_owned()),
     }
 }
 
 /// What was excluded of comparisons: where, why, and how much.
-pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, String)> {
+pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, String, String)> {
     let mut found = Vec::new();
     for comparison in audit.recourse.comparisons.iter() {
         let place = || {
@@ -263,8 +284,8 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
                 .name(comparison.pair.group_1.as_str());
             words.text(", model ").name(comparison.model.as_str())
         };
-        if !comparison.undefined.is_empty() {
-            found.push((place(), why_not(comparison), "the whole comparison".to_owned()));
+        if let Some(why) = why_not(comparison) {
+            found.push((place(), why, "the whole comparison".to_owned()));
             continue;
         }
         let (all, with) = (comparison.subgroups, comparison.subgroups_with_actions);
@@ -274,7 +295,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
                        enough people with the favourable decision have";
             found.push((
                 place(),
-                why,
+                why.to_owned(),
                 format!(
                     "{} of {} ({share})",
                     number::count(all - with),
@@ -294,7 +315,8 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
                 "mean rank",
                 "mean ranks",
             );
-            found.push((place(), "no subgroup is unfair by the definition of their first rank", n));
+            let why = "no subgroup is unfair by the definition of their first rank";
+            found.push((place(), why.to_owned(), n));
         }
     }
     found
