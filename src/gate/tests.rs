@@ -6,6 +6,7 @@ mod bounds;
 mod decision;
 mod doubts;
 mod holm;
+mod objection;
 mod rounding;
 mod subjects;
 mod unseen;

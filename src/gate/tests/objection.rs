@@ -1,0 +1,71 @@
+//! Objections about models and arms: what leaves a gate inconclusive whatever its verdict.
+
+use super::{NSR, direction, metrics, question};
+use crate::gate::judge;
+use crate::gate::question::{GateLimit, GateQuestion, GateReason, GateTables};
+use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode};
+
+/// Verdict, code and reason of the row of a question.
+fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {
+    let row = judge(std::slice::from_ref(q), tables, None, &[]).table.remove(0);
+    [row.verdict, row.reason_code.unwrap(), row.reason].map(|text| text.to_string())
+}
+
+#[test]
+fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
+    let kept = question(direction(), GateLimit::AtMost(0.3));
+    let metrics = metrics(&[NSR]);
+    let with = |issues: &[IssueRow], q: &GateQuestion| {
+        judged(q, GateTables { metrics: &metrics, issues, ..GateTables::default() })
+    };
+    let issue = |code: &str, model: &str| [IssueRow::warning(code, model, 7, "answers differ")];
+    assert_eq!(with(&[], &kept)[..2], ["pass", "limit-kept"]);
+    let broken = question(direction(), GateLimit::AtMost(0.01));
+    for q in [&kept, &broken] {
+        assert_eq!(
+            with(&issue("not-repeatable", "m"), q),
+            ["inconclusive", "not-repeatable", "not-repeatable: answers differ"]
+        );
+    }
+    assert_eq!(with(&issue("not-repeatable", "other"), &kept)[0], "pass", "another model");
+    assert_eq!(with(&issue("one-decision", "m"), &kept)[0], "pass", "told, and no objection");
+    let accepts = GateQuestion { accepts: vec![ReasonCode::NotRepeatable], ..kept.clone() };
+    assert_eq!(with(&issue("not-repeatable", "m"), &accepts)[0], "pass");
+    assert_eq!(with(&issue("inverted-scores", "m"), &accepts)[1], "inverted-scores");
+    // What the caller objects counts in the same way, and stands first.
+    let waits = GateReason::new(ReasonCode::WaitsForScores, "it waits");
+    let waits = GateQuestion { objections: vec![waits], ..kept };
+    assert_eq!(
+        with(&issue("not-repeatable", "m"), &waits),
+        ["inconclusive", "waits-for-scores", "it waits; not-repeatable: answers differ"]
+    );
+}
+
+/// An arm that added nothing is the model before: that it keeps a limit says nothing of adding.
+#[test]
+fn an_arm_without_rows_is_not_passed() {
+    let mut rows = metrics(&[NSR]);
+    let arm = |name: &str, n_synthetic| ArmRow {
+        arm: name.into(),
+        n_rows: 300,
+        n_synthetic,
+        ..ArmRow::default()
+    };
+    let mut verdict = |name: &str, arms: &[ArmRow]| {
+        rows[0].key.arm = name.into();
+        let asked = question(direction(), GateLimit::AtMost(0.3));
+        let q = GateQuestion { arm: name.to_owned(), ..asked };
+        let metrics: &[MetricRow] = &rows;
+        judged(&q, GateTables { metrics, arms, ..GateTables::default() })
+    };
+    let arms = [arm("more/base", 0), arm("more/adasyn", 0), arm("more/adasyn", 0)];
+    let [verdict_of, code, reason] = verdict("more/adasyn", &arms);
+    assert_eq!([verdict_of.as_str(), &code], ["inconclusive", "nothing-looked-at"]);
+    assert!(
+        reason.starts_with("nothing was looked at: the arm `adasyn` added no rows"),
+        "{reason}"
+    );
+    assert_eq!(verdict("more/base", &arms)[0], "pass", "it is to add nothing");
+    let one_fold = [arm("more/adasyn", 0), arm("more/adasyn", 3)];
+    assert_eq!(verdict("more/adasyn", &one_fold)[0], "pass");
+}
