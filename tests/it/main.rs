@@ -66,6 +66,7 @@ mod roles;
 mod rows_out;
 mod run;
 mod safety;
+mod sanity;
 mod scales;
 mod schedule;
 mod scores;

@@ -1,0 +1,123 @@
+//! Scores and decisions that go against the labels, and one decision for everybody: issues, gates
+//! that they leave undecided, what the job accepts, and what `check` says before.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::frame::read_frame;
+use crate::work::Work;
+
+/// 400 people of whom every other one repays, with a decision that mostly goes with that, and a
+/// score that does.
+fn people() -> Work {
+    let work = Work::new();
+    let mut rows = "sex,y,decision,score,low,mid,high,level\n".to_owned();
+    for i in 0..400 {
+        let (repays, wrong) = (i / 2 % 2, i % 9 == 0);
+        let granted = (repays == 1) != wrong;
+        let score = f64::from(i * 37 % 400) / 1000.0 + if granted { 0.5 } else { 0.1 };
+        let level = ["low", "mid", "high"][i as usize % 3];
+        // The scores of the outer classes are exchanged.
+        let of = |class: &str| if class == level { 0.8 } else { 0.1 };
+        let word = if granted { "yes" } else { "no" };
+        writeln!(
+            rows,
+            "{},{repays},{word},{score:.3},{},{},{},{level}",
+            if i % 2 == 0 { "f" } else { "m" },
+            of("high"),
+            of("mid"),
+            of("low"),
+        )
+        .unwrap();
+    }
+    work.write("people.csv", &rows);
+    work
+}
+
+fn job(label: &str, model: &str, gate: &str) -> String {
+    format!(
+        "cfaudit: 1\nname: sane\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  label: \
+         {{{label}}}\n  sensitive: {{sex: {{groups: [f, m], reference: m}}}}\nmodels:\n  m: \
+         {{{model}}}\nmetrics: {{families: [group]}}\ngates:\n  gap: {{{gate}}}\n\
+         on_inconclusive: warn\n"
+    )
+}
+
+const LABEL: &str = "column: y, positive: [1], favourable: positive";
+const GAP: &str = "metric: demp_difference, model: m, between: worst_case, at_most: 0.3";
+
+/// Verdict, code and reason of the gate, and the codes of issues about the model.
+fn judged(work: &Work) -> ([String; 3], Vec<String>) {
+    let gates = read_frame(&work.path("out/tables"), "gates");
+    let gate = gates.records().find(|row| row.int("decides") == Some(1)).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
+    let codes = issues.records().filter(|row| row.text("where") == "m");
+    let codes = codes.map(|row| row.text("code").to_owned()).collect();
+    (["verdict", "reason_code", "reason"].map(|column| gate.text(column).to_owned()), codes)
+}
+
+#[test]
+fn decisions_against_the_labels_leave_gates_undecided() {
+    let work = people();
+    let decision = |positive: &str, more: &str| {
+        let model = format!("decision: {{column: decision, positive: {positive}}}{more}");
+        work.write("job.yaml", &job(LABEL, &model, GAP));
+    };
+    decision("[yes]", "");
+    work.run(0, "job.yaml", "");
+    assert_eq!((judged(&work).0[0].as_str(), judged(&work).1.len()), ("pass", 0));
+    decision("[no]", "");
+    work.cfaudit(0, "check job.yaml")
+        .says(&["warning[inverted-scores]: ", "positive decisions of `m`"]);
+    work.run(0, "job.yaml", "").says(&["inverted-scores: positive decisions of `m` are rarer"]);
+    let ([verdict, code, reason], codes) = judged(&work);
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
+    assert!(reason.starts_with("inverted-scores: positive decisions of `m` are rarer"), "{reason}");
+    assert_eq!(codes, ["inverted-scores"]);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Scores or decisions go against the labels."));
+    // The folder alone says so, too.
+    assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
+    decision("[no]", ", accept: [inverted-scores]");
+    work.run(0, "job.yaml", "");
+    let ([verdict, ..], codes) = judged(&work);
+    assert_eq!((verdict.as_str(), codes), ("pass", vec!["inverted-scores".to_owned()]));
+}
+
+#[test]
+fn one_decision_for_everybody_is_said_first() {
+    let work = people();
+    for model in [
+        "decision: {column: decision, positive: [yes, no]}",
+        "scores: {factual: {column: score}}, threshold: 0.05",
+    ] {
+        work.write("job.yaml", &job(LABEL, model, GAP));
+        let told = "the prediction of `m` is positive for every person, all 400 people";
+        work.cfaudit(0, "check job.yaml").says(&["warning[one-decision]: ", told]);
+        work.run(0, "job.yaml", "");
+        assert_eq!(judged(&work).1, ["one-decision"]);
+        let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+        assert!(page.contains("One decision for everybody."));
+    }
+}
+
+/// The score of a class is that of another one: of three classes those two are inverted.
+#[test]
+fn scores_of_exchanged_classes_are_found() {
+    let work = people();
+    let label = "column: level, classes: [low, mid, high], positive: [high], favourable: positive";
+    let gate = "metric: demp_difference, class: high, model: m, between: worst_case, at_most: 0.3";
+    let scores = |low: &str, high: &str| {
+        let columns = format!("{{low: {low}, mid: mid, high: {high}}}");
+        let model = format!("scores: {{factual: {{columns: {columns}}}}}");
+        work.write("job.yaml", &job(label, &model, gate));
+        work.run(0, "job.yaml", "");
+        judged(&work)
+    };
+    assert_eq!(scores("high", "low").0[0], "pass");
+    let ([verdict, code, reason], codes) = scores("low", "high");
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
+    assert_eq!(codes, ["inverted-scores"]);
+    assert!(reason.contains("the label `low`") && reason.contains("the label `high`"), "{reason}");
+    assert!(!reason.contains("the label `mid`"), "{reason}");
+}
