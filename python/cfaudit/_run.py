@@ -163,8 +163,12 @@ def _text(level: Any) -> str:
     return str(level)
 
 
-def _numbers(name: str, scorer: Scorer, found: Any, n: int, positive: list[str]) -> list[float]:
-    """The scores of the positive class, one for each row."""
+def _numbers(
+    name: str, scorer: Scorer, found: Any, n: int, positive: list[str]
+) -> pyarrow.Array:
+    """The scores of the positive class, one for each row, in the precision of the scorer."""
+    import pyarrow
+
     if getattr(found, "ndim", 1) == 2:
         classes = getattr(getattr(scorer, "__self__", None), "classes_", None)
         if classes is None:
@@ -182,17 +186,20 @@ def _numbers(name: str, scorer: Scorer, found: Any, n: int, positive: list[str])
                 "for each row",
             )
         found = found[:, places[0]]
+    kind = str(getattr(found, "dtype", getattr(found, "type", ""))).lower()
+    # Arrow calls numbers of 32 bits `float`.
+    precision = pyarrow.float32() if kind in ("float32", "float") else pyarrow.float64()
     if hasattr(found, "to_pylist"):
         found = found.to_pylist()
     scores = [float("nan") if score is None else float(score) for score in found]
     if len(scores) != n:
         raise DataError(3, f"scorer {name!r} gave {len(scores)} numbers for {n} rows")
-    return scores
+    return pyarrow.array(scores, precision, from_pandas=True)
 
 
 def _ask(
     name: str, scorer: Scorer, table: pyarrow.Table, kind: str, positive: list[str]
-) -> list[float]:
+) -> pyarrow.Array:
     """The scores of rows, which a fitted model of scikit-learn gets in its own order of columns."""
     wanted = getattr(getattr(scorer, "__self__", None), "feature_names_in_", None)
     if wanted is not None:
@@ -226,16 +233,18 @@ def _score(
     below = os.path.join(audit.folder, awaited["to_score"])
     parts = sorted(part for part in os.listdir(below) if part.endswith(".parquet"))
     keys = [*awaited["columns"][:-1], "from_group", "request"]
-    answers = []
+    answers, scores = [], []
     for part in parts:
         for batch in pyarrow.parquet.ParquetFile(os.path.join(below, part)).iter_batches(BATCH):
             rows = pyarrow.Table.from_batches([batch])
             features = rows.select([c for c in rows.column_names if c not in keys])
-            scores = _ask(name, scorer, features, kind, positive)
-            answer = rows.select([key for key in keys if key != "from_group"])
-            column = pyarrow.array(scores, pyarrow.float64(), from_pandas=True)
-            answers.append(answer.append_column(awaited["columns"][-1], column))
-    files.write(awaited["path"], _parquet(pyarrow.concat_tables(answers)))
+            scores.append(_ask(name, scorer, features, kind, positive))
+            answers.append(rows.select([key for key in keys if key != "from_group"]))
+    single = all(part.type == pyarrow.float32() for part in scores)
+    precision = pyarrow.float32() if single else pyarrow.float64()
+    column = pyarrow.chunked_array([part.cast(precision) for part in scores], precision)
+    answer = pyarrow.concat_tables(answers).append_column(awaited["columns"][-1], column)
+    files.write(awaited["path"], _parquet(answer))
 
 
 def run(
