@@ -149,7 +149,12 @@ impl DefinitionBreak {
             DefinitionBreak::Favourable => {
                 clarify
                     || metric().is_some_and(|m| {
-                        matches!(m.reads, Reads::FavourableRatio | Reads::SwitchByFavour { .. })
+                        matches!(
+                            m.reads,
+                            Reads::FavourableRatio
+                                | Reads::FavourableMinRatio
+                                | Reads::SwitchByFavour { .. }
+                        )
                     })
             }
             DefinitionBreak::Attribute(names) => names
@@ -334,7 +339,6 @@ fn reads_decisions(metric: &Metric) -> bool {
         Reads::Rate(of)
         | Reads::RateDifference(of)
         | Reads::RateRatio(of)
-        | Reads::RateMinRatio(of)
         | Reads::RateToTotal(of) => rate(of),
         Reads::WidestGap(of) => of.into_iter().any(rate),
         Reads::Score(of)
@@ -344,6 +348,7 @@ fn reads_decisions(metric: &Metric) -> bool {
         | Reads::ScoreToTotal(of)
         | Reads::Benefit(of) => of(&one) != of(&other),
         Reads::FavourableRatio
+        | Reads::FavourableMinRatio
         | Reads::Strata(_)
         | Reads::StrataRate(_)
         | Reads::Flips { .. }

@@ -37,7 +37,7 @@ fn is_flagged(seen: &GateObservation) -> bool {
 
 /// The ends of the interval that decides, which are wider where a rate of 1 is behind a ratio; none
 /// where they are not known.
-pub(super) fn deciding_ends(
+fn deciding_ends(
     question: &GateQuestion,
     seen: &GateObservation,
     tables: GateTables<'_>,

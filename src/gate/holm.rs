@@ -144,16 +144,13 @@ impl<'a> HolmTest<'a> {
                 self.value * libm::pow(self.hi / self.value, wider),
             );
         }
-        let (lo, hi) = (
-            self.value - (self.value - self.lo) * wider,
-            self.value + (self.hi - self.value) * wider,
-        );
-        match find(&self.observation.metric)
-            .filter(|_| self.observation.scope != "difference" && !self.observation.is_change)
-        {
-            Some(metric) => (lo.max(metric.range.0), hi.min(metric.range.1)),
-            None => (lo, hi),
-        }
+        let is_of_the_range = self.observation.scope != "difference" && !self.observation.is_change;
+        let range = find(&self.observation.metric)
+            .filter(|_| is_of_the_range)
+            .map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
+        let own = ValueInterval { lo: self.lo, hi: self.hi, method: IntervalProcedure::Bootstrap };
+        let stretched = own.stretched(self.value, wider, range);
+        (stretched.lo, stretched.hi)
     }
 }
 

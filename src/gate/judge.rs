@@ -17,7 +17,8 @@ use crate::gate::question::{
 use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::swap_effect::{RatioOrder, SwapEffect};
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::settings::FavourableClass;
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, ReasonCode, TableRow, finite, has_flag, whole};
@@ -64,7 +65,7 @@ pub(crate) fn judge(
             && question.scope == GateSubject::WorstCase
             && question.decide_by == GateDecideBy::Interval
         {
-            rulings.iter_mut().for_each(|ruling| judge_by_pairs(question, ruling, tables));
+            rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
         }
         for ruling in &mut rulings {
             certain_rate::reconsider(question, ruling, tables);
@@ -84,6 +85,11 @@ pub(crate) fn judge(
         let follows = |seen: &GateObservation| has_flag(&seen.flags, ATTRIBUTE_FOLLOWS);
         for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
             ruling.remarks.push(AGAINST_KNOWLEDGE.to_owned());
+        }
+        for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
+            if let Some(behind) = behind_now(question, &ruling.observation, metrics) {
+                ruling.remarks.push(behind);
+            }
         }
         for ruling in rulings.iter_mut() {
             if leaves_out_trainings(question, &ruling.observation, metrics) {
@@ -290,7 +296,7 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
             objections: objection.into_iter().collect(),
             ..GateObservation::default()
         };
-        in_question_order(question, (&row.key.from_group, &row.key.scope), change)
+        in_question_order(question, change)
     });
     with_both_harm_parts(question, seen.collect())
 }
@@ -320,9 +326,15 @@ fn matches(question: &GateQuestion, audit: &AuditKey, [class, metric, family]: [
             GateSubject::AnyDirection | GateSubject::HarmTo(_) => scope == "direction",
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
-                // Facets do not change places: other neighbours vote, other strata have no share.
-                let may_turn = family != MetricFamily::Clarify.as_str();
-                compared && ((from == a && to == b) || (may_turn && from == b && to == a))
+                let swap = swap_of(question, scope);
+                // Each order of a ratio has its row. Facets do not change places: other neighbours
+                // vote, other strata have no share.
+                let may_turn =
+                    swap.ratio_order().is_none() && family != MetricFamily::Clarify.as_str();
+                let [first, second] = swap.row_groups(a, b);
+                compared
+                    && ((from == first && to == second)
+                        || (may_turn && from == second && to == first))
             }
             GateSubject::WorstCase => scope == "worst_case",
         }
@@ -409,7 +421,19 @@ impl DoubtInterval {
     }
 }
 
+/// What becomes of the values of a gate in a scope where the groups change places. The difference
+/// between two directions changes its sign for every metric.
+fn swap_of(question: &GateQuestion, scope: &str) -> SwapEffect {
+    let metric = find(&question.metric).filter(|_| scope != "difference");
+    metric.map_or(SwapEffect::Negated, SwapEffect::of)
+}
+
 fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
+    in_question_order(question, observed(question, row))
+}
+
+/// A row as it stands in the table.
+fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let doubt = match question.decide_by {
         GateDecideBy::Interval | GateDecideBy::Estimate => DoubtInterval::of_people(row),
         GateDecideBy::Worlds => DoubtInterval::of_graphs(question, row),
@@ -421,7 +445,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let fits = row.fit_repeats.filter(|_| by_all || question.decide_by == GateDecideBy::Fit);
     let trainings =
         row.training_repeats.filter(|_| by_all || question.decide_by == GateDecideBy::Training);
-    let seen = GateObservation {
+    GateObservation {
         metric: row.metric.to_string(),
         sensitive: row.key.sensitive.to_string(),
         from: row.key.from_group.to_string(),
@@ -450,170 +474,126 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
             .collect::<Vec<_>>()
             .join(" and "),
         ..GateObservation::default()
-    };
-    in_question_order(question, (&row.key.from_group, &row.key.scope), seen)
+    }
 }
 
-/// The same with the groups in the order of the question.
-fn in_question_order(
-    question: &GateQuestion,
-    (from_group, scope): (&str, &str),
-    mut seen: GateObservation,
-) -> GateObservation {
+/// The same with the groups of a difference in the order of the question.
+fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    let scope_difference = scope == "difference";
-    // The difference between two directions changes its sign for every metric.
-    let turn = match find(question.metric.as_str()) {
-        Some(metric) if !scope_difference => SwapEffect::of(metric),
-        _ => SwapEffect::Negated,
-    };
-    let is_second_first = turn == SwapEffect::Reciprocal(RatioOrder::SecondOverFirst);
-    let listed_first = if is_second_first { seen.to.clone() } else { from_group.to_owned() };
-    if listed_first != *first {
-        if seen.is_change && turn.ratio_order().is_some() && seen.objections.is_empty() {
-            // The change of a reciprocal does not follow from the change of a ratio.
-            let name =
-                |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
-            let (first, second) = (name(first), name(second));
-            let words = format!(
-                "the change of a ratio is judged in the order in which it is measured: write \
-                 `between` with {second} before {first}"
-            );
-            seen.objections = vec![GateReason::new(ReasonCode::OtherOrder, words)];
-            (seen.value, seen.lo, seen.hi) = (None, None, None);
-        }
-        let value = seen.value;
-        seen.value = value.and_then(|v| turn.apply(v));
-        seen.baseline = seen.baseline.and_then(|v| turn.apply(v));
-        if value.is_some() && seen.value.is_none() {
-            "zero_reference_rate".clone_into(&mut seen.undefined);
-        }
-        let (lo, hi) = (seen.lo.and_then(|v| turn.apply(v)), seen.hi.and_then(|v| turn.apply(v)));
-        (seen.lo, seen.hi) = if turn == SwapEffect::Same { (lo, hi) } else { (hi, lo) };
+    match swap_of(question, &seen.scope) {
+        // Each order of a ratio has its row.
+        SwapEffect::Reciprocal(_) => return seen,
+        SwapEffect::Negated if seen.from != *first => negate(&mut seen),
+        SwapEffect::Negated | SwapEffect::Same => {}
     }
     seen.from.clone_from(first);
     seen.to.clone_from(second);
     seen
 }
 
-/// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a
-/// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
-/// Where it does, that a small group lies further still is not an excuse, unless Holm's method has
-/// more than these pairs to judge. It keeps the limit only where every pair does, in both orders.
-fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
-    let metrics = tables.metrics;
+fn negate(seen: &mut GateObservation) {
+    // Not `-x`: that would make a zero negative.
+    let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
+    (seen.value, seen.baseline) = (negated(seen.value), negated(seen.baseline));
+    (seen.lo, seen.hi) = (negated(seen.hi), negated(seen.lo));
+}
+
+/// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and
+/// which group that says is behind; none where it keeps it too.
+fn behind_now(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    metrics: &[MetricRow],
+) -> Option<String> {
+    let GateSubject::Pair(first, second) = &question.scope else { return None };
+    let metric = find(&question.metric)?;
+    let swap = SwapEffect::of(metric);
+    swap.ratio_order().filter(|_| !seen.is_change)?;
+    let turned = metrics.iter().find(|row| {
+        question.is_about(&row.key, &row.class)
+            && row.key.sensitive == *seen.sensitive
+            && row.metric == *seen.metric
+            && row.key.scope == *seen.scope
+            && row.key.from_group == *seen.to
+            && row.key.to_group == *seen.from
+    });
+    let value = turned?.value.filter(|value| !question.limit.kept_by(*value))?;
+    let name = |group: &str| match group {
+        "" => "all others".to_owned(),
+        group => format!("`{group}`"),
+    };
+    let [lower, higher] = match question.limit {
+        GateLimit::AtLeast(_) => [second, first],
+        GateLimit::AtMost(_) => [first, second],
+    };
+    // More positive decisions put people behind where these are unfavourable.
+    let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
+    let behind = match (metric.reads, question.favourable) {
+        (Reads::FavourableRatio, Some(_)) => Some(lower),
+        (_, Some(FavourableClass::Positive)) if of_decisions => Some(lower),
+        (_, Some(FavourableClass::Negative)) if of_decisions => Some(higher),
+        _ => None,
+    };
+    let who = match behind {
+        Some(group) => format!("{} is behind", name(group)),
+        None => format!("{} has the lower value", name(lower)),
+    };
+    Some(format!(
+        "the limit does not see the other order: {} over {} is {value:.4}, and {who}",
+        name(second),
+        name(first)
+    ))
+}
+
+/// A worst case that a small group holds cannot be judged; but that group is no excuse for the
+/// others. The limit is broken where a pair of groups that are large enough breaks it, judged among
+/// all pairs by Holm's method, unless that has more than these pairs to judge.
+fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
     let too_few = ruling.verdict == GateStatus::Inconclusive
         && ruling.observation.objections.is_empty()
         && small_flags(&ruling.observation).is_some()
         && !question.holm;
-    let Some(metric) =
-        find(&question.metric).filter(|_| ruling.verdict != GateStatus::Inconclusive || too_few)
-    else {
-        return;
-    };
-    if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
-        if ruling.verdict != GateStatus::Pass {
-            judge_distance_to_all(ruling, metrics);
-        }
-        return;
-    }
-    let asked = |a: &str, b: &str| GateQuestion {
-        attributes: vec![ruling.observation.sensitive.clone()],
-        scope: GateSubject::Pair(a.to_owned(), b.to_owned()),
-        ..question.clone()
-    };
-    let is_pair = |row: &&MetricRow| {
-        let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
-        row.key.scope == "pair"
-            && matches(&asked(a, b), &row.key, [&row.class, &row.metric, &row.family])
-            && metric.family.as_str() == row.family.as_str()
-    };
-    if ruling.verdict == GateStatus::Pass {
-        // No replicate of a rate of 0 or 1 differs, so the gap may look narrower than a pair.
-        let kept = |one: &GateObservation| {
-            let ends = certain_rate::deciding_ends(&asked(&one.from, &one.to), one, tables);
-            ends.map_or(one.value.is_none(), |(lo, hi)| {
-                question.limit.kept_by(lo) && question.limit.kept_by(hi)
-            })
-        };
-        let both_ways = |row: &MetricRow| {
-            let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
-            [oriented(&asked(a, b), row), oriented(&asked(b, a), row)]
-        };
-        let open = metrics.iter().filter(is_pair).flat_map(both_ways).find(|one| !kept(one));
-        if let Some(pair) = open {
-            let words = format!("the interval of {} and {} does not", pair.from, pair.to);
-            ruling.object(GateReason::new(ReasonCode::OpenPair, words));
-        }
-        return;
-    }
+    let Some(metric) = find(&question.metric).filter(|_| too_few) else { return };
+    let swap = SwapEffect::of(metric);
     // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
-        let (a, b) = (row.key.from_group.as_str(), row.key.to_group.as_str());
-        let one = oriented(&asked(a, b), row);
-        let is_told_so = match SwapEffect::of(metric) {
-            SwapEffect::Negated => one.value.is_none_or(|value| value >= 0.0),
-            SwapEffect::Reciprocal(_) => one.value.is_none_or(|value| value <= 1.0),
-            SwapEffect::Same => true,
-        };
-        if is_told_so { one } else { oriented(&asked(b, a), row) }
+        let mut pair = observed(question, row);
+        match swap {
+            SwapEffect::Negated if pair.value.is_some_and(|value| value < 0.0) => {
+                negate(&mut pair);
+                std::mem::swap(&mut pair.from, &mut pair.to);
+            }
+            SwapEffect::Reciprocal(_) if pair.value.is_some_and(|value| value > 1.0) => {
+                return None;
+            }
+            _ => {}
+        }
+        Some(pair)
     };
-    let pairs: Vec<GateObservation> = metrics.iter().filter(is_pair).map(as_worst).collect();
+    let is_pair = |row: &&MetricRow| {
+        question.is_about(&row.key, &row.class)
+            && row.key.scope == "pair"
+            && row.key.sensitive == *ruling.observation.sensitive
+            && row.metric == *question.metric
+            && metric.family.as_str() == row.family.as_str()
+    };
+    let pairs = tables.metrics.iter().filter(is_pair).filter_map(as_worst).collect();
     let mut judged = holm::decide_jointly(question, pairs);
-    for pair in &mut judged {
-        let asked = asked(&pair.observation.from, &pair.observation.to);
-        certain_rate::reconsider(&asked, pair, tables);
-    }
+    judged.iter_mut().for_each(|pair| certain_rate::reconsider(question, pair, tables));
     let broken = judged.into_iter().filter(|pair| pair.verdict == GateStatus::Fail);
     // Of equals the first.
     let clear = broken
         .reduce(|a, b| if compare_severity(question, &b, &a) == Ordering::Greater { b } else { a });
-    match clear {
-        Some(pair) if too_few => {
-            ruling.verdict = GateStatus::Fail;
-            let words = format!(
-                "the furthest group is too small for a conclusion, but the interval of {} and {} \
-                 breaks the limit: {}",
-                pair.observation.from,
-                pair.observation.to,
-                pair.words()
-            );
-            ruling.reason = GateReason::new(ReasonCode::LimitBroken, words);
-        }
-        None if too_few => {}
-        Some(pair) => {
-            ruling.reason.words = format!(
-                "{}; so does the interval of {} and {}: {}",
-                ruling.reason.words,
-                pair.observation.from,
-                pair.observation.to,
-                pair.words()
-            )
-        }
-        None => {
-            ruling.object(GateReason::new(
-                ReasonCode::ByChance,
-                "no pair of groups does after correction for all pairs (Holm): among several \
-                 groups some differ by chance",
-            ));
-        }
-    }
-}
-
-/// A distance to all has no pairs that could bear it out: of more than two groups the furthest is
-/// far by chance too, of two it is not chosen.
-fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
-    let of_group = |row: &&MetricRow| {
-        row.key.scope == "group" && row.key.sensitive == ruling.observation.sensitive
-    };
-    let groups: BTreeSet<&str> =
-        metrics.iter().filter(of_group).map(|row| row.key.from_group.as_str()).collect();
-    if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
-        ruling.object(GateReason::new(
-            ReasonCode::ByChance,
-            "the furthest of several groups can be far by chance, and a distance to all has no \
-             pairs to confirm it: compare a group with all others by `between`",
-        ));
+    if let Some(pair) = clear {
+        ruling.verdict = GateStatus::Fail;
+        let words = format!(
+            "the furthest group is too small for a conclusion, but the interval of {} and {} \
+             breaks the limit: {}",
+            pair.observation.from,
+            pair.observation.to,
+            pair.words()
+        );
+        ruling.reason = GateReason::new(ReasonCode::LimitBroken, words);
     }
 }
 

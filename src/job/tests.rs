@@ -39,7 +39,6 @@ const fn metric(
         min_groups,
         range: (0.0, 1.0),
         by_favourable: false,
-        ratio: None,
     }
 }
 

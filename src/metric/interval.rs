@@ -16,6 +16,8 @@
 //! - What is drawn, but has a rate of 0 or 1 in it whose replicates are all equal: the hybrid of
 //!   the intervals of both parts (MOVER, Zou and Donner 2008), of means and differences of rates;
 //!   of ratios that of Donner and Zou.
+//! - The largest of several gaps and the smallest of several ratios: from the intervals of all, see
+//!   [`largest`](crate::metric::value::largest).
 //! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates. Of
@@ -59,7 +61,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
-use crate::num::student::student_quantile;
+use crate::num::student::{incomplete_beta, student_quantile};
 use crate::num::summary::{normal_quantile, quantile};
 
 /// An interval of a value.
@@ -71,6 +73,19 @@ pub(crate) struct ValueInterval {
     pub hi: f64,
     /// How it was made.
     pub method: IntervalProcedure,
+}
+
+impl ValueInterval {
+    /// The interval at another level, both sides stretched as those of a normal distribution and cut
+    /// at the ends of the range: `wider` is the quotient of the normal quantiles of both levels. Near
+    /// enough for score intervals, a rough guide for percentiles far outside those that were drawn.
+    pub(crate) fn stretched(self, value: f64, wider: f64, (least, most): (f64, f64)) -> Self {
+        ValueInterval {
+            lo: (value - (value - self.lo) * wider).max(least),
+            hi: (value + (self.hi - value) * wider).min(most),
+            ..self
+        }
+    }
 }
 
 /// How an interval is made.
@@ -98,6 +113,8 @@ pub(crate) enum IntervalProcedure {
     /// Hybrid of the intervals of both parts (MOVER), where the replicates of one cannot differ
     /// because its rate is 0 or 1.
     Mover,
+    /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of all.
+    Largest,
     /// Log interval of a ratio of rates.
     Katz,
     /// The same of rates of rows of which a person may have several.
@@ -156,6 +173,7 @@ impl IntervalProcedure {
             IntervalProcedure::Newcombe => "newcombe",
             IntervalProcedure::NewcombePersons => "newcombe-deff",
             IntervalProcedure::Mover => "mover",
+            IntervalProcedure::Largest => "largest",
             IntervalProcedure::Katz => "katz",
             IntervalProcedure::KatzPersons => "katz-deff",
             IntervalProcedure::Bootstrap => "bootstrap",
@@ -210,6 +228,13 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
         "mover",
         "Hybrid of the intervals of both rates (MOVER), where one of them is 0 or 1 and its \
              bootstrap replicates cannot differ.",
+    ),
+    (
+        "largest",
+        "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
+             1 - alpha / k (Bonferroni), because any of them may be overestimated, the upper end \
+             the largest of their ordinary upper ends. For the smallest of several ratios with the \
+             sides exchanged (MOVER of Donner and Zou 2012).",
     ),
     (
         "wilson-kish",
@@ -287,8 +312,8 @@ pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure)
     ValueInterval { lo, hi, method }
 }
 
-/// Wilson's interval of a share of so many people, a real number where they weigh differently,
-/// for a rate of 0 or 1: the ends meet [`wilson`] there. None of nobody.
+/// Wilson's interval of a share of 0 or 1 of so many people, a real number where they weigh
+/// differently. None of nobody.
 pub(crate) fn wilson_of_people(
     everybody: bool,
     people: f64,
@@ -298,9 +323,33 @@ pub(crate) fn wilson_of_people(
     if people.is_nan() || people <= 0.0 {
         return None;
     }
-    let below = people + z * z;
-    let (lo, hi) = if everybody { (people / below, 1.0) } else { (0.0, z * z / below) };
-    Some(ValueInterval { lo, hi, method })
+    Some(wilson_of_share(if everybody { 1.0 } else { 0.0 }, people, z, method))
+}
+
+/// Cases from which on the lower end of Clopper and Pearson is no further out than Wilson's by
+/// anything that a reader sees.
+const MANY_CASES: f64 = 1e5;
+
+/// The lower end of Clopper and Pearson's interval (1934) of a share of so many cases, a real number
+/// where they are effective ones. Far out it is where the tail of the binomial distribution is, for
+/// which Wilson's end is too near.
+pub(crate) fn clopper_pearson_lower(share: f64, cases: f64, level: f64) -> f64 {
+    let above = share * cases;
+    if above <= 0.0 {
+        return 0.0;
+    }
+    if cases > MANY_CASES {
+        let z = z_of_level(level);
+        return wilson_of_share(share, cases, z, IntervalProcedure::Wilson).lo;
+    }
+    let outside = (1.0 - level) / 2.0;
+    let (mut lo, mut hi) = (0.0, share);
+    for _ in 0..60 {
+        let middle = f64::midpoint(lo, hi);
+        let beyond = incomplete_beta(above, cases - above + 1.0, middle, 1.0 - middle);
+        if beyond > outside { hi = middle } else { lo = middle }
+    }
+    lo
 }
 
 /// Newcombe's interval of the difference a - b of independent rates; none where one of them has no
@@ -331,9 +380,10 @@ pub(crate) fn newcombe_of(
     ValueInterval { lo, hi, method }
 }
 
-/// The interval of the ratio of two shares above 0 from their intervals (Donner and Zou 2012, Stat
-/// Methods Med Res 21, 347-359, MOVER-R), by the roots of (p - R q)^2 = s^2 + R^2 t^2, s and t what
-/// the intervals leave on the sides that matter, in the form that has no pole.
+/// The interval of the ratio of a share to one above 0 from their intervals (Donner and Zou 2012,
+/// Stat Methods Med Res 21, 347-359, MOVER-R), by the roots of (p - R q)^2 = s^2 + R^2 t^2, s and t
+/// what the intervals leave on the sides that matter, in the form that has no pole. It begins at 0
+/// where the first share is 0, and has no end where the second may be 0.
 pub(crate) fn mover_ratio(
     (p, q): (f64, f64),
     (of_p, of_q): (ValueInterval, ValueInterval),
@@ -342,8 +392,8 @@ pub(crate) fn mover_ratio(
     let root = |x: f64, y: f64| (both * both - x * y).max(0.0).sqrt();
     let (below_p, above_p) = (of_p.lo * (2.0 * p - of_p.lo), of_p.hi * (2.0 * p - of_p.hi));
     let (below_q, above_q) = (of_q.lo * (2.0 * q - of_q.lo), of_q.hi * (2.0 * q - of_q.hi));
-    let lo = below_p / (both + root(below_p, above_q));
-    let hi = (both + root(above_p, below_q)) / below_q;
+    let lo = if p > 0.0 { below_p / (both + root(below_p, above_q)) } else { 0.0 };
+    let hi = if below_q > 0.0 { (both + root(above_p, below_q)) / below_q } else { f64::INFINITY };
     ValueInterval { lo, hi, method: IntervalProcedure::Mover }
 }
 
@@ -352,14 +402,9 @@ pub(crate) fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     if [a.numerator, a.denominator, b.numerator, b.denominator].contains(&0) {
         return None;
     }
-    let ratio = a.value().ok()? / b.value().ok()?;
-    // 1/x - 1/n as (n - x)/(x n): exactly 0 for a rate of 1, and never negative.
-    let spread = |rate: Rate| {
-        (rate.denominator - rate.numerator) as f64
-            / (rate.numerator as f64 * rate.denominator as f64)
-    };
-    let factor = libm::exp(z * (spread(a) + spread(b)).sqrt());
-    Some(ValueInterval { lo: ratio / factor, hi: ratio * factor, method: IntervalProcedure::Katz })
+    let (shares, cases) =
+        ((a.value().ok()?, b.value().ok()?), (a.denominator as f64, b.denominator as f64));
+    Some(katz_of(shares, cases, 0.0, z, IntervalProcedure::Katz))
 }
 
 /// Katz's interval of the ratio of two shares above 0 of so many effective cases; with a
@@ -371,9 +416,10 @@ pub(crate) fn katz_of(
     z: f64,
     method: IntervalProcedure,
 ) -> ValueInterval {
-    let spread = |share: f64, n: f64| ((1.0 - share) / (share * n)).sqrt();
-    let (s, t) = (spread(p, n), spread(q, m));
-    let both = (s * s + t * t - 2.0 * correlation * s * t).max(0.0);
+    // Exactly 0 for a share of 1, and never negative.
+    let variance = |share: f64, n: f64| (1.0 - share) / (share * n);
+    let (s, t) = (variance(p, n), variance(q, m));
+    let both = (s + t - 2.0 * correlation * (s * t).sqrt()).max(0.0);
     let (ratio, factor) = (p / q, libm::exp(z * both.sqrt()));
     ValueInterval { lo: ratio / factor, hi: ratio * factor, method }
 }
@@ -505,7 +551,8 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 mod tests {
     use super::{
         INTERVAL_METHODS, IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval,
-        katz, mover_ratio, newcombe, percentile, resample, wilson, wilson_of_people, z_of_level,
+        clopper_pearson_lower, katz, mover_ratio, newcombe, percentile, resample, wilson,
+        wilson_of_people, z_of_level,
     };
     use crate::metric::rate::Undefined;
     use crate::metric::tests::rate;
@@ -534,7 +581,8 @@ mod tests {
                 P::WilsonKish => P::Newcombe,
                 P::Newcombe => P::NewcombePersons,
                 P::NewcombePersons => P::Mover,
-                P::Mover => P::Katz,
+                P::Mover => P::Largest,
+                P::Largest => P::Katz,
                 P::Katz => P::KatzPersons,
                 P::KatzPersons => P::Bootstrap,
                 P::Bootstrap => P::Poisson { centred: false },
@@ -582,7 +630,21 @@ mod tests {
         assert_eq!(wilson(rate(0, 0), z), None);
     }
 
-    /// The closed form is Wilson's own where the count is 0 or all.
+    /// Clopper and Pearson 1934 as printed by R's binom.test: 3 of 10, 7 of 100, 10 of 10.
+    #[test]
+    fn clopper_pearson_published() {
+        for (k, n, level, lo) in [
+            (3.0, 10.0, 0.95, 0.066_739_5),
+            (7.0, 100.0, 0.95, 0.028_605_2),
+            (10.0, 10.0, 0.95, 0.691_502_9),
+        ] {
+            let found = clopper_pearson_lower(k / n, n, level);
+            assert!((found - lo).abs() < 1e-6, "{k} of {n}: {found}");
+        }
+        assert_eq!(clopper_pearson_lower(0.0, 9.0, 0.95), 0.0);
+        assert!(clopper_pearson_lower(0.3, 10.0, 0.99) < 0.066);
+    }
+
     #[test]
     fn people_at_an_end_have_wilsons_interval() {
         let z = z_of_level(0.95);

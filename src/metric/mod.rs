@@ -182,10 +182,10 @@ pub enum Reads {
     RateDifference(fn(&Confusion) -> Rate),
     /// The rate of A divided by that of B.
     RateRatio(fn(&Confusion) -> Rate),
-    /// The smaller of two rates divided by the larger.
-    RateMinRatio(fn(&Confusion) -> Rate),
     /// The rate of favourable predictions of B divided by that of A.
     FavourableRatio,
+    /// The smaller of two rates of favourable predictions divided by the larger.
+    FavourableMinRatio,
     /// Another value of A minus that of B.
     ScoreDifference(fn(&Confusion) -> MetricValue),
     /// Another value of B minus that of A.

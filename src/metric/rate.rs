@@ -115,6 +115,8 @@ reasons! {
         go together, and the distribution behind the p-value is that of independent rows.";
     NotPositive = "not_positive", "a mean is not above 0", "A mean of amounts is 0 or below, so \
         that a ratio of it would not say how many times as much it is.";
+    Overflow = "overflow", "a sum is larger than any number", "A sum or quotient behind the value \
+        is larger than the largest number that can be stored.";
     OperandMissing = "operand_undefined", "a value on which it depends is undefined", "A value \
         on which the metric depends is undefined.";
 }

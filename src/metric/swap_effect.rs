@@ -1,10 +1,11 @@
 //! What becomes of a metric of two groups A and B when they change places.
 
+use crate::metric::scope::MetricScope;
 use crate::metric::{AmountSubject, Metric, Reads};
 
 /// Which of two groups A and B is on top of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RatioOrder {
+pub(crate) enum RatioOrder {
     /// A over B.
     FirstOverSecond,
     /// B over A.
@@ -30,8 +31,30 @@ impl SwapEffect {
                 SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
             }
             Reads::FavourableRatio => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),
-            Reads::WidestGap(_) | Reads::RateMinRatio(_) => SwapEffect::Same,
+            Reads::WidestGap(_) | Reads::FavourableMinRatio => SwapEffect::Same,
             _ => SwapEffect::Negated,
+        }
+    }
+
+    /// The scopes that compare two groups by a metric: A with B, and of a ratio also B with A, so
+    /// that each order has its row.
+    pub(crate) fn pair_scopes(self, a: usize, b: usize) -> Vec<MetricScope> {
+        let turned = self.ratio_order().map(|_| MetricScope::Pair(b, a));
+        std::iter::once(MetricScope::Pair(a, b)).chain(turned).collect()
+    }
+
+    /// The same of a group and all others.
+    pub(crate) fn rest_scopes(self, group: usize) -> Vec<MetricScope> {
+        let turned = self.ratio_order().map(|_| MetricScope::RestVsOne(group));
+        std::iter::once(MetricScope::OneVsRest(group)).chain(turned).collect()
+    }
+
+    /// The groups of the row that holds the first group against the second: the first minus the
+    /// second, or over it.
+    pub(crate) fn row_groups<'a>(self, first: &'a str, second: &'a str) -> [&'a str; 2] {
+        match self {
+            SwapEffect::Reciprocal(RatioOrder::SecondOverFirst) => [second, first],
+            _ => [first, second],
         }
     }
 
@@ -42,27 +65,17 @@ impl SwapEffect {
             SwapEffect::Negated | SwapEffect::Same => None,
         }
     }
-
-    /// The value after the change; none for the reciprocal of 0.
-    pub(crate) fn apply(self, value: f64) -> Option<f64> {
-        match self {
-            // Not `-value`: that would make a zero negative.
-            SwapEffect::Negated => Some(0.0 - value),
-            SwapEffect::Reciprocal(_) => (value != 0.0).then(|| 1.0 / value),
-            SwapEffect::Same => Some(value),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::SwapEffect;
     use crate::metric::Metric;
     use crate::metric::MetricFamily;
     use crate::metric::catalog::catalog;
     use crate::metric::evidence::counts::FactualCounts;
     use crate::metric::evidence::person::Confusion;
     use crate::metric::scope::MetricScope;
+    use crate::metric::tests::turned;
     use crate::metric::value::measured::measure_factual;
     use crate::metric::value::settings::FavouredGroups;
     use crate::metric::value::settings::{FavourableClass, MeasureSettings};
@@ -111,7 +124,7 @@ mod tests {
         assert_eq!(there.len(), of_pairs.count());
         for (x, y) in there.iter().zip(&back) {
             let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));
-            let turned = SwapEffect::of(x.metric).apply(x_value).expect("not zero");
+            let turned = turned(x.metric, x_value);
             assert!((turned - y_value).abs() < 1e-12, "{}: {turned} and {y_value}", x.metric.id);
         }
     }

@@ -18,8 +18,9 @@ mod scores;
 mod weights;
 mod who_counts;
 
-use super::MetricFamily;
 use super::scope::MetricScope;
+use super::swap_effect::SwapEffect;
+use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -38,6 +39,15 @@ use crate::param::{Count, Level, Seed};
 /// A share of counts.
 pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
     Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+}
+
+/// The value of a comparison of two groups where they change places.
+pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
+    match SwapEffect::of(metric) {
+        SwapEffect::Negated => -value,
+        SwapEffect::Reciprocal(_) => 1.0 / value,
+        SwapEffect::Same => value,
+    }
 }
 
 fn settings() -> MeasureSettings {

@@ -66,7 +66,7 @@ fn both_tails(t: f64, df: f64) -> f64 {
 }
 
 /// The regularised incomplete beta function of x, with y = 1 - x.
-fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
+pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 || y <= 0.0 {
         return f64::from(u8::from(y <= 0.0));
     }

@@ -4,13 +4,16 @@
 use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
-use crate::job::check::{CheckedJob, path};
+use crate::job::check::{CheckedJob, GateScope, path};
 use crate::job::resolve::roles::FeatureObstacle;
 use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
 use crate::metric::catalog::find;
-use crate::metric::{Metric, MetricFamily};
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::{Metric, MetricFamily, Reads};
 use crate::param::{ColumnName, Finite};
+use crate::stage::measure::catalog::known_metric;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Everything that `check` tells of a job without looking at its data.
 pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
@@ -102,8 +105,8 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
     found
 }
 
-/// The end of a gap that a gate limits: the attribute, the two groups in the order of the metric,
-/// and whether it is the upper end of the first minus the second.
+/// The end of a comparison that a gate limits: the attribute, the two groups in the order of the
+/// gate, and whether it is the upper end of the first minus the second, or over it.
 type LimitedEnd<'a> = (&'a ColumnName, [&'a str; 2], bool);
 
 /// Whether a metric has a value of each direction.
@@ -111,13 +114,18 @@ fn is_of_directions(metric: &Metric) -> bool {
     matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
 }
 
-/// What a gate with one limit asks of a gap that may be above or below 0; none of other gates, such
-/// as those on a change.
+/// Whether a metric divides one group by another.
+fn is_ratio(metric: &Metric) -> bool {
+    SwapEffect::of(metric).ratio_order().is_some()
+}
+
+/// What a gate with one limit asks of a comparison that has two sides; none of other gates, such as
+/// those on a change.
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
     let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
     let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
     // Of a value of two directions a pair is the difference of both.
-    let is_signed = is_signed || is_of_directions(metric);
+    let has_sides = is_signed || is_of_directions(metric) || is_ratio(metric);
     let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
     let (attribute, [first, second]) = groups.iter().next()?;
     let is_upper = match (gate.at_most, gate.at_least) {
@@ -126,16 +134,17 @@ fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
         _ => return None,
     };
     let end = (attribute, [first.as_str(), second.as_str()], is_upper);
-    is_signed.then_some((end, metric))
+    has_sides.then_some((end, metric))
 }
 
-/// Gates that limit a gap on one side only, and so do not see it the other way round.
+/// Gates that limit a comparison on one side only, and so do not see it the other way round.
 fn one_sided(job: &Job) -> Vec<IssueNote> {
     let mut found = Vec::new();
     for (name, gate) in &job.gates {
         let Some(((attribute, [first, second], is_upper), metric)) = limited_end(gate) else {
             continue;
         };
+        let is_ratio = is_ratio(metric);
         let sees_the_other = |other: &&GateBlock| {
             let alike = (&other.metric, &other.model, &other.counterfactual, &other.arm)
                 == (&gate.metric, &gate.model, &gate.counterfactual, &gate.arm)
@@ -143,10 +152,12 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             let ends = limited_end(other).map(|(end, _)| end);
             let turned = ends == Some((attribute, [second, first], is_upper));
             let other_end = ends == Some((attribute, [first, second], !is_upper));
-            // The distance of the furthest groups has no sign: a limit from above holds both ways.
+            // The distance of the furthest groups has no sign: a limit from above holds both ways,
+            // and so does one from below on the smallest ratio.
+            let limit = if is_ratio { other.at_least } else { other.at_most };
             let of_all = other.between == Some(GateBetween::WorstCase)
                 && other.against.is_none()
-                && other.at_most.is_some()
+                && limit.is_some()
                 && other.sensitive.as_ref().is_none_or(|asked| asked == attribute);
             alike && (turned || other_end || of_all)
         };
@@ -157,27 +168,43 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             true => (gate.at_most, "above"),
             false => (gate.at_least, "below"),
         };
-        let limit = limit.map_or(0.0, Finite::get);
-        let other = if is_upper { "at_least" } else { "at_most" };
         // A higher share of positive decisions harms where these are unfavourable.
+        let of_favourable = matches!(metric.reads, Reads::FavourableRatio);
         let harmed = job.data.favourable_side().filter(|_| {
-            metric.gap_of.is_some_and(|(base, _)| base == "pprev") && gate.class.is_none()
+            let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
+            (of_decisions || of_favourable) && gate.class.is_none()
         });
         let sees = harmed.map_or_else(String::new, |side| {
-            let first_is_harmed = (side == FavourableClass::Negative) == is_upper;
+            let more_is_worse = side == FavourableClass::Negative && !of_favourable;
+            let first_is_harmed = more_is_worse == is_upper;
             format!("harm to `{}` only, and ", if first_is_harmed { first } else { second })
         });
-        let all = if is_of_directions(metric) {
-            ""
-        } else {
-            ", or `between: worst_case`, which judges the distance of the groups furthest apart"
+        let has_worst_case = known_metric(metric).scopes.contains(&GateScope::WorstCase);
+        let of_all = match (has_worst_case, is_ratio) {
+            (false, _) => "",
+            (true, false) => {
+                ", or `between: worst_case`, which judges the distance of the groups furthest apart"
+            }
+            (true, true) => {
+                ", or one with `at_least` and `between: worst_case`, which judges the smallest \
+                 ratio of all groups"
+            }
         };
         let text = format!(
-            "the gate `{name}` limits `{}`, `{first}` minus `{second}`, only from {from}: it sees \
+            "the gate `{name}` limits `{}`, `{first}` {} `{second}`, only from {from}: it sees \
              {sees}no gap the other way round, however large",
             metric.id,
+            if is_ratio { "over" } else { "minus" },
         );
-        let hint = format!("add a gate with `{other}: {}`{all}", 0.0 - limit);
+        let hint = if is_ratio {
+            // A group may be called anything: the words of the job are JSON, which YAML reads.
+            let quoted = json!({attribute.as_str(): [second, first]});
+            format!("add a gate with the same limit and `between: {quoted}`{of_all}")
+        } else {
+            let other = if is_upper { "at_least" } else { "at_most" };
+            let limit = limit.map_or(0.0, Finite::get);
+            format!("add a gate with `{other}: {}`{of_all}", 0.0 - limit)
+        };
         let place = path(&["gates", name.as_str()]);
         let of = issue("one-sided-gate", IssueSeverity::Warning, place, text);
         found.push(of.with_hint(hint));
@@ -274,6 +301,71 @@ impl IssueNote {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.text),
             None => self.text.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{limited_end, one_sided};
+    use crate::job::check::{GateScope, read};
+    use crate::metric::MetricFamily;
+    use crate::metric::catalog::catalog as metrics;
+    use crate::stage::measure::catalog::{catalog, known_metric};
+
+    /// A gate on one side of every metric that has two: none of the hints names a scope that the
+    /// metric does not have.
+    #[test]
+    fn hints_name_only_scopes_that_a_metric_has() {
+        let (mut gates, mut asked) = (String::new(), Vec::new());
+        for metric in metrics() {
+            let known = known_metric(metric);
+            // Amounts are those of another kind of model.
+            let is_of_decisions = known.family != MetricFamily::Amounts && known.asked_by.is_none();
+            if known.scopes.contains(&GateScope::Pair) && is_of_decisions {
+                let set = if known.needs_counterfactual { ", counterfactual: flip" } else { "" };
+                let id = metric.id;
+                gates += &format!(
+                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: 0.2}}\n",
+                    id.replace('_', "-")
+                );
+                asked.push((format!("g-{}", id.replace('_', "-")), known));
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job.yaml");
+        let text = format!(
+            "cfaudit: 1
+name: hints
+data:
+  rows: {{csv: {{path: people.csv}}}}
+  row_id: id
+  label: {{column: y, positive: [1], favourable: positive}}
+  sensitive: {{g: {{groups: [a, b], reference: a}}}}
+  features: {{continuous: [x]}}
+counterfactuals: {{flip: naive}}
+models: {{m: {{logistic: {{}}}}}}
+metrics: {{families: [performance, group, clarify, ccm, eccm, shift, scores]}}
+gates:
+{gates}"
+        );
+        std::fs::write(&file, text).unwrap();
+        let job = match read(&file, &[], &catalog()) {
+            Ok(checked) => checked.job,
+            Err(error) => panic!("{error}"),
+        };
+        let told = one_sided(&job);
+        assert!(told.len() > 40, "{}", told.len());
+        for (name, known) in asked {
+            let note = told.iter().find(|note| note.place.ends_with(&name));
+            let has_sides = job
+                .gates
+                .iter()
+                .any(|(gate, block)| gate.as_str() == name && limited_end(block).is_some());
+            assert_eq!(note.is_some(), has_sides, "{name}");
+            let hint = note.and_then(|note| note.hint.clone()).unwrap_or_default();
+            let has_worst_case = known.scopes.contains(&GateScope::WorstCase);
+            assert_eq!(hint.contains("worst_case"), has_worst_case && has_sides, "{name}: {hint}");
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The table `changes`: every value of a run next to the same value of an earlier one.
 
-use super::key_columns::{AuditKey, CLASS, FROM_GROUP, SENSITIVE, TO_GROUP};
+use super::key_columns::{
+    ARM, AuditKey, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP,
+    key_about_all_rows,
+};
 use crate::table::row_macro::{SharedText, table};
 
 /// How the column `ci_method` begins in rows that are not judged because their set was fitted
@@ -94,7 +97,7 @@ table! {
 
 table! {
     /// `history`: the verdicts of earlier runs of the job; only where `--history` names folders.
-    pub struct HistoryRow in "history", version 1, key 5,
+    pub struct HistoryRow in "history", version 2, key 6,
     one row per "earlier run and row of its gates", written by "report", read by "report" {
         /// the run's place in `--history`, from 1
         position: i64,
@@ -106,12 +109,22 @@ table! {
         from_group: SharedText,
         [meaning TO_GROUP]
         to_group: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
         /// id of the earlier run
         run: SharedText,
         /// version of the model in the words of its job; empty = none given
         model_version: SharedText,
         /// the metric judged
         metric: SharedText,
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning CLASS]
+        class: SharedText,
         /// pass, fail, inconclusive, skipped
         verdict: SharedText,
         /// the value judged; null = undefined
@@ -124,5 +137,12 @@ table! {
         limit: f64,
         /// at_most or at_least, rise_at_most or fall_at_most, with what decides
         rule: SharedText,
+    }
+}
+
+impl HistoryRow {
+    /// Whose value was judged.
+    pub(crate) fn audit_key(&self) -> AuditKey {
+        key_about_all_rows!(self)
     }
 }

@@ -11,7 +11,7 @@ table! {
     ///
     /// Version 4 added how many people would decide. In a file of version 3 nothing tells it.
     ///
-    /// Version 5 added `reason_code`.
+    /// Version 5 added `reason_code`, and has a ratio under the groups of its row in `metrics`.
     pub struct GateRow in "gates", version 5, key 4,
     one row per "gate and direction judged", written by "gate", read by "report, diff, exports" {
         /// name of the gate in the job
@@ -42,9 +42,9 @@ table! {
         /// sides
         [since 2]
         class: SharedText,
-        /// the value as the gate asks it, of `between` from_group minus to_group or over it
-        /// (`metrics` has one order); of a gate against the baseline the change from it; null =
-        /// undefined
+        /// the value as the gate asks it, of `between` a difference from_group minus to_group
+        /// (`metrics` has one order), a ratio as `metrics` has it for these groups; of a gate
+        /// against the baseline the change from it; null = undefined
         value: Option<f64>,
         /// lower end of its interval, with holm at the level that judged it; null = none
         lo: Option<f64>,
@@ -137,9 +137,6 @@ macro_rules! reason_codes {
 }
 
 reason_codes! {
-    ByChance = "by-chance": "the groups furthest apart break the limit, but \
-        among several groups some differ by chance: no pair breaks it after correction, or none \
-        can confirm it";
     InvertedScores = "inverted-scores": "scores or decisions of the model are lower for people with \
         a positive label than for others; the model's `accept: [inverted-scores]` lets gates on it \
         be decided";
@@ -157,10 +154,6 @@ reason_codes! {
     NothingLookedAt = "nothing-looked-at": "a search that looked at nothing, or an arm that added no \
         rows";
     OnlyInOneRun = "only-in-one-run": "a change of a value that only one of the two runs has";
-    OpenPair = "open-pair": "the groups furthest apart keep the limit, but the interval of some \
-        pair of groups does not";
-    OtherOrder = "other-order": "a change of a ratio asked in another order than that in which it \
-        is measured";
     OtherSide = "other-side": "the whole range over repeats is on one side of the limit and the \
         value on the other";
     RateOfOne = "rate-of-one": "a ratio whose interval takes a rate of 1 as certain, and which is \

@@ -133,14 +133,15 @@ table! {
         move_lo: Option<f64>,
         /// upper percentile over graphs; null = one graph
         move_hi: Option<f64>,
-        /// values that cells of levels and bins gave, over people and worlds; null = `levels:
-        /// expected`, or version 1
+        /// values that cells of levels and bins gave, over people and worlds, of the variable: the
+        /// same in the row of each of its levels; null = `levels: expected`, or version 1
         [since 2]
         by_cells: Option<i64>,
-        /// values that cells of levels alone gave, because others had too few rows; null likewise
+        /// values that cells of levels alone gave, because others had too few rows; repeated and
+        /// null likewise
         [since 2]
         by_levels: Option<i64>,
-        /// values that the linear equation gave; null likewise
+        /// values that the linear equation gave; repeated and null likewise
         [since 2]
         by_equation: Option<i64>,
     }

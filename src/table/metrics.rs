@@ -37,7 +37,9 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    pub struct MetricRow in "metrics", version 11, key 10,
+    /// Version 12 counts favourable decisions in `demp_min_ratio`, has ratios of two groups in both
+    /// orders, and intervals `largest`.
+    pub struct MetricRow in "metrics", version 12, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         ..key: AuditKey,
         [meaning CLASS]

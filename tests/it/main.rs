@@ -42,6 +42,7 @@ mod hostile;
 mod house;
 mod http;
 mod inputs;
+mod invariance;
 mod kills;
 mod layers;
 mod lists;

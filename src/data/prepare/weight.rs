@@ -1,7 +1,8 @@
 //! Weights as whole numbers of one unit for the whole job, so that sums are exact in any order.
 //!
 //! The unit is the greatest common divisor of all weights (of whole numbers, quarters, equal
-//! weights), where the largest weight is at most 2^32 units. Otherwise it is the power of two for
+//! weights), where the largest weight is at most 2^32 units; else that of the weights as decimals
+//! (of hundredths, say), under the same condition. Otherwise it is the power of two for
 //! which the largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to
 //! the nearest whole number of units: each is off by less than 2^-32 of the largest, so one of at
 //! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
@@ -37,17 +38,19 @@ pub struct WeightColumn {
     pub largest: u64,
 }
 
-/// A unit of weight: a whole number times a power of two.
+/// A unit of weight: a whole number times a power of two, or over a power of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightUnit {
-    odd: u64,
+    times: u64,
     exponent: i32,
+    decimals: usize,
 }
 
 impl WeightUnit {
     /// The unit as a number.
     pub fn value(self) -> f64 {
-        libm::scalbn(self.odd as f64, self.exponent)
+        let ten = TENS.get(self.decimals).copied().unwrap_or(1.0);
+        libm::scalbn(self.times as f64, self.exponent) / ten
     }
 
     /// A weight in units, rounded to the nearest whole number, ties to even.
@@ -69,7 +72,66 @@ pub(crate) struct WeightSummary {
     /// 0 where there is none.
     odd: u64,
     exponent: i32,
+    /// That of the weights as decimals.
+    decimal: DecimalDivisor,
 }
+
+/// Powers of ten that a number holds exactly; no weight may have more decimals.
+const TENS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// The greatest common divisor of weights that are decimals, in units of the last decimal that one
+/// of them has: a weight is one if it is the number nearest to its decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum DecimalDivisor {
+    /// Of so many units of 10 to the minus `decimals`; 0 without weights.
+    Of { units: u64, decimals: usize },
+    /// Some weight has too many digits.
+    None,
+}
+
+impl Default for DecimalDivisor {
+    fn default() -> Self {
+        DecimalDivisor::Of { units: 0, decimals: 0 }
+    }
+}
+
+impl DecimalDivisor {
+    /// A weight above 0 in units of its last decimal, which is this one or a later one.
+    fn of_weight(weight: f64, from: usize) -> Self {
+        for (decimals, ten) in TENS.iter().enumerate().skip(from) {
+            let units = (weight * ten).round_ties_even();
+            if units >= MOST_DECIMAL_UNITS {
+                break;
+            }
+            if units / ten == weight {
+                return DecimalDivisor::Of { units: units as u64, decimals };
+            }
+        }
+        DecimalDivisor::None
+    }
+
+    /// The common divisor of two, where the largest weight is this.
+    fn with(self, other: Self, largest: f64) -> Self {
+        let (
+            DecimalDivisor::Of { units: a, decimals: m },
+            DecimalDivisor::Of { units: b, decimals: n },
+        ) = (self, other)
+        else {
+            return DecimalDivisor::None;
+        };
+        let decimals = m.max(n);
+        if largest * TENS[decimals] >= MOST_DECIMAL_UNITS {
+            return DecimalDivisor::None;
+        }
+        // A divisor is at most the largest weight, so this is exact.
+        let scaled = |units: u64, from: usize| units * TENS[decimals - from] as u64;
+        DecimalDivisor::Of { units: common_divisor(scaled(a, m), scaled(b, n)), decimals }
+    }
+}
+
+/// From here on not every whole number of units is a number.
+const MOST_DECIMAL_UNITS: f64 = 9_007_199_254_740_992.0;
 
 impl WeightSummary {
     /// Adds a finite weight of 0 or more.
@@ -79,6 +141,10 @@ impl WeightSummary {
             self.largest = self.largest.max(weight);
             self.smallest = if self.smallest > 0.0 { self.smallest.min(weight) } else { weight };
             self.divide(odd, exponent);
+            if let DecimalDivisor::Of { decimals, .. } = self.decimal {
+                let own = DecimalDivisor::of_weight(weight, decimals);
+                self.decimal = self.decimal.with(own, self.largest);
+            }
         }
     }
 
@@ -93,6 +159,7 @@ impl WeightSummary {
             };
         }
         self.divide(other.odd, other.exponent);
+        self.decimal = self.decimal.with(other.decimal, self.largest);
     }
 
     /// The largest weight; 0 where all weights are 0.
@@ -118,25 +185,35 @@ impl WeightSummary {
         }
         self.exponent = if self.odd == 0 { exponent } else { self.exponent.min(exponent) };
         // A divisor of an odd number is odd, so the powers of two are handled separately.
-        let (mut a, mut b) = (odd, self.odd);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        self.odd = a;
+        self.odd = common_divisor(odd, self.odd);
     }
 
     /// The unit where so many rows or counterfactuals are summed; some weight must be above 0.
     pub(crate) fn unit(&self, counted: u64) -> WeightUnit {
         let most = most_units(counted);
-        let divisor = WeightUnit { odd: self.odd, exponent: self.exponent };
+        let divisor = WeightUnit { times: self.odd, exponent: self.exponent, decimals: 0 };
         // Where this quotient is not exact it is far above the bound.
         if self.largest / divisor.value() <= most as f64 {
             return divisor;
         }
+        if let DecimalDivisor::Of { units, decimals } = self.decimal
+            && self.largest * TENS[decimals] / units as f64 <= most as f64
+        {
+            return WeightUnit { times: units, exponent: 0, decimals };
+        }
         let (odd, exponent) = odd_and_exponent(self.largest);
         let ceiling = exponent + if odd == 1 { 0 } else { 64 - odd.leading_zeros().cast_signed() };
-        WeightUnit { odd: 1, exponent: ceiling - most.trailing_zeros().cast_signed() }
+        let exponent = ceiling - most.trailing_zeros().cast_signed();
+        WeightUnit { times: 1, exponent, decimals: 0 }
     }
+}
+
+/// The greatest common divisor; of 0 and another number that number.
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// A finite number above 0 as an odd number times a power of two.
@@ -177,6 +254,39 @@ mod tests {
         }
     }
 
+    /// Hundredths are as exact as the same weights in whole numbers.
+    #[test]
+    fn decimals_are_exact() {
+        for (weights, unit) in [
+            (&[0.1, 0.3, 1.7][..], 0.1),
+            (&[12.35, 0.05, 100.0], 0.05),
+            (&[0.29, 3.0, 57.12], 0.01),
+            (&[2.5e-7, 1e-7, 0.0], 5e-8),
+        ] {
+            let found = of(weights);
+            assert!((found.value() / unit - 1.0).abs() < 1e-15, "{weights:?}: {}", found.value());
+            for &w in weights {
+                let whole = (w / unit).round();
+                assert_eq!(found.units_of(w) as f64, whole, "{w} of {weights:?}");
+            }
+        }
+        // Any order gives the same, also where decimals have too many digits in the end.
+        for weights in [[0.5, 1.25, 3.0, 0.001], [1e9, 0.125, 1e-9, 0.3]] {
+            let mut orders = Vec::new();
+            for start in 0..weights.len() {
+                let mut all = WeightSummary::default();
+                let mut rest = WeightSummary::default();
+                for i in 0..weights.len() {
+                    let w = weights[(start + i) % weights.len()];
+                    if i % 2 == 0 { all.add(w) } else { rest.add(w) }
+                }
+                all.merge(rest);
+                orders.push(all);
+            }
+            assert!(orders.iter().all(|one| *one == orders[0]), "{orders:?}");
+        }
+    }
+
     #[test]
     fn what_has_none_is_rounded_by_the_stated_bound() {
         let mut stream = RandomStream::new(1, "weights");
@@ -193,9 +303,9 @@ mod tests {
         // One above the bound, and a largest weight that is a power of two.
         assert_eq!(of(&[4_294_967_297.0, 1.0]).value(), 2.0);
         let mut coarse = WeightSummary::default();
-        [1.0, 1e-7, 3.0].into_iter().for_each(|w| coarse.add(w));
+        [1.0, 1e-7 / 3.0, 3.0].into_iter().for_each(|w| coarse.add(w));
         let (smallest, left) = coarse.rounding_loss(3).unwrap();
-        assert!(smallest == 1e-7 && (left - 1e-7).abs() > 1e-13, "{left}");
+        assert!(smallest == 1e-7 / 3.0 && (left - smallest).abs() > 1e-13, "{left}");
         let mut exact = WeightSummary::default();
         [0.5, 7.0].into_iter().for_each(|w| exact.add(w));
         assert_eq!(exact.rounding_loss(2), None);
@@ -207,7 +317,7 @@ mod tests {
     #[test]
     fn more_people_have_a_coarser_unit() {
         let mut summary = WeightSummary::default();
-        [0.3, 1.0, 2.7].into_iter().for_each(|w| summary.add(w));
+        [1.0 / 3.0, 1.0, 2.7].into_iter().for_each(|w| summary.add(w));
         let finest = summary.unit(3);
         for (counted, times) in
             [(1 << 30, 1), ((1 << 30) + 1, 2), (1 << 34, 16), (1 << 62, 1_u64 << 32)]

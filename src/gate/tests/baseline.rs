@@ -156,8 +156,10 @@ fn changes_of_pairs_turn_with_the_question() {
         (row.value, row.lo, row.hi, row.baseline_value),
         (Some(-0.1), Some(-0.15), Some(-0.05), Some(-0.2))
     );
-    // `di` is the second over the first.
-    let frame = changes("pair", ["Male", "Female"], "di", change);
+    // `di` is the second over the first, and each order has its row.
+    let mut frame = changes("pair", ["Male", "Female"], "di", change);
+    let turned: GateChangeRow<'_> = ("compared", 5.0, Some(4.0), Some((-1.5, -0.5)), [100, 100]);
+    frame.extend(changes("pair", ["Female", "Male"], "di", turned));
     check_change(
         &against(pair("Female", "Male"), GateLimit::AtMost(0.2)),
         &frame,
@@ -165,9 +167,9 @@ fn changes_of_pairs_turn_with_the_question() {
         "keeps",
     );
     check_change(
-        &against(pair("Male", "Female"), GateLimit::AtMost(0.2)),
+        &against(pair("Male", "Female"), GateLimit::AtLeast(-0.2)),
         &frame,
-        GateStatus::Inconclusive,
-        "`between` with Female before Male",
+        GateStatus::Fail,
+        "breaks",
     );
 }

@@ -7,7 +7,6 @@ use crate::job::blocks::clarify::FavouredGroups;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, GateDirection, MetricFamily, Word};
-use crate::metric::swap_effect::RatioOrder;
 use crate::param::ColumnName;
 
 use super::clarify::REST;
@@ -107,7 +106,6 @@ impl JobChecker<'_> {
             && fits
         {
             self.compared(&format!("{at}.between"), metric, map);
-            self.turned_ratio(&format!("{at}.between"), gate, metric, map);
         }
         let named_sets = self.job.sets();
         let set = gate
@@ -203,54 +201,6 @@ impl JobChecker<'_> {
             let hint = format!(
                 "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` lists the favoured \
                  groups; the default is the reference"
-            );
-            self.push_problem("bad-scope", here, what, hint);
-        }
-    }
-
-    /// Complains about the change of a ratio that is asked the other way round than it is measured:
-    /// how a reciprocal changes does not follow from how the ratio does, so the gate could never
-    /// decide.
-    fn turned_ratio(
-        &mut self,
-        at: &str,
-        gate: &GateBlock,
-        metric: &KnownMetric,
-        map: &BTreeMap<ColumnName, [Word; 2]>,
-    ) {
-        let (Some(order), Some((attribute, pair))) =
-            (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next())
-        else {
-            return;
-        };
-        let here = join(at, attribute.as_str());
-        let Some(groups) = self.compared_groups(&here, attribute) else { return };
-        let by_facets = self.is_by_facets(metric);
-        let favoured = self.favoured_of(attribute).filter(|_| by_facets);
-        let reference = self.job.data.reference_of(attribute);
-        // All others stand last, but where Clarify takes them for favoured.
-        let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
-            (Some(FavouredGroups::Rest), place) => usize::from(place.is_some()),
-            (Some(FavouredGroups::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
-            (None, Some(_)) if reference.as_ref() == Some(group) => 0,
-            (None, place) => place.map_or(usize::MAX, |place| 1 + place),
-        };
-        let [first, second] = pair;
-        let as_measured = match order {
-            RatioOrder::FirstOverSecond => place(first) < place(second),
-            RatioOrder::SecondOverFirst => place(first) > place(second),
-        };
-        if !as_measured {
-            let what = format!(
-                "`{}` is measured as `{second}` over `{first}`, and its change does not \
-                 determine the change of its reciprocal",
-                metric.id
-            );
-            let (limit, other) =
-                if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
-            let hint = format!(
-                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` \
-                 instead of `{limit}_at_most`: if one ratio falls, the other rises"
             );
             self.push_problem("bad-scope", here, what, hint);
         }

@@ -480,7 +480,9 @@ impl JobChecker<'_> {
                 metric.id
             );
             let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
-                format!("for {limit} % or points write `{}`", limit / 100.0)
+                // By its decimals: 1.013 / 100 is not 0.01013 in binary.
+                let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
+                format!("for {limit} % or points write `{share}`")
             } else {
                 "write a limit within that range".to_owned()
             };

@@ -2,7 +2,6 @@
 //! sets.
 
 use crate::job::MetricFamily;
-use crate::metric::swap_effect::RatioOrder;
 
 /// What `check` must know of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,9 +30,6 @@ pub struct KnownMetric {
     pub range: (f64, f64),
     /// Whether it goes by the prediction that people want, so that the job must say which.
     pub by_favourable: bool,
-    /// Of a ratio of two groups which one is on top; the reference is first, the others as
-    /// declared.
-    pub ratio: Option<RatioOrder>,
 }
 
 /// What a gate asks a metric of, and the key that says so.

@@ -151,22 +151,22 @@ fn parities() -> impl Iterator<Item = Metric> {
         }),
         Some(Metric {
             reading: "the four-fifths form of demographic parity: smaller over larger rate of \
-                      positive predictions",
+                      favourable predictions",
             range: (0.0, 1.0),
             ideal: Some(1.0),
             sign: "without direction: smaller over larger rate",
-            undefined_when: "a group is empty, or nobody is predicted positive in either",
+            undefined_when: "a group is empty, or nobody gets the favourable prediction in either",
             source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
                      fairlearn's demographic_parity_ratio",
             needs_label: false,
-            reads: Reads::RateMinRatio(p::pprev),
+            reads: Reads::FavourableMinRatio,
             impaired: ImpairedGroupRule::LowerRate(p::pprev),
             unit: MetricUnit::Times,
             ..pair(
                 "demp_min_ratio",
                 "DemP_min_ratio",
                 "demographic parity, smaller over larger",
-                "min(PPREV_A, PPREV_B) / max(PPREV_A, PPREV_B)",
+                "the smaller of favourable predictions / N of A and of B, over the larger",
                 &[At(L::PairGaps, 4), At(L::WidestGaps, 3)],
             )
         }),

@@ -100,8 +100,8 @@ mod tests {
                 | Reads::AnySwitch(_) => &[Share],
                 Reads::RateDifference(_) | Reads::Flips { .. } => &[Points],
                 Reads::RateRatio(_)
-                | Reads::RateMinRatio(_)
                 | Reads::FavourableRatio
+                | Reads::FavourableMinRatio
                 | Reads::ScoreRatio(_) => &[Times],
                 Reads::RateToTotal(_) | Reads::WidestGap(_) => &[Distance],
                 Reads::ScoreDifference(_) | Reads::ScoreRise(_) => &of_two,

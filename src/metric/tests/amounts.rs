@@ -246,3 +246,42 @@ fn every_metric_is_measured() {
     let listed = catalog().filter(|metric| metric.family == MetricFamily::Amounts);
     assert_eq!(listed.count(), METRICS.len());
 }
+
+/// Ties of amounts with different weights in either order; a sum that is larger than any number has
+/// a reason.
+#[test]
+fn the_order_of_ties_decides_nothing() {
+    let basis = SampleBasis { weighted: true, persons: false };
+    let sample = |heavy_first: bool, top: f64| {
+        let mut entries: Vec<AmountEntry> = (0..60)
+            .map(|i| AmountEntry {
+                value: [100.0, 200.0, top][i % 3],
+                weight: if i % 4 == 0 { 50 } else { 1 },
+                person: i as u64,
+            })
+            .collect();
+        entries.sort_by_key(|entry| entry.weight);
+        if heavy_first {
+            entries.reverse();
+        }
+        AmountSample::new(basis, entries)
+    };
+    let measured = |heavy_first| {
+        measure_amounts(&[sample(heavy_first, 300.0), sample(heavy_first, 250.0)], &settings())
+    };
+    let (first, last) = (measured(true), measured(false));
+    assert!(first.iter().any(|m| m.interval.is_some()));
+    for (x, y) in first.iter().zip(&last) {
+        let ends = |m: &MeasuredValue| m.interval.map(|i| (i.lo, i.hi));
+        let near = |x: f64, y: f64| (x - y).abs() <= 1e-12 * x.abs();
+        assert!(near(x.value.unwrap(), y.value.unwrap()), "{}", x.metric.id);
+        match (ends(x), ends(y)) {
+            (Some(a), Some(b)) => assert!(near(a.0, b.0) && near(a.1, b.1), "{}", x.metric.id),
+            (a, b) => assert_eq!(a, b, "{}", x.metric.id),
+        }
+    }
+    let beyond = measure_amounts(&[sample(true, f64::MAX), sample(true, 300.0)], &settings());
+    let mean = one(&beyond, "amount_mean", MetricScope::Group(0));
+    assert!(mean.value == Err(Undefined::Overflow) && mean.interval.is_none());
+    assert!(beyond.iter().all(|m| m.value.is_ok_and(f64::is_finite) || m.value.is_err()));
+}

@@ -36,8 +36,13 @@ fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {
 
 /// A share of n with Wilson's interval.
 fn part(numerator: u64, denominator: u64) -> (f64, ValueInterval) {
+    part_at(numerator, denominator, 0.95)
+}
+
+/// The same at another level.
+fn part_at(numerator: u64, denominator: u64, level: f64) -> (f64, ValueInterval) {
     let rate = rate(numerator, denominator);
-    (rate.value().unwrap(), wilson(rate, z_of_level(0.95)).unwrap())
+    (rate.value().unwrap(), wilson(rate, z_of_level(level)).unwrap())
 }
 
 /// Ends of a sum of such shares, each times a number: the root of the sum of squares of what the
@@ -90,18 +95,21 @@ fn means_of_rates() {
 fn distances_to_all() {
     let found = measured(&[[10, 10, 0, 0], [5, 15, 5, 5], [3, 3, 7, 7]], false);
     let m = one(&found, "pprev_to_total", MetricScope::WorstCase);
-    let groups = [part(20, 20), part(20, 30), part(6, 20)];
-    let rests = [part(26, 50), part(26, 40), part(40, 50)];
+    let groups = [(20, 20), (20, 30), (6, 20)];
+    let rests = [(26, 50), (26, 40), (40, 50)];
     let shares = [50.0 / 70.0, 40.0 / 70.0, 50.0 / 70.0];
-    let each: Vec<(f64, f64)> = (0..3)
-        .map(|g| ends(&[(shares[g], groups[g]), (-shares[g], rests[g])]))
-        .map(|(lo, hi)| {
-            let least = if lo <= 0.0 && hi >= 0.0 { 0.0 } else { lo.abs().min(hi.abs()) };
-            (least, lo.abs().max(hi.abs()))
+    let each = |level: f64| {
+        (0..3).map(move |g| {
+            let [group, rest] = [groups[g], rests[g]].map(|(k, n)| part_at(k, n, level));
+            ends(&[(shares[g], group), (-shares[g], rest)])
         })
-        .collect();
-    let most = |end: fn(&(f64, f64)) -> f64| each.iter().map(end).fold(0.0, f64::max);
-    check(m, (most(|of| of.0), most(|of| of.1)));
+    };
+    // All three must hold together below, and only the largest above.
+    let lo = each(1.0 - 0.05 / 3.0).fold(0.0, |most: f64, (lo, hi)| most.max(lo).max(-hi));
+    let hi = each(0.95).fold(0.0, |most: f64, (lo, hi)| most.max(lo.abs()).max(hi.abs()));
+    let interval = m.interval.unwrap();
+    assert_eq!(interval.method, IntervalProcedure::Largest);
+    assert!((interval.lo - lo).abs() < 1e-12 && (interval.hi - hi).abs() < 1e-12, "{interval:?}");
     assert!((m.value.unwrap() - (46.0_f64 / 70.0 - 0.3)).abs() < 1e-12, "{:?}", m.value);
 }
 
@@ -117,7 +125,7 @@ fn ratios_of_a_rate_of_one() {
     assert_eq!((katz.lo, katz.hi, katz.method), (1.0, 1.0, IntervalProcedure::Katz));
     assert!(m.flags.contains(&RATE_OF_ONE) && m.ci_method.contains("as certain"), "{m:?}");
     let smaller = one(&found, "demp_min_ratio", pair).interval.unwrap();
-    assert_eq!((smaller.hi, smaller.method), (1.0, IntervalProcedure::Mover));
+    assert_eq!((smaller.hi, smaller.method), (1.0, IntervalProcedure::Largest));
     assert!((smaller.lo - 0.9542).abs() < 5e-5, "{smaller:?}");
     // By weight the shares are drawn, and there is nothing to draw: as many effective people.
     let weighed = measured(&all, true);

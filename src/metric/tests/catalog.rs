@@ -35,8 +35,8 @@ fn the_catalog_is_sound() {
                 matches!(metric.family, MetricFamily::Group | MetricFamily::Clarify)
             }
             Reads::RateRatio(_)
-            | Reads::RateMinRatio(_)
             | Reads::FavourableRatio
+            | Reads::FavourableMinRatio
             | Reads::ScoreRatio(_) => metric.family == MetricFamily::Group,
             Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
                 metric.family == MetricFamily::Group

@@ -1,6 +1,6 @@
 //! What holds for any people: ranges, sums of cells, mirrored groups, partitions, flags.
 
-use super::{TestEvidence, TestPeople, gather, one, people, second, settings};
+use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::SetRepeat;
@@ -12,7 +12,6 @@ use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::DivergenceSums;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::gaps;
 use crate::metric::value::measured::measure_factual;
 use crate::metric::value::settings::{
@@ -174,7 +173,7 @@ fn swapping_the_groups_mirrors_every_value() {
             (MetricScope::WorstCase, _) => value,
             (MetricScope::Pair(..), _) if m.metric.family == MetricFamily::Clarify => value,
             (MetricScope::Difference(..), _) => -value,
-            (MetricScope::Pair(..), _) => SwapEffect::of(m.metric).apply(value).unwrap(),
+            (MetricScope::Pair(..), _) => turned(m.metric, value),
             _ => value,
         };
         assert!(

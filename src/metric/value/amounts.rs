@@ -13,7 +13,8 @@
 //!   ends of Wilson's interval of the share q of n people (with weights or persons as many as are
 //!   as sure, see [`person_interval`](crate::metric::person_interval), for the share at or below
 //!   the quantile), from the last amount whose cumulative share of weight is at most lo to the one
-//!   after the first whose share is at least hi; none where one of them does not exist.
+//!   after the first whose share is at least hi; none where one of them does not exist. Rows with
+//!   the same amount share their weight equally: the order of rows decides nothing.
 //! - Difference of two quantiles: d - sqrt((q_a - l_a)^2 + (u_b - q_b)^2) to d + sqrt((u_a - q_a)^2
 //!   + (q_b - l_b)^2), in the way of Newcombe's.
 //! - Change c - x of a counterfactual: mean and median as above. *More* where c > x and c - x >=
@@ -40,7 +41,7 @@ use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
+use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople, finite_or_overflow};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
 use crate::num::student::{satterthwaite, student_quantile};
@@ -144,7 +145,10 @@ impl AmountSample {
     }
 
     fn mean(&self) -> MetricValue {
-        if self.entries.is_empty() { Err(Undefined::EmptyGroup) } else { Ok(self.mean) }
+        match self.entries.is_empty() {
+            true => Err(Undefined::EmptyGroup),
+            false => finite_or_overflow(Ok(self.mean)),
+        }
     }
 
     /// The sum of a term over the rows of each person, with the key of the person.
@@ -178,17 +182,23 @@ impl AmountSample {
     }
 
     fn quantile(&self, q: f64) -> MetricValue {
-        let value = |&i: &u32| self.entries[i as usize].value;
         if self.basis.weighted && !self.entries.is_empty() {
-            let each = self.ascending.iter().map(|i| (value(i), self.weight_at(*i)));
-            return Ok(weighted_quantile(each, (self.weight, self.squares), q));
+            return Ok(weighted_quantile(self.by_value(), (self.weight, self.squares), q));
         }
-        let sorted: Vec<f64> = self.ascending.iter().map(value).collect();
+        let sorted: Vec<f64> = self.by_value().map(|(value, _)| value).collect();
         quantile(&sorted, q).ok_or(Undefined::EmptyGroup)
     }
 
-    fn weight_at(&self, i: u32) -> f64 {
-        self.entries[i as usize].weight as f64
+    /// The amounts ascending, each with what it weighs. Rows with the same amount share their
+    /// weight equally, so that nothing depends on which of them comes first.
+    fn by_value(&self) -> impl Iterator<Item = (f64, f64)> {
+        let entry = |i: &u32| self.entries[*i as usize];
+        let ties = self.ascending.chunk_by(move |i, j| entry(i).value == entry(j).value);
+        ties.flat_map(move |tie| {
+            let weight: u128 = tie.iter().map(|i| u128::from(entry(i).weight)).sum();
+            let each = (entry(&tie[0]).value, weight as f64 / tie.len() as f64);
+            std::iter::repeat_n(each, tie.len())
+        })
     }
 
     /// The share of the rows that are cases, by weight.
@@ -226,14 +236,15 @@ impl AmountSample {
         };
         let ends = wilson_of_share(q, n, z, IntervalProcedure::Wilson);
         let (mut upto, mut lo, mut hi) = (0.0, None, None);
-        for (place, &i) in self.ascending.iter().enumerate() {
-            upto += self.weight_at(i);
+        let mut each = self.by_value().peekable();
+        while let Some((amount, weight)) = each.next() {
+            upto += weight;
             let share = upto / self.weight;
             if share <= ends.lo {
-                lo = Some(self.entries[i as usize].value);
+                lo = Some(amount);
             }
             if share >= ends.hi {
-                hi = self.ascending.get(place + 1).map(|&next| self.entries[next as usize].value);
+                hi = each.peek().map(|(next, _)| *next);
                 break;
             }
         }
@@ -471,16 +482,22 @@ pub(crate) fn measure_amounts(
             let people = people.with_persons(pair.persons(), &bases);
             let means = a.mean().and_then(|a| Ok((a, b.mean()?)));
             let means = means.map_err(|_| Undefined::OperandMissing);
+            let turned = AmountPair(b, a);
             let difference = means.map(|(a, b)| a - b);
             found.extend(with.value(("amount_mean_difference", scope), difference, people, || {
                 pair.difference(with.level)
             }));
-            let ratio = means.and_then(|(a, b)| match (a > 0.0, b > 0.0) {
+            let quotient = |a: f64, b: f64| match (a > 0.0, b > 0.0) {
                 (true, true) => Ok(a / b),
                 _ => Err(Undefined::NotPositive),
-            });
+            };
+            // In both orders: how a reciprocal changes does not follow from how the ratio does.
+            let ratio = means.and_then(|(a, b)| quotient(a, b));
             let of = ("amount_mean_ratio", scope);
             found.extend(with.value(of, ratio, people, || pair.ratio(with.level)));
+            let ratio = means.and_then(|(a, b)| quotient(b, a));
+            let of = ("amount_mean_ratio", MetricScope::Pair(other, rank));
+            found.extend(with.value(of, ratio, people, || turned.ratio(with.level)));
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;

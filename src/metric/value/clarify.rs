@@ -36,10 +36,18 @@ impl FactualMeasurement<'_> {
             let mut out = Vec::new();
             let (a, d) = facets_of(scope);
             let (of_a, of_d) = (of(a), of(d));
-            // The family group has measured the pairs that are in reference order.
+            // The family group has measured ratios in both orders, against all others where these
+            // are not one group.
             let known = families.contains(&MetricFamily::Group)
-                && matches!(scope, MetricScope::Pair(a, d) if a < d);
-            out.extend(find("di").filter(|_| !known).map(|di| self.gap(di, scope, of_a, of_d)));
+                && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
+            let turned = match scope {
+                MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
+                MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
+                scope => scope,
+            };
+            out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
+                [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
+            }));
             let mut replicates = None;
             for metric in self.context.metrics(MetricFamily::Clarify) {
                 match metric.reads {

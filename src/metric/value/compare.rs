@@ -41,8 +41,9 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
-use crate::metric::value::measured::FactualMeasurement;
+use crate::metric::value::measured::{FactualMeasurement, subjects_of};
 use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
@@ -213,16 +214,15 @@ pub(crate) fn change_factual(
                 ask.percentile(replicates(), source(&a[0]).with(source(&b[0])))
             })
         };
+        let swap = SwapEffect::of(metric);
         let mut out = Vec::new();
-        for (a, of_a) in groups.iter().enumerate() {
-            out.extend(
-                groups
-                    .iter()
-                    .enumerate()
-                    .skip(a + 1)
-                    .map(|(b, of_b)| gap(MetricScope::Pair(a, b), of_a, of_b)),
-            );
-            out.extend((n > 2).then(|| gap(MetricScope::OneVsRest(a), of_a, &rests[a])));
+        for a in 0..n {
+            let pairs = (a + 1..n).flat_map(|b| swap.pair_scopes(a, b));
+            let with_rest = if n > 2 { swap.rest_scopes(a) } else { Vec::new() };
+            out.extend(pairs.chain(with_rest).map(|scope| {
+                let [x, y] = subjects_of(scope, &groups, &rests);
+                gap(scope, x, y)
+            }));
         }
         out
     };

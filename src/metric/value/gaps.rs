@@ -3,6 +3,8 @@
 //! A is first. Clarify's metrics are about favourable labels and predictions: where the
 //! negative prediction is the favourable one they see both classes under each other's names.
 
+use std::rc::Rc;
+
 use crate::metric::catalog::performance::rates_of_mean;
 use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
@@ -13,6 +15,9 @@ use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_pe
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
+use crate::metric::value::largest::{
+    IntervalAt, joint_level, largest_gap, smallest_ratio_of_shares,
+};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
@@ -31,8 +36,9 @@ pub(crate) fn value(
     match (metric.reads, rates_behind(metric, favourable, a, b)) {
         (Reads::RateDifference(_), Some((x, y))) => difference(x.value(), y.value()),
         (Reads::RateRatio(_) | Reads::FavourableRatio, Some((x, y))) => ratio(x.value(), y.value()),
-        (Reads::RateMinRatio(rate), _) => {
-            combine(rate(a).value(), rate(b).value(), |x, y| ratio(Ok(x.min(y)), Ok(x.max(y))))
+        (Reads::FavourableMinRatio, _) => {
+            let [x, y] = [a, b].map(|c| favourable_rate(c, favourable).value());
+            combine(x, y, |x, y| ratio(Ok(x.min(y)), Ok(x.max(y))))
         }
         (Reads::ScoreDifference(score), _) => difference(score(a), score(b)),
         (Reads::ScoreRise(score), _) => difference(score(b), score(a)),
@@ -135,11 +141,10 @@ impl FactualMeasurement<'_> {
         };
         let level = self.context.settings.level.map_or(0.0, |level| level.get());
         let apart = |rate: fn(&Confusion) -> Rate| {
-            self.rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b, level)
+            self.rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b)
         };
         let hybrid = || match metric.reads {
-            Reads::RateDifference(rate) if at_end(&rate) => Some(apart(rate)),
-            Reads::WidestGap(rates) if rates.iter().any(at_end) => Some(widest(rates.map(apart))),
+            Reads::RateDifference(rate) if at_end(&rate) => Some(apart(rate)(level)),
             Reads::RateRatio(rate) if at_one(&rate) => {
                 Some(self.rate_ratio(|c: &Confusion| rate(&seen(c)), of_a, of_b, level))
             }
@@ -147,27 +152,24 @@ impl FactualMeasurement<'_> {
                 let rate = |c: &Confusion| favourable_rate(&seen(c), favourable);
                 Some(self.rate_ratio(rate, of_b, of_a, level))
             }
-            Reads::RateMinRatio(rate) if at_one(&rate) => {
-                let ratio = self.rate_ratio(|c: &Confusion| rate(&seen(c)), of_a, of_b, level);
-                Some(ratio.map(smaller_over_larger))
-            }
             Reads::ScoreDifference(_) | Reads::ScoreRatio(_) => {
-                rates_of_mean(metric).filter(|rates| rates.iter().any(at_end)).map(|rates| {
-                    let part = |of: &FactualSubject| self.mean_interval(rates, of, level);
-                    let (a, b) = (part(of_a)?, part(of_b)?);
-                    match metric.reads {
-                        Reads::ScoreRatio(_) => ratio_of_parts(a, b),
-                        _ => {
-                            let (values, ends) = ((a.0, b.0), (a.1, b.1));
-                            Some(newcombe_of(values, ends, 0.0, IntervalProcedure::Mover))
-                        }
-                    }
-                })
+                self.gap_of_means(metric, of_a, of_b).map(|at| at(level))
+            }
+            _ => None,
+        };
+        // The larger or smaller of several has the interval of that.
+        let extreme = || match metric.reads {
+            Reads::WidestGap(rates) => Some(largest_gap(level, &rates.map(apart))),
+            Reads::FavourableMinRatio => {
+                let share = |of| self.rate_part(|c| favourable_rate(c, favourable), of);
+                let shares: Vec<IntervalPart> =
+                    [of_a, of_b].into_iter().filter_map(share).collect();
+                Some(smallest_ratio_of_shares(level, &shares))
             }
             _ => None,
         };
         let z = self.context.z;
-        let (interval, mut method) = self.context.interval(value, || match (&of_persons, people) {
+        let basis = || match (&of_persons, people) {
             (Some((x, y)), _) if !weighed => {
                 let of = if is_difference { newcombe_of_persons } else { katz_of_persons };
                 IntervalBasis::Formula(of(x, y, x.correlation(y), z))
@@ -184,10 +186,14 @@ impl FactualMeasurement<'_> {
                     |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y)),
                 ),
             },
-        });
+        };
+        let (interval, mut method) =
+            self.context.interval(value, || extreme().map_or_else(basis, IntervalBasis::Extreme));
         let clear = match metric.reads {
             // It is below 1 by chance too.
-            Reads::RateMinRatio(rate) => self.differ(rate, of_a, of_b, 1),
+            Reads::FavourableMinRatio => {
+                self.differ(|c| favourable_rate(c, favourable), of_a, of_b, 1)
+            }
             _ => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
         };
         let first = match metric.impaired {
@@ -235,68 +241,66 @@ impl FactualMeasurement<'_> {
     /// interval of their difference leaves out 0 at the level 1 - alpha / pairs.
     pub(crate) fn differ(
         &self,
-        rate: fn(&Confusion) -> Rate,
+        rate: impl Fn(&Confusion) -> Rate + Copy,
         of_a: &FactualSubject,
         of_b: &FactualSubject,
-        pairs: u64,
+        pairs: usize,
     ) -> bool {
         let Some(level) = self.context.settings.level else { return false };
-        let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
-        let interval = self.rate_gap(rate, of_a, of_b, level);
+        let interval = self.rate_gap(rate, of_a, of_b)(joint_level(level.get(), pairs));
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
 
-    /// The interval of a rate of one subject at a level.
+    /// The interval of a rate of one subject.
     fn rate_interval(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
         of: &FactualSubject,
-        level: f64,
-    ) -> Option<ValueInterval> {
-        let z = z_of_level(level);
+    ) -> IntervalAt {
         if of.weight.is_none() {
+            let people = rate(&of.people);
             return match of.person_rate(rate) {
-                Some(by_person) => by_person.wilson(z),
-                None => wilson(rate(&of.people), z),
+                Some(by_person) => Rc::new(move |level| by_person.wilson(z_of_level(level))),
+                None => Rc::new(move |level| wilson(people, z_of_level(level))),
             };
         }
+        if let Some(own) = of.boundary_interval(rate) {
+            return own;
+        }
         let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
-        let own = of.boundary_interval(rate, z).or_else(|| {
-            let replicates = of.bootstrap.replicates(&self.context).iter();
-            self.context.percentile_at(level, replicates.map(value), of.source_of(rate))
-        })?;
-        // Replicates may have their own bias.
-        let value = rate(of.cells()).value().ok()?;
-        (own.lo..=own.hi).contains(&value).then_some(own)
+        let replicates = of.bootstrap.replicates(&self.context).iter();
+        let own = rate(of.cells()).value().unwrap_or(f64::NAN);
+        self.context.percentile_at(own, (0.0, 1.0), replicates.map(value), of.source_of(rate))
     }
 
-    /// A rate of one subject with its interval at a level.
-    fn rate_part(
+    /// A rate of one subject with its interval; none of an undefined rate.
+    pub(crate) fn rate_part(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
         of: &FactualSubject,
-        level: f64,
     ) -> Option<IntervalPart> {
-        Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of, level)?))
+        Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of)))
     }
 
-    /// The mean of two rates of one subject, which are of different people, and its interval at a
-    /// level: the hybrid of theirs.
-    pub(crate) fn mean_interval(
+    /// The mean of two rates of one subject, which are of different people, and its interval: the
+    /// hybrid of theirs.
+    pub(crate) fn mean_part(
         &self,
         rates: [fn(&Confusion) -> Rate; 2],
         of: &FactualSubject,
-        level: f64,
     ) -> Option<IntervalPart> {
-        let [part, other] = rates.map(|rate| self.rate_part(rate, of, level));
+        let [part, other] = rates.map(|rate| self.rate_part(rate, of));
         let ((p, of_p), (q, of_q)) = (part?, other?);
         let mean = f64::midpoint(p, q);
-        let ends = ValueInterval {
-            lo: mean - libm::hypot(p - of_p.lo, q - of_q.lo) / 2.0,
-            hi: mean + libm::hypot(of_p.hi - p, of_q.hi - q) / 2.0,
-            method: IntervalProcedure::Mover,
+        let at = move |level| {
+            let (of_p, of_q) = (of_p(level)?, of_q(level)?);
+            Some(ValueInterval {
+                lo: mean - libm::hypot(p - of_p.lo, q - of_q.lo) / 2.0,
+                hi: mean + libm::hypot(of_p.hi - p, of_q.hi - q) / 2.0,
+                method: IntervalProcedure::Mover,
+            })
         };
-        Some((mean, ends))
+        Some((mean, Rc::new(at)))
     }
 
     /// The interval of the ratio of a rate of two subjects at a level, from those of both.
@@ -307,81 +311,118 @@ impl FactualMeasurement<'_> {
         bottom: &FactualSubject,
         level: f64,
     ) -> Option<ValueInterval> {
-        ratio_of_parts(self.rate_part(rate, top, level)?, self.rate_part(rate, bottom, level)?)
+        ratio_of_parts(&self.rate_part(rate, top)?, &self.rate_part(rate, bottom)?, level)
     }
 
-    /// The interval of the difference of a rate of two subjects at a level.
+    /// The interval of the difference of a rate of two subjects.
     pub(crate) fn rate_gap(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
         of_a: &FactualSubject,
         of_b: &FactualSubject,
-        level: f64,
-    ) -> Option<ValueInterval> {
-        let z = z_of_level(level);
+    ) -> IntervalAt {
         if of_a.weight.is_none() {
+            let (a, b) = (rate(&of_a.people), rate(&of_b.people));
             return match of_a.person_rate(rate).zip(of_b.person_rate(rate)) {
-                Some((a, b)) => newcombe_of_persons(&a, &b, a.correlation(&b), z),
-                None => newcombe(rate(&of_a.people), rate(&of_b.people), z),
+                Some((a, b)) => {
+                    let together = a.correlation(&b);
+                    Rc::new(move |level| newcombe_of_persons(&a, &b, together, z_of_level(level)))
+                }
+                None => Rc::new(move |level| newcombe(a, b, z_of_level(level))),
             };
         }
-        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let (a, b) = (rate(of_a.cells()), rate(of_b.cells()));
         if a.is_boundary() || b.is_boundary() {
-            let part = |of| self.rate_part(rate, of, level);
-            let ((p, of_p), (q, of_q)) = (part(of_a)?, part(of_b)?);
-            return Some(newcombe_of((p, q), (of_p, of_q), 0.0, IntervalProcedure::Mover));
+            return difference_of_parts(self.rate_part(rate, of_a), self.rate_part(rate, of_b));
         }
+        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
         let replicates = of_a
             .bootstrap
             .replicates(&self.context)
             .iter()
             .zip(of_b.bootstrap.replicates(&self.context));
         self.context.percentile_at(
-            level,
+            difference(a.value(), b.value()).unwrap_or(f64::NAN),
+            (-1.0, 1.0),
             replicates.map(|(a, b)| difference(value(a), value(b))),
             of_a.source_of(rate).with(of_b.source_of(rate)),
+        )
+    }
+
+    /// The interval of the difference or ratio of a mean of two rates of two subjects, where one of
+    /// the rates is 0 or 1, so that no replicate of it differs; none of other metrics and rates.
+    fn gap_of_means(
+        &self,
+        metric: &Metric,
+        of_a: &FactualSubject,
+        of_b: &FactualSubject,
+    ) -> Option<IntervalAt> {
+        let (_, seen) = self.orientation(metric);
+        let at_end = |rate: &fn(&Confusion) -> Rate| {
+            [of_a, of_b].iter().any(|of| rate(&seen(of.cells())).is_boundary())
+        };
+        let rates = rates_of_mean(metric).filter(|rates| rates.iter().any(at_end))?;
+        let [a, b] = [of_a, of_b].map(|of| self.mean_part(rates, of));
+        if !matches!(metric.reads, Reads::ScoreRatio(_)) {
+            return Some(difference_of_parts(a, b));
+        }
+        let both = a.zip(b);
+        Some(Rc::new(move |level| {
+            let (a, b) = both.as_ref()?;
+            ratio_of_parts(a, b, level)
+        }))
+    }
+
+    /// The interval of the difference or ratio of a value of two subjects that is no rate.
+    pub(crate) fn score_gap(
+        &self,
+        metric: &Metric,
+        of_a: &FactualSubject,
+        of_b: &FactualSubject,
+    ) -> IntervalAt {
+        if let Some(of_means) = self.gap_of_means(metric, of_a, of_b) {
+            return of_means;
+        }
+        let (favourable, _) = self.orientation(metric);
+        let of = |a: &Confusion, b: &Confusion| value(metric, favourable, a, b);
+        let replicates = of_a
+            .bootstrap
+            .replicates(&self.context)
+            .iter()
+            .zip(of_b.bootstrap.replicates(&self.context));
+        let source = |of: &FactualSubject| of.bootstrap.source(metric.needs_label);
+        self.context.percentile_at(
+            of(of_a.cells(), of_b.cells()).unwrap_or(f64::NAN),
+            metric.range,
+            replicates.map(|(a, b)| of(&Confusion::from_cells(*a), &Confusion::from_cells(*b))),
+            source(of_a).with(source(of_b)),
         )
     }
 }
 
 /// A value with its interval.
-type IntervalPart = (f64, ValueInterval);
+pub(crate) type IntervalPart = (f64, IntervalAt);
+
+/// The hybrid interval of the difference of two values; none where one is undefined.
+fn difference_of_parts(a: Option<IntervalPart>, b: Option<IntervalPart>) -> IntervalAt {
+    Rc::new(move |level| {
+        let ((p, of_p), (q, of_q)) = (a.as_ref()?, b.as_ref()?);
+        let ends = (of_p(level)?, of_q(level)?);
+        Some(newcombe_of((*p, *q), ends, 0.0, IntervalProcedure::Mover))
+    })
+}
 
 /// The hybrid interval of a ratio of two values above 0; none of others, and where it has no end.
-fn ratio_of_parts((p, of_p): IntervalPart, (q, of_q): IntervalPart) -> Option<ValueInterval> {
-    let found = (p > 0.0 && q > 0.0).then(|| mover_ratio((p, q), (of_p, of_q)))?;
-    found.hi.is_finite().then_some(found)
-}
-
-/// The interval of the smaller of two values over the larger, from that of their ratio.
-fn smaller_over_larger(ratio: ValueInterval) -> ValueInterval {
-    let ValueInterval { lo, hi, .. } = ratio;
-    let holds_one = lo <= 1.0 && hi >= 1.0;
-    let most = if hi < 1.0 { hi } else { 1.0 / lo };
-    ValueInterval { lo: lo.min(1.0 / hi), hi: if holds_one { 1.0 } else { most }, ..ratio }
-}
-
-/// The interval of the largest of two distances from 0, from the intervals of both differences: its
-/// ends cover each of them.
-fn widest(parts: [Option<ValueInterval>; 2]) -> Option<ValueInterval> {
-    let [x, y] = parts;
-    largest_distance([x?, y?].into_iter())
-}
-
-/// The same of any number of differences; none of none.
-pub(crate) fn largest_distance(
-    parts: impl Iterator<Item = ValueInterval>,
+fn ratio_of_parts(
+    (p, of_p): &IntervalPart,
+    (q, of_q): &IntervalPart,
+    level: f64,
 ) -> Option<ValueInterval> {
-    let least = |i: &ValueInterval| {
-        if i.lo <= 0.0 && i.hi >= 0.0 { 0.0 } else { i.lo.abs().min(i.hi.abs()) }
-    };
-    let distance = |i: ValueInterval| ValueInterval {
-        lo: least(&i),
-        hi: i.lo.abs().max(i.hi.abs()),
-        method: IntervalProcedure::Mover,
-    };
-    parts.map(distance).reduce(|x, y| ValueInterval { lo: x.lo.max(y.lo), hi: x.hi.max(y.hi), ..x })
+    if *p <= 0.0 || *q <= 0.0 {
+        return None;
+    }
+    let found = mover_ratio((*p, *q), (of_p(level)?, of_q(level)?));
+    found.hi.is_finite().then_some(found)
 }
 
 /// Whether the sign of a value says that the first of two facets is at a disadvantage.

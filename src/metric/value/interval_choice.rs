@@ -1,5 +1,6 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
@@ -13,6 +14,7 @@ use crate::metric::interval::{
     z_of_level,
 };
 use crate::metric::rate::MetricValue;
+use crate::metric::value::largest::{ExtremeInterval, IntervalAt};
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::num::seed::RandomStream;
@@ -105,6 +107,9 @@ impl<const N: usize> CellBootstrap<N> {
 /// Why there is no interval where a part of a value has none of its own.
 const RATE_AT_END: &str = "boundary: a rate behind it is 0 or 1, and the other one has no interval";
 
+/// Why the largest of several gaps has no interval.
+const PART_WITHOUT_INTERVAL: &str = "boundary: one of the gaps behind it has no interval";
+
 /// Why there is no interval where very few persons could be drawn.
 const TOO_FEW_PERSONS: &str =
     "boundary: too few persons, or replicates, for percentiles of this level";
@@ -119,6 +124,8 @@ pub(crate) enum IntervalBasis {
     NotFormed(&'static str),
     /// The hybrid of the intervals of its parts, or none because one has none.
     Hybrid(Option<ValueInterval>),
+    /// That of the largest of several gaps, or the smallest of several ratios.
+    Extreme(ExtremeInterval),
     /// None: the evidence came without.
     NotDrawn,
     /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
@@ -182,11 +189,14 @@ impl<'a> MeasureContext<'a> {
         if self.settings.level.is_none() {
             return (None, "none: not requested".to_owned());
         }
-        if value.is_err() {
+        if !value.is_ok_and(f64::is_finite) {
             return (None, "none: the value is undefined".to_owned());
         }
         let (interval, words) = self.describe_basis(basis());
         match (interval, value) {
+            (Some(ValueInterval { lo, hi, .. }), _) if !lo.is_finite() || !hi.is_finite() => {
+                (None, "boundary: an end is larger than any number".to_owned())
+            }
             // Replicates may have their own bias.
             (Some(ValueInterval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => (
                 None,
@@ -200,6 +210,10 @@ impl<'a> MeasureContext<'a> {
         match basis {
             IntervalBasis::NotFormed(why) => (None, why.to_owned()),
             IntervalBasis::Hybrid(None) => (None, RATE_AT_END.to_owned()),
+            IntervalBasis::Extreme(of) => match of.interval {
+                Some(interval) => (Some(interval), extreme_text(&of)),
+                None => (None, PART_WITHOUT_INTERVAL.to_owned()),
+            },
             IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
             IntervalBasis::SumsOfGraphs => (
                 None,
@@ -235,14 +249,27 @@ impl<'a> MeasureContext<'a> {
         }
     }
 
-    /// The percentiles of replicates at a separate level.
+    /// The percentiles of the replicates of a value at any level: at another than that of the
+    /// settings they are stretched within the range of the value. None where they lie beside the
+    /// value: replicates may have their own bias.
     pub(crate) fn percentile_at(
         &self,
-        level: f64,
+        value: f64,
+        range: (f64, f64),
         replicates: impl Iterator<Item = MetricValue>,
         source: ReplicateSource,
-    ) -> Option<ValueInterval> {
-        percentile(replicates, level, source).ok().map(|(interval, _)| interval)
+    ) -> IntervalAt {
+        let drawn_at = self.settings.level.unwrap_or(Level::DEFAULT).get();
+        let drawn = percentile(replicates, drawn_at, source).ok().map(|(interval, _)| interval);
+        let drawn = drawn.filter(|drawn| (drawn.lo..=drawn.hi).contains(&value));
+        Rc::new(move |level| {
+            // Not stretched by 1: that would move the last bits.
+            if level == drawn_at {
+                return drawn;
+            }
+            let wider = z_of_level(level) / z_of_level(drawn_at);
+            drawn.map(|drawn| drawn.stretched(value, wider, range))
+        })
     }
 
     /// What a reader must know of a value on so few people.
@@ -272,6 +299,21 @@ pub(crate) fn is_clear(
     let (Some(ideal), Some((lo, hi))) = (ideal, ends) else { return false };
     let band = noise.and_then(|noise| noise.ends).unwrap_or((ideal, ideal));
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
+}
+
+fn extreme_text(of: &ExtremeInterval) -> String {
+    let k = of.of;
+    match (of.is_ratio, k) {
+        (false, 1) => "the interval of the gap without its sign".to_owned(),
+        (false, _) => format!(
+            "largest of {k} gaps: lower end at 1 - alpha / {k} (Bonferroni), upper end at 1 - alpha"
+        ),
+        (true, 1) => "smaller of both ratios of the pair (MOVER)".to_owned(),
+        (true, _) => format!(
+            "smallest ratio of {k} pairs (MOVER): lower end at 1 - alpha, upper end at 1 - alpha / \
+             {k} (Bonferroni)"
+        ),
+    }
 }
 
 /// What the formulas say about rows of which a person may have several.
@@ -335,6 +377,7 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::Mover => "hybrid of the intervals of its rates (MOVER), because one of \
             them is 0 or 1 and no replicate of it differs"
             .to_owned(),
+        IntervalProcedure::Largest => "from the intervals of all gaps".to_owned(),
         IntervalProcedure::Katz => "Katz log".to_owned(),
         IntervalProcedure::KatzPersons => format!("Katz log{OF_PERSONS}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),

@@ -14,6 +14,8 @@
 //! asked for, nor on the thread that makes it: work is shared among the threads of the pool that
 //! the caller is in, and values keep their order.
 
+use std::rc::Rc;
+
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
@@ -24,12 +26,14 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
 use crate::metric::interval::{
-    IntervalProcedure, ReplicateSource, ValueInterval, wilson, wilson_of_people,
+    IntervalProcedure, ReplicateSource, ValueInterval, wilson, wilson_of_people, z_of_level,
 };
 use crate::metric::person_interval::PersonRate;
-use crate::metric::rate::{MetricValue, Rate};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
+use crate::metric::value::largest::IntervalAt;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART};
 use crate::metric::{Metric, MetricFamily, Reads};
@@ -79,6 +83,11 @@ pub(crate) struct MeasuredValue {
     pub training: Option<RepeatSpread>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
+}
+
+/// A value that is a number; what is larger than any is undefined.
+pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
+    value.and_then(|value| if value.is_finite() { Ok(value) } else { Err(Undefined::Overflow) })
 }
 
 /// The people who carry the information of a value, where a person may have several rows or people
@@ -199,6 +208,7 @@ impl MeasuredValue {
         (interval, ci_method): (Option<ValueInterval>, String),
         people: ValuePeople,
     ) -> Self {
+        let value = finite_or_overflow(value);
         let is_difference = matches!(scope, MetricScope::Difference(..));
         MeasuredValue {
             scope,
@@ -292,13 +302,14 @@ pub(crate) fn measure_factual(
         if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
             return out;
         }
-        for (a, of_a) in groups.iter().enumerate() {
-            for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-                out.push(audit.gap(metric, MetricScope::Pair(a, b), of_a, of_b));
-            }
-            if n_groups > 2 {
-                out.push(audit.gap(metric, MetricScope::OneVsRest(a), of_a, &rests[a]));
-            }
+        let swap = SwapEffect::of(metric);
+        for a in 0..n_groups {
+            let pairs = (a + 1..n_groups).flat_map(|b| swap.pair_scopes(a, b));
+            let with_rest = if n_groups > 2 { swap.rest_scopes(a) } else { Vec::new() };
+            out.extend(pairs.chain(with_rest).map(|scope| {
+                let [x, y] = subjects_of(scope, &groups, &rests);
+                audit.gap(metric, scope, x, y)
+            }));
         }
         out
     };
@@ -316,6 +327,20 @@ pub(crate) fn measure_factual(
         out.extend(audit.scores(counts));
     }
     out
+}
+
+/// The two subjects that a scope compares, all others of a group where it has no name.
+pub(crate) fn subjects_of<'s, S>(
+    scope: MetricScope,
+    groups: &'s [S],
+    rests: &'s [S],
+) -> [&'s S; 2] {
+    match (scope.first_group(), scope.second_group()) {
+        (Some(a), Some(b)) => [&groups[a], &groups[b]],
+        (Some(a), None) => [&groups[a], &rests[a]],
+        (None, Some(b)) => [&rests[b], &groups[b]],
+        (None, None) => unreachable!("a comparison has two sides"),
+    }
 }
 
 /// What all values have in common.
@@ -423,21 +448,16 @@ impl FactualSubject {
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights
     /// and for every other rate.
-    pub(crate) fn boundary_interval(
-        &self,
-        of: impl Fn(&Confusion) -> Rate,
-        z: f64,
-    ) -> Option<ValueInterval> {
+    pub(crate) fn boundary_interval(&self, of: impl Fn(&Confusion) -> Rate) -> Option<IntervalAt> {
         let rate = Some(of(&self.weight?)).filter(|rate| rate.is_boundary())?;
         if let Some(by_person) = self.person_rate(&of) {
-            return by_person.wilson(z);
+            return Some(Rc::new(move |level| by_person.wilson(z_of_level(level))));
         }
-        wilson_of_people(
-            rate.numerator > 0,
-            self.below(&|c| of(c).denominator).effective(),
-            z,
-            IntervalProcedure::WilsonPeople { weighed: true },
-        )
+        let people = self.below(&|c| of(c).denominator).effective();
+        let method = IntervalProcedure::WilsonPeople { weighed: true };
+        Some(Rc::new(move |level| {
+            wilson_of_people(rate.numerator > 0, people, z_of_level(level), method)
+        }))
     }
 
     /// What values are computed from.
@@ -512,22 +532,24 @@ impl FactualMeasurement<'_> {
         };
         // Shares of weight are drawn: only of those of 0 and 1 are all draws alike.
         let z = self.context.z;
+        let level = self.context.settings.level.map_or(0.0, |level| level.get());
         let is_plain = subject.weight.is_none();
         let formula = match (metric.reads, &of_persons) {
             (_, Some(rate)) if is_plain => Some(rate.wilson(z)),
             (Reads::Rate(_), None) if is_plain => Some(people.and_then(|rate| wilson(rate, z))),
-            (Reads::Rate(rate), _) => subject.boundary_interval(|c| rate(&seen(c)), z).map(Some),
+            (Reads::Rate(rate), _) => {
+                subject.boundary_interval(|c| rate(&seen(c))).map(|at| at(level))
+            }
             _ => None,
         };
         // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
         let ends = rates_of_mean(metric)
             .filter(|rates| rates.iter().any(|rate| rate(subject.cells()).is_boundary()));
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
         let interval = self.context.interval(value, || match (formula, ends) {
             (Some(formula), _) => IntervalBasis::Formula(formula),
             (None, Some(rates)) => {
-                let of_mean = self.mean_interval(rates, subject, level);
-                IntervalBasis::Hybrid(of_mean.map(|(_, interval)| interval))
+                let of_mean = self.mean_part(rates, subject);
+                IntervalBasis::Hybrid(of_mean.and_then(|(_, at)| at(level)))
             }
             (None, None) => {
                 subject.bootstrap.percentile(&self.context, metric.needs_label, |cells| {

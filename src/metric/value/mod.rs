@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod curves;
 pub(crate) mod gaps;
 pub(crate) mod interval_choice;
+pub(crate) mod largest;
 pub(crate) mod measured;
 pub(crate) mod paired_scores;
 pub(crate) mod repeated_values;

@@ -8,22 +8,30 @@
 //! are left there is no difference, no ratio and no distance (a single group does not prove
 //! parity). Of several groups with the same value the first holds it; where all have the same none
 //! does. Flags are those of the two groups that hold the value: a small one may hold it by chance.
-//! The interval is the percentile bootstrap of all groups, each with its number of people; the
-//! groups that hold the value may be others in every replicate, so its ends lie high where groups
-//! are small.
+//! The interval is that of the largest of all gaps, see [`largest`](super::largest). A group is as
+//! far from all in a rate as it is from the others, times their share of all.
 
-use super::gaps::{favourable_rate, first_is_lower, largest_distance};
+use std::rc::Rc;
+
+use super::gaps::{IntervalPart, favourable_rate, first_is_lower};
 use crate::metric::evidence::block_bootstrap::by_weight;
-use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::interval::{ReplicateSource, ValueInterval};
+use crate::metric::evidence::person::Confusion;
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::IntervalBasis;
+use crate::metric::value::largest::{
+    ExtremeInterval, IntervalAt, largest_gap, reciprocal, smallest_ratio, smallest_ratio_of_shares,
+};
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };
 use crate::metric::value::settings::{FavourableClass, FurthestGroups};
-use crate::metric::{ImpairedGroupRule, Metric, Reads};
+use crate::metric::{ImpairedGroupRule, Metric, Reads, difference};
+use crate::param::Level;
+
+/// The interval of a gap of two subjects.
+type GapAt<'a> = dyn Fn(&FactualSubject, &FactualSubject) -> IntervalAt + 'a;
 
 /// The values of some groups: the highest and the lowest with their groups.
 #[derive(Debug, Clone, Copy)]
@@ -105,11 +113,11 @@ fn furthest_value(
     WorstValue { value: value(&spread), furthest }
 }
 
-fn difference(spread: &GroupSpread) -> MetricValue {
+fn gap_of_spread(spread: &GroupSpread) -> MetricValue {
     Ok(spread.gap())
 }
 
-fn ratio(spread: &GroupSpread) -> MetricValue {
+fn ratio_of_spread(spread: &GroupSpread) -> MetricValue {
     if spread.highest.0 == 0.0 {
         Err(Undefined::ZeroReferenceRate)
     } else {
@@ -121,7 +129,7 @@ fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> WorstValue {
     // A group that lacks one of the two rates is excluded from both.
     let both = |c: &Confusion| of[0](c).value().and(of[1](c).value());
     let [x, y] =
-        of.map(|rate| furthest_value(groups, |c| both(c).and(rate(c).value()), difference));
+        of.map(|rate| furthest_value(groups, |c| both(c).and(rate(c).value()), gap_of_spread));
     match (x.value, y.value) {
         (Ok(a), Ok(b)) if b > a => y,
         _ => x,
@@ -155,17 +163,15 @@ fn furthest_from_total(groups: &[Confusion], of: impl Fn(&Confusion) -> MetricVa
 
 fn find(metric: &Metric, favourable: FavourableClass, groups: &[Confusion]) -> WorstValue {
     match metric.reads {
-        Reads::RateDifference(rate) => furthest_value(groups, |c| rate(c).value(), difference),
+        Reads::RateDifference(rate) => furthest_value(groups, |c| rate(c).value(), gap_of_spread),
         Reads::ScoreDifference(score) | Reads::ScoreRise(score) => {
-            furthest_value(groups, score, difference)
+            furthest_value(groups, score, gap_of_spread)
         }
-        Reads::RateRatio(rate) | Reads::RateMinRatio(rate) => {
-            furthest_value(groups, |c| rate(c).value(), ratio)
+        Reads::RateRatio(rate) => furthest_value(groups, |c| rate(c).value(), ratio_of_spread),
+        Reads::FavourableRatio | Reads::FavourableMinRatio => {
+            furthest_value(groups, |c| favourable_rate(c, favourable).value(), ratio_of_spread)
         }
-        Reads::FavourableRatio => {
-            furthest_value(groups, |c| favourable_rate(c, favourable).value(), ratio)
-        }
-        Reads::ScoreRatio(score) => furthest_value(groups, score, ratio),
+        Reads::ScoreRatio(score) => furthest_value(groups, score, ratio_of_spread),
         Reads::WidestGap(of) => widest(groups, of),
         Reads::RateToTotal(rate) => furthest_from_total(groups, |c| rate(c).value()),
         Reads::ScoreToTotal(score) => furthest_from_total(groups, score),
@@ -176,41 +182,114 @@ fn find(metric: &Metric, favourable: FavourableClass, groups: &[Confusion]) -> W
 /// The rate behind a metric that is derived from one.
 fn rate(metric: &Metric, favourable: FavourableClass, c: &Confusion) -> Option<Rate> {
     match metric.reads {
-        Reads::RateDifference(rate)
-        | Reads::RateRatio(rate)
-        | Reads::RateMinRatio(rate)
-        | Reads::RateToTotal(rate) => Some(rate(c)),
-        Reads::FavourableRatio => Some(favourable_rate(c, favourable)),
+        Reads::RateDifference(rate) | Reads::RateRatio(rate) | Reads::RateToTotal(rate) => {
+            Some(rate(c))
+        }
+        Reads::FavourableRatio | Reads::FavourableMinRatio => Some(favourable_rate(c, favourable)),
         _ => None,
     }
 }
 
 impl FactualMeasurement<'_> {
-    /// The interval of the largest distance of a rate of a group to that of all, where a rate is 0
-    /// or 1, so that no replicate of it differs; none where none is. A group is as far from all as
-    /// it is from the others, times their share of all: its interval is that of this difference.
-    fn distance_to_all(
+    /// The interval of a metric over all groups that have a value; `rests` are all others of each.
+    fn extreme(
         &self,
         metric: &Metric,
         groups: &[FactualSubject],
         rests: &[FactualSubject],
-    ) -> Option<Option<ValueInterval>> {
-        let Reads::RateToTotal(rate) = metric.reads else { return None };
-        let at_end = |of: &FactualSubject| rate(of.cells()).is_boundary();
-        if !groups.iter().any(at_end) {
-            return None;
+    ) -> ExtremeInterval {
+        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let with = |has_value: &dyn Fn(&Confusion) -> bool| -> Vec<&FactualSubject> {
+            groups.iter().filter(|of| has_value(of.cells())).collect()
+        };
+        let gaps = |of: Vec<&FactualSubject>, gap: &GapAt<'_>| {
+            let each = of.iter().enumerate();
+            let pairs = each.flat_map(|(i, a)| of[i + 1..].iter().map(move |b| gap(a, b)));
+            pairs.collect::<Vec<IntervalAt>>()
+        };
+        match metric.reads {
+            Reads::RateDifference(rate) => {
+                let of = with(&|c| rate(c).denominator > 0);
+                largest_gap(level, &gaps(of, &|a, b| self.rate_gap(rate, a, b)))
+            }
+            Reads::WidestGap(rates) => {
+                let of = || with(&|c| rates.iter().all(|rate| rate(c).denominator > 0));
+                let each = rates.map(|rate| gaps(of(), &|a, b| self.rate_gap(rate, a, b)));
+                largest_gap(level, &each.concat())
+            }
+            Reads::ScoreDifference(score) => {
+                let of = with(&|c| score(c).is_ok());
+                largest_gap(level, &gaps(of, &|a, b| self.score_gap(metric, a, b)))
+            }
+            Reads::RateRatio(_) | Reads::FavourableRatio | Reads::FavourableMinRatio => {
+                let favourable = self.context.settings.favourable;
+                let share = |c: &Confusion| match metric.reads {
+                    Reads::RateRatio(rate) => rate(c),
+                    _ => favourable_rate(c, favourable),
+                };
+                let shares: Vec<IntervalPart> =
+                    groups.iter().filter_map(|of| self.rate_part(share, of)).collect();
+                smallest_ratio_of_shares(level, &shares)
+            }
+            Reads::ScoreRatio(score) => {
+                let of = with(&|c| score(c).is_ok());
+                let ratios = gaps(of, &|a, b| self.score_gap(metric, a, b));
+                let turned = ratios.iter().map(|ratio| -> IntervalAt {
+                    let ratio = Rc::clone(ratio);
+                    Rc::new(move |level| ratio(level).and_then(reciprocal))
+                });
+                let turned: Vec<IntervalAt> = turned.collect();
+                smallest_ratio(level, ratios.len(), &[ratios, turned].concat())
+            }
+            Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
+                let each = groups.iter().zip(rests);
+                let distances: Vec<IntervalAt> =
+                    each.filter_map(|(of, rest)| self.distance_to_all(metric, of, rest)).collect();
+                largest_gap(level, &distances)
+            }
+            _ => unreachable!("`{}` is not a metric of groups", metric.id),
         }
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
-        let n = |of: &FactualSubject| rate(of.cells()).denominator as f64;
-        let with_value =
-            groups.iter().zip(rests).filter(|(group, rest)| n(group) > 0.0 && n(rest) > 0.0);
-        let distances = with_value.map(|(group, rest)| {
-            let apart = self.rate_gap(rate, group, rest, level)?;
-            let share = n(rest) / (n(group) + n(rest));
-            Some(ValueInterval { lo: share * apart.lo, hi: share * apart.hi, ..apart })
-        });
-        let distances: Option<Vec<ValueInterval>> = distances.collect();
-        Some(distances.and_then(|all| largest_distance(all.into_iter())))
+    }
+
+    /// The interval of the value of a group minus that of all; none of a group without a value.
+    fn distance_to_all(
+        &self,
+        metric: &Metric,
+        group: &FactualSubject,
+        rest: &FactualSubject,
+    ) -> Option<IntervalAt> {
+        let score = match metric.reads {
+            Reads::RateToTotal(rate) => {
+                let [n, others] = [group, rest].map(|of| rate(of.cells()).denominator as f64);
+                if n == 0.0 || others == 0.0 {
+                    return None;
+                }
+                let (gap, share) = (self.rate_gap(rate, group, rest), others / (n + others));
+                return Some(Rc::new(move |level| {
+                    let gap = gap(level)?;
+                    Some(ValueInterval { lo: share * gap.lo, hi: share * gap.hi, ..gap })
+                }));
+            }
+            Reads::ScoreToTotal(score) => score,
+            _ => return None,
+        };
+        let distance = |of: Confusion, rest: Confusion| {
+            let mut all = rest;
+            all.merge(&of);
+            difference(score(&of), score(&all))
+        };
+        let value = distance(*group.cells(), *rest.cells()).ok()?;
+        let drawn = |of: &FactualSubject| -> Vec<Confusion> {
+            let replicates = of.bootstrap.replicates(&self.context).iter();
+            replicates.map(|cells| Confusion::from_cells(*cells)).collect()
+        };
+        let source = |of: &FactualSubject| of.bootstrap.source(metric.needs_label);
+        Some(self.context.percentile_at(
+            value,
+            (-metric.range.1, metric.range.1),
+            drawn(group).into_iter().zip(drawn(rest)).map(|(of, rest)| distance(of, rest)),
+            source(group).with(source(rest)),
+        ))
     }
 
     /// One metric over all groups; `rests` are all others of each.
@@ -229,25 +308,9 @@ impl FactualMeasurement<'_> {
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
-        let interval = self.context.interval(value, || {
-            if let Some(hybrid) = self.distance_to_all(metric, groups, rests) {
-                return IntervalBasis::Hybrid(hybrid);
-            }
-            let drawn: Vec<&[ConfusionCells]> =
-                groups.iter().map(|subject| subject.bootstrap.replicates(&self.context)).collect();
-            let mut redrawn = cells.clone();
-            let replicates = (0..drawn.first().map_or(0, |drawn| drawn.len())).map(|r| {
-                redrawn
-                    .iter_mut()
-                    .zip(&drawn)
-                    .for_each(|(cells, drawn)| *cells = Confusion::from_cells(drawn[r]));
-                find(metric, favourable, &redrawn).value
-            });
-            let sources = groups.iter().map(|subject| subject.bootstrap.source(metric.needs_label));
-            sources.reduce(ReplicateSource::with).map_or(IntervalBasis::NotDrawn, |source| {
-                self.context.percentile(replicates, source)
-            })
-        });
+        let interval = self
+            .context
+            .interval(value, || IntervalBasis::Extreme(self.extreme(metric, groups, rests)));
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,
             ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }
@@ -258,7 +321,7 @@ impl FactualMeasurement<'_> {
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
                 // Of several groups the furthest is far by chance too: the pair is one of all.
-                let with_value = (groups.len() as u64).saturating_sub(found.furthest.n_undefined);
+                let with_value = groups.len().saturating_sub(found.furthest.n_undefined as usize);
                 let pairs = with_value * with_value.saturating_sub(1) / 2;
                 let clear = self.differ(rate, &groups[high], &groups[low], pairs);
                 first_is_lower(rate(&cells[high]), rate(&cells[low]), favourable)

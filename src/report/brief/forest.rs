@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, ranked, second_words};
-use crate::report::brief::limits::AuditLimit;
+use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, forest_row};
 use crate::report::page::PageBlock;
@@ -13,6 +13,7 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs;
 use crate::report::section::graphs::values::ValueKnobs;
@@ -42,11 +43,8 @@ fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
 
 /// The limit that judges exactly this value.
 fn limit_of(limits: &[AuditLimit], result: &HarmResult) -> Option<f64> {
-    let judges = |limit: &&AuditLimit| {
-        let same = limit.parts.iter().any(|p| p.key == result.key && p.metric == result.metric);
-        limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change() && same
-    };
-    limits.iter().find(judges).map(|limit| limit.limit)
+    let value = JudgedValue::plain(&result.key, result.metric);
+    limits::deciding(limits, &value).map(|limit| limit.limit)
 }
 
 /// Who is worse off in a block: named where the tables name the same group in every row, or in

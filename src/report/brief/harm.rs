@@ -8,6 +8,10 @@
 use std::collections::BTreeSet;
 
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, clopper_pearson_lower, z_of_level,
+};
+use crate::metric::value::largest::joint_level;
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
@@ -39,6 +43,10 @@ pub(crate) struct HarmResult {
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
     pub(crate) weighted: bool,
+    /// Level of its interval; none without one.
+    level: Option<f64>,
+    /// Of how many cases its interval is, where it is Wilson's.
+    cases: Option<f64>,
     /// Its number in the table of all results of the annex.
     pub(crate) number: usize,
 }
@@ -53,6 +61,32 @@ impl HarmResult {
     pub(crate) fn people(&self) -> i64 {
         let mean = || (self.point.value * self.whole as f64).round() as i64;
         self.counts.map_or_else(mean, |(part, _)| part)
+    }
+
+    /// The lower end of its interval where it is the largest of so many results: each of them may be
+    /// overestimated, so all must hold together (Bonferroni). None without an interval.
+    pub(crate) fn lower_end_of(&self, compared: usize) -> Option<f64> {
+        let ((lo, hi), level) = self.point.interval.zip(self.level)?;
+        if compared < 2 {
+            return Some(lo);
+        }
+        let joint = joint_level(level, compared);
+        let method = IntervalProcedure::Wilson;
+        let own = ValueInterval { lo, hi, method };
+        Some(match self.cases {
+            // Far out the tail of Wilson's interval is short.
+            Some(cases) => clopper_pearson_lower(self.point.value, cases, joint).min(lo),
+            None => {
+                let wider = z_of_level(joint) / z_of_level(level);
+                own.stretched(self.point.value, wider, (0.0, 1.0)).lo
+            }
+        })
+    }
+
+    /// Whether it is beyond what noise gives also where it is the largest of so many results.
+    pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
+        let noise = self.placebo.map_or(0.0, |(_, hi)| hi);
+        self.lower_end_of(compared).is_none_or(|lo| lo > noise)
     }
 
     /// Whether nobody switches.
@@ -110,6 +144,14 @@ fn result(
             .filter(|group| !group.is_empty() && metric != "sr" && !measure.small),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
         weighted: measure.weights.is_some(),
+        level: measure.level,
+        cases: match measure.method.as_str() {
+            method if method == IntervalProcedure::Wilson.as_str() => {
+                measure.counts.map(|(_, whole)| whole as f64)
+            }
+            method if method == IntervalProcedure::WilsonPersons.as_str() => measure.effective,
+            _ => None,
+        },
         number: 0,
     })
 }

@@ -4,19 +4,26 @@
 //! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
 //! treated worse only where the tables name it, and *treats* is said only of sets that change
 //! nothing but the entry.
+//!
+//! It is picked because it is the largest of m values that were compared, and the largest is
+//! overestimated most. So its lower end is that at the level 1 - alpha / m, the sentence says so,
+//! and without a limit there is no such sentence where that end is within what chance gives. With 40
+//! independent results and no difference the ordinary interval of the largest misses in 62 % of
+//! audits.
 
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_notes::in_plain_words;
-use crate::report::brief::limits::{AuditLimit, LimitPart};
+use crate::report::brief::limits::{self, AuditLimit, LimitPart};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::read::panel::{KeyedRow, ResultKey};
+use crate::report::read::judged::JudgedValue;
+use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::{LARGEST_BY_CHANCE, people};
 use crate::report::section::{graphs, recourse};
@@ -29,10 +36,12 @@ const FEW_PEOPLE: i64 = 50;
 /// What the page says first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HeroFinding<'a> {
-    /// Who would be decided otherwise, and the limit that judges it.
-    Switch(&'a HarmResult, Option<&'a AuditLimit>),
-    /// Two groups of which one clearly gets the favourable decision less often.
-    Gap(&'a ModelShares, ClearGap<'a>, Option<&'a AuditLimit>),
+    /// Who would be decided otherwise, the limit that judges it, and of how many results it is the
+    /// largest.
+    Switch(&'a HarmResult, Option<&'a AuditLimit>, usize),
+    /// Two groups of which one clearly gets the favourable decision less often, and of how many
+    /// gaps theirs is the largest.
+    Gap(&'a ModelShares, ClearGap<'a>, Option<&'a AuditLimit>, usize),
     /// Everybody who would be decided otherwise, where a limit judges it.
     Total(&'a AuditLimit),
     /// What a limit judges otherwise.
@@ -43,6 +52,26 @@ pub(crate) enum HeroFinding<'a> {
     NothingClear,
     /// Nothing was measured that a finding could depend on.
     Nothing,
+}
+
+impl HeroFinding<'_> {
+    /// The same where it is the largest of so many values that limits judge. One that is not clear
+    /// then is told as what its limit says.
+    fn picked_from(self, compared: usize) -> Self {
+        match self {
+            HeroFinding::Switch(result, Some(limit), _) if !result.is_clear_of(compared) => {
+                HeroFinding::Limit(limit)
+            }
+            HeroFinding::Gap(_, gap, Some(limit), _) if !gap.is_clear_of(compared) => {
+                HeroFinding::Limit(limit)
+            }
+            HeroFinding::Switch(result, limit, _) => HeroFinding::Switch(result, limit, compared),
+            HeroFinding::Gap(shares, gap, limit, _) => {
+                HeroFinding::Gap(shares, gap, limit, compared)
+            }
+            other => other,
+        }
+    }
 }
 
 impl<'a> BriefInputs<'a> {
@@ -58,9 +87,9 @@ impl<'a> BriefInputs<'a> {
             if i > 0 {
                 let broken = limit.verdict == "fail" && limit.breaks(part);
                 let other = result.filter(|result| broken && result.worse.is_some());
-                found.extend(other.map(|result| HeroFinding::Switch(result, Some(limit))));
+                found.extend(other.map(|result| HeroFinding::Switch(result, Some(limit), 1)));
             } else if let Some(result) = result {
-                found.push(HeroFinding::Switch(result, Some(limit)));
+                found.push(HeroFinding::Switch(result, Some(limit), 1));
             } else if part.metric == "di" || part.metric == "demp_difference" {
                 let shares = self.shares.iter().find(|shares| {
                     shares.model == part.key.model && shares.attribute == part.key.attribute
@@ -69,7 +98,7 @@ impl<'a> BriefInputs<'a> {
                     let gap = shares.clear_gap(self.audit)?;
                     let names = [&gap.low.key.from, &gap.high.key.from];
                     let same = names.contains(&&part.key.from) && names.contains(&&part.key.to);
-                    same.then_some(HeroFinding::Gap(shares, gap, Some(limit)))
+                    same.then_some(HeroFinding::Gap(shares, gap, Some(limit), 1))
                 });
                 found.extend(gap);
             } else if part.metric == "sr" && part.key.from.is_empty() && part.counts.is_some() {
@@ -94,8 +123,9 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn choose_hero(&self) -> HeroFinding<'a> {
         for verdict in ["fail", "inconclusive"] {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
-            if let Some(worst) = self.worst(of.flat_map(|limit| self.judged(limit))) {
-                return worst;
+            let found: Vec<HeroFinding<'a>> = of.flat_map(|limit| self.judged(limit)).collect();
+            if let Some(worst) = self.worst(found.iter().copied()) {
+                return worst.picked_from(found.len());
             }
         }
         self.worst_of_all()
@@ -104,13 +134,20 @@ impl<'a> BriefInputs<'a> {
     /// The worst finding, whether a limit judges it or not.
     pub(crate) fn worst_of_all(&self) -> HeroFinding<'a> {
         let switch = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
-        let switch = switch.map(|result| HeroFinding::Switch(result, self.limit_of(result)));
+        let compared = self.results.len();
+        let switch =
+            switch.map(|result| HeroFinding::Switch(result, self.limit_of(result), compared));
+        let n_gaps: usize = self.shares.iter().map(ModelShares::n_pairs).sum();
         let gaps = self.shares.iter().filter_map(|shares| {
-            let gap = shares.clear_gap(self.audit)?;
-            Some(HeroFinding::Gap(shares, gap, None))
+            let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(n_gaps))?;
+            Some(HeroFinding::Gap(shares, gap, None, n_gaps))
         });
         // A switch says more than a gap, which has many causes.
-        if let Some(worst) = self.worst(switch) {
+        let clear = |worst: &HeroFinding<'_>| match worst {
+            HeroFinding::Switch(result, _, of) => result.is_clear_of(*of),
+            _ => true,
+        };
+        if let Some(worst) = self.worst(switch).filter(clear) {
             return worst;
         }
         if !self.results.is_empty() && self.results.iter().all(HarmResult::is_nobody) {
@@ -125,25 +162,18 @@ impl<'a> BriefInputs<'a> {
 
     /// The limit that judges a result.
     fn limit_of(&self, result: &HarmResult) -> Option<&'a AuditLimit> {
-        self.limits.iter().find(|limit| {
-            let of = |part: &LimitPart| part.key == result.key && part.metric == result.metric;
-            limit.arm.is_empty() && !limit.is_of_change() && limit.parts.iter().any(of)
-        })
+        limits::deciding(self.limits, &JudgedValue::plain(&result.key, result.metric))
     }
 
     /// Whether some gate judges a result: also a part of a gate on harm that is folded.
     fn is_judged(&self, result: &HarmResult) -> bool {
-        self.audit.gates.iter().any(|row| {
-            let of_change = row.rule.starts_with("rise") || row.rule.starts_with("fall");
-            row.arm.is_empty()
-                && !of_change
-                && row.metric.as_str() == result.metric
-                && row.key() == result.key
-        })
+        let value = JudgedValue::plain(&result.key, result.metric);
+        self.limits.iter().any(|limit| limit.judges(&value))
     }
 
-    /// A result as a sentence without its end, and what a broken limit says about a group.
-    pub(crate) fn switch_words(&self, result: &HarmResult, opens: bool) -> RichText {
+    /// A result as a sentence without its end, and what a broken limit says about a group; of how
+    /// many results it is the largest.
+    fn switch_words(&self, result: &HarmResult, opens: bool, compared: usize) -> RichText {
         let (voice, key) = (self.voice, &result.key);
         let attribute = key.attribute.as_str();
         let of_entry = voice.is_of_the_entry(&key.set);
@@ -166,7 +196,7 @@ impl<'a> BriefInputs<'a> {
         };
         let counts = counts_text(result.counts, result.point.value, result.whole);
         let counts = format!("{counts} {}", voice.of_cases());
-        let share = self.share_text(result);
+        let share = self.share_text(result, compared);
         let words = RichText::new();
         let words = if opens { words.text(opening) } else { words };
         let words = match (&voice.decision, result.side) {
@@ -189,8 +219,9 @@ impl<'a> BriefInputs<'a> {
         ))
     }
 
-    /// `(46 %; 44 to 48)`.
-    fn share_text(&self, result: &HarmResult) -> String {
+    /// `(46 %; 44 to 48)`, with the lower end of the largest of so many: `(46 %; 43 to 48; the
+    /// largest of 12)`.
+    fn share_text(&self, result: &HarmResult, compared: usize) -> String {
         let kind = NumberFormat::Share;
         let weighted = if result.weighted { "weighted " } else { "" };
         let value = value_text(kind, result.point.value, result.point.interval);
@@ -198,8 +229,11 @@ impl<'a> BriefInputs<'a> {
             Some((_, hi)) if result.is_nobody() => {
                 format!("(at most {weighted}{})", value_text(kind, hi, Some((0.0, hi))))
             }
-            Some(ends) => format!("({weighted}{value}; {})", ends_text(kind, ends)),
-            None => format!("({weighted}{value})"),
+            Some((lo, hi)) => {
+                let ends = (result.lower_end_of(compared).unwrap_or(lo), hi);
+                format!("({weighted}{value}; {}{})", ends_text(kind, ends), largest_of(compared))
+            }
+            None => format!("({weighted}{value}{})", largest_of(compared)),
         }
     }
 
@@ -217,14 +251,14 @@ impl<'a> BriefInputs<'a> {
             limit.is_some_and(|limit| limit.verdict == verdict)
         };
         match finding {
-            HeroFinding::Switch(result, limit) => {
+            HeroFinding::Switch(result, limit, compared) => {
                 let open = limit.filter(|limit| limit.verdict == "inconclusive");
                 let words = if let Some(limit) = open {
                     // Who is worse off is said here, too; only whether the limit is kept is open.
                     let opens = result.worse.is_some();
                     let why = undecided(limit, result);
                     let start = format!("{why}{}", if opens { ". " } else { ": " });
-                    RichText::from(start).and(self.switch_words(result, opens))
+                    RichText::from(start).and(self.switch_words(result, opens, *compared))
                 } else if !broken && !self.limits.is_empty() && !judged(*limit, "fail") {
                     // Who is worse off is said here, too: those who switch are often not they.
                     let opens = result.worse.is_some();
@@ -233,16 +267,16 @@ impl<'a> BriefInputs<'a> {
                     } else {
                         "No limit is broken. The result that affects the most people: "
                     };
-                    RichText::from(start).and(self.switch_words(result, opens))
+                    RichText::from(start).and(self.switch_words(result, opens, *compared))
                 } else {
-                    self.switch_words(result, true)
+                    self.switch_words(result, true, *compared)
                 };
                 let no_limit = !self.limits.is_empty() && !self.is_judged(result);
                 words
                     .text(if no_limit { ". No limit is set for this." } else { "." })
                     .text(limit_words(*limit))
             }
-            HeroFinding::Gap(shares, gap, limit) => {
+            HeroFinding::Gap(shares, gap, limit, compared) => {
                 let voice = self.voice;
                 let name = |share: &crate::report::brief::shares::GroupFavourableShare| {
                     voice.people(&shares.attribute, &share.key.from)
@@ -282,7 +316,12 @@ impl<'a> BriefInputs<'a> {
                     .text(" against ")
                     .text(counts(gap.high.counts))
                     .text(" ")
-                    .soft(format!("({} against {}{ratio})", share(gap.low), share(gap.high)))
+                    .soft(format!(
+                        "({} against {}{ratio}{})",
+                        share(gap.low),
+                        share(gap.high),
+                        largest_of(*compared)
+                    ))
                     .text(".")
                     .text(limit_words(*limit))
             }
@@ -488,8 +527,8 @@ impl<'a> BriefInputs<'a> {
             part.is_some_and(|part| part.value.is_some() && part.interval.is_some())
         };
         match finding {
-            HeroFinding::Switch(result, _) => result.point.interval.is_some(),
-            HeroFinding::Gap(.., limit) => {
+            HeroFinding::Switch(result, ..) => result.point.interval.is_some(),
+            HeroFinding::Gap(_, _, limit, _) => {
                 limit.is_some_and(|of| of.kind() == NumberFormat::Plain && of_limit(of))
             }
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => of_limit(limit),
@@ -509,7 +548,7 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
         let mut parts: Vec<RichText> = Vec::new();
         let own = match finding {
-            HeroFinding::Switch(result, _) => {
+            HeroFinding::Switch(result, ..) => {
                 let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
                 parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
                 parts.extend(graphs::knowledge::stated_knowledge(self.audit, &result.key.set));
@@ -546,13 +585,13 @@ impl<'a> BriefInputs<'a> {
                     "A result about more {} has no limit. ",
                     self.voice.counted()
                 ))
-                .and(self.switch_words(more, true))
+                .and(self.switch_words(more, true, 1))
                 .text("."),
             );
         }
         // A limit that another doubt than that of people decides.
         let (judged, is_first) = match finding {
-            HeroFinding::Switch(_, limit) | HeroFinding::Gap(.., limit) => (*limit, false),
+            HeroFinding::Switch(_, limit, _) | HeroFinding::Gap(_, _, limit, _) => (*limit, false),
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => (Some(*limit), true),
             _ => (None, false),
         };
@@ -611,11 +650,16 @@ impl<'a> BriefInputs<'a> {
     }
 }
 
+/// That a value was picked because it is the largest of so many; empty where there is no other.
+fn largest_of(compared: usize) -> String {
+    if compared > 1 { format!("; the largest of {compared}") } else { String::new() }
+}
+
 /// How many people a finding harms at least.
 fn harmed(finding: &HeroFinding<'_>) -> f64 {
     match finding {
-        HeroFinding::Switch(result, _) => result.harmed,
-        HeroFinding::Gap(_, gap, _) => gap.harmed,
+        HeroFinding::Switch(result, ..) => result.harmed,
+        HeroFinding::Gap(_, gap, ..) => gap.harmed,
         // Of everybody nobody says who is worse off.
         _ => -1.0,
     }

@@ -22,7 +22,7 @@ impl<'a> BriefInputs<'a> {
     /// The result whose model, set and attribute the chart and the cases show.
     pub(crate) fn drawn_result(&self, finding: &HeroFinding<'a>) -> Option<&'a HarmResult> {
         match finding {
-            HeroFinding::Switch(result, _) => Some(*result),
+            HeroFinding::Switch(result, ..) => Some(*result),
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
                 let part = limit.parts.first();
                 let of = |result: &&HarmResult| {

@@ -17,6 +17,7 @@ use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, Verdict
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::words::LARGEST_BY_CHANCE;
 use crate::table::deciding_range::{DecidingRange, is_of_few_repeats};
 use crate::table::needed::deciding_need;
@@ -52,6 +53,8 @@ pub(crate) struct AuditLimit {
     pub(crate) note: Option<String>,
     /// The part that decides, then the other part of a gate on harm about the same two groups.
     pub(crate) parts: Vec<LimitPart>,
+    /// Every value that it judges; empty where it judges changes.
+    judged: Vec<JudgedValue>,
     /// Whether it asks about harm to a group.
     pub(crate) of_harm: bool,
     /// Of one that is not decided, how many people would decide it; none where no number would.
@@ -94,6 +97,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             reason: row.reason.as_str().to_owned(),
             note: audit.manifest.words.gate_notes.get(row.gate.as_str()).cloned(),
             parts,
+            judged: own().filter_map(JudgedValue::of_gate).collect(),
             of_harm,
             needed: deciding_need(own()).and_then(|row| LimitNeed::of(row, !counts_all)),
             no_threshold: None,
@@ -115,7 +119,44 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
     limits
 }
 
+/// The limit whose deciding part is this value; of several the worst.
+pub(crate) fn deciding<'a>(
+    limits: &'a [AuditLimit],
+    value: &JudgedValue,
+) -> Option<&'a AuditLimit> {
+    limits.iter().find(|limit| {
+        !limit.is_of_change() && limit.parts.iter().any(|part| limit.value_of(part) == *value)
+    })
+}
+
+/// The limit that holds for all of these values alike, and so may be drawn across them; none where
+/// one has no limit or another one.
+pub(crate) fn common<'a>(
+    limits: &'a [AuditLimit],
+    values: impl Iterator<Item = JudgedValue>,
+) -> Option<&'a AuditLimit> {
+    let mut found = values.map(|value| deciding(limits, &value));
+    let first = found.next().flatten()?;
+    let alike = |limit: Option<&AuditLimit>| {
+        limit.is_some_and(|limit| (limit.bound, limit.limit) == (first.bound, first.limit))
+    };
+    found.all(alike).then_some(first)
+}
+
 impl AuditLimit {
+    /// Whether it judges a value: also one that does not decide.
+    pub(crate) fn judges(&self, value: &JudgedValue) -> bool {
+        self.judged.contains(value)
+    }
+
+    /// What a part of it is about.
+    pub(crate) fn value_of(&self, part: &LimitPart) -> JudgedValue {
+        JudgedValue {
+            class: self.class.clone(),
+            ..JudgedValue::plain(&part.key, &part.metric).of_arm(&self.arm)
+        }
+    }
+
     fn rank(&self) -> (usize, bool, bool) {
         let order = ["fail", "inconclusive", "pass", "skipped"];
         let place = order.iter().position(|verdict| *verdict == self.verdict);
@@ -308,12 +349,14 @@ impl AuditLimit {
                     clause()
                 )
             }
+            // The second group is on top.
             "di" if !key.from.is_empty() && !key.to.is_empty() => format!(
-                "By {model}, is the share of {} who {} at least {} times that of {}?",
-                voice.people(attribute, &key.from),
+                "By {model}, is the share of {} who {} {} {} times that of {}?",
+                voice.people(attribute, &key.to),
                 voice.get_it(),
+                if self.bound == LimitBound::AtLeast { "at least" } else { "at most" },
                 self.limit_text(),
-                voice.people(attribute, &key.to)
+                voice.people(attribute, &key.from)
             ),
             "h_ga" => match key.set.split_once('/') {
                 Some((_, scenario)) => {
@@ -549,8 +592,8 @@ impl AuditLimit {
             "h_g" | "h_ga" => "disagreement: 0 none, 1 most".to_owned(),
             "di" if both => format!(
                 "share of {} over that of {}",
-                voice.group(attribute, &key.from),
-                voice.group(attribute, &key.to)
+                voice.group(attribute, &key.to),
+                voice.group(attribute, &key.from)
             ),
             UNFAIR_SUBGROUPS => "subgroups".to_owned(),
             CONFIRMED_PATTERNS => "confirmed patterns".to_owned(),

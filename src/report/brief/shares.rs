@@ -1,6 +1,8 @@
 //! Groups as they are: the share of each with the favourable decision, and which groups differ
 //! clearly.
 
+use crate::metric::interval::z_of_level;
+use crate::metric::value::largest::joint_level;
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::plot::{PlotPoint, PlotScale, group_row};
@@ -44,6 +46,20 @@ pub(crate) struct ClearGap<'a> {
     pub(crate) high: &'a GroupFavourableShare,
     /// People harmed at least: the lower end of the difference times the people of the worse group.
     pub(crate) harmed: f64,
+    /// The lower end of the difference.
+    least: f64,
+    /// The level of its interval; none without one.
+    level: Option<f64>,
+}
+
+impl ClearGap<'_> {
+    /// Whether the groups differ clearly also where theirs is the largest of so many gaps.
+    pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
+        let Some(level) = self.level.filter(|_| compared > 1) else { return true };
+        let value = self.high.point.value - self.low.point.value;
+        let wider = z_of_level(joint_level(level, compared)) / z_of_level(level);
+        value - (value - self.least) * wider > 0.0
+    }
 }
 
 /// The shares of all groups under all models, in the order of the job.
@@ -111,6 +127,11 @@ fn share(
 }
 
 impl ModelShares {
+    /// Pairs of groups.
+    pub(crate) fn n_pairs(&self) -> usize {
+        self.groups.len() * self.groups.len().saturating_sub(1) / 2
+    }
+
     /// The gap between the reference and another group that harms most, unless two other groups
     /// harm twice as many; none where no interval of a difference leaves out zero.
     pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
@@ -145,8 +166,9 @@ impl ModelShares {
             (None, None);
         for low in &self.groups {
             for high in self.groups.iter().filter(|g| g.point.value > low.point.value) {
-                let harmed = least(low, high) * low.counts.1 as f64;
-                let gap = ClearGap { low, high, harmed };
+                let least = least(low, high);
+                let harmed = least * low.counts.1 as f64;
+                let gap = ClearGap { low, high, harmed, least, level: audit.manifest.level };
                 let is_worse =
                     |than: &Option<ClearGap<'_>>| than.is_none_or(|than| harmed > than.harmed);
                 if harmed > 0.0 && is_worse(&worst) {

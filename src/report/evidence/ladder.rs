@@ -3,6 +3,7 @@
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked, second_words};
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::limits;
 use crate::report::draw::panel::{LadderBlock, ladder};
 use crate::report::draw::plot::{AxisUnit, SwitchSide};
 use crate::report::page::PageBlock;
@@ -10,6 +11,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
+use crate::report::read::judged::JudgedValue;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -79,14 +81,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
                 });
             }
         }
-        let limit = inputs.limits.iter().find_map(|limit| {
-            let judges = limit.arm.is_empty()
-                && !limit.is_of_change()
-                && limit.parts.iter().any(|part| {
-                    mine().any(|result| part.key == result.key && part.metric == result.metric)
-                });
-            judges.then(|| (limit.limit, format!("limit {}", limit.limit_text())))
-        });
+        // The line runs across all models and sets, so it must be the limit of each.
+        let shown = mine().map(|result| JudgedValue::plain(&result.key, result.metric));
+        let limit = limits::common(inputs.limits, shown)
+            .map(|limit| (limit.limit, format!("limit {}", limit.limit_text())));
         let title = voice.switch_heading(side, attribute, (from, to));
         let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
         panels.push(ChartPanel {

@@ -5,6 +5,7 @@ use crate::metric::rate::Undefined;
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::limits;
 use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{
     AxisUnit, ForbiddenSide, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
@@ -16,6 +17,7 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::score_tables::ReportedCurve;
 use crate::report::read::words;
@@ -260,13 +262,7 @@ fn curves(inputs: &BriefInputs<'_>) -> Vec<ChartPanel> {
     let panel = |result: &&HarmResult| {
         let curve = inputs.audit.scores.curve(&result.key, result.metric)?;
         let key = &result.key;
-        let limit = inputs.limits.iter().find(|limit| {
-            let is_part = limit
-                .parts
-                .iter()
-                .any(|part| part.metric == result.metric && part.key == result.key);
-            is_part && limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change()
-        });
+        let limit = limits::deciding(inputs.limits, &JudgedValue::plain(key, result.metric));
         let name =
             capital(&inputs.voice.switch_label(result.side, &key.attribute, (&key.from, &key.to)));
         let cut_off =

@@ -5,10 +5,12 @@ use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::limits;
 use crate::report::draw::panel::{TradeOffArm, trade_off};
 use crate::report::draw::plot::{
     AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, dumbbell_row,
 };
+use crate::report::read::judged::JudgedValue;
 
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
@@ -462,17 +464,12 @@ pub(super) fn section(
             let added = added.name(&last.name).quote(format!(": {}.", last.words));
             blocks.push(PageBlock::Note(added));
         }
+        // The line runs across all arms, so it must be the limit of each.
         let limit = rate.as_ref().and_then(|(key, metric, _)| {
-            let judges = |part: &crate::report::brief::limits::LimitPart| {
-                part.metric == *metric
-                    && (&part.key.from, &part.key.to) == (&key.from, &key.to)
-                    && part.key.model == key.model
-                    && part.key.set == key.set
+            let of_arm = |arm: &str| {
+                JudgedValue::plain(key, metric).of_arm(&format!("{}/{arm}", words.name))
             };
-            let limit = inputs
-                .limits
-                .iter()
-                .find(|limit| !limit.is_of_change() && limit.parts.iter().any(judges))?;
+            let limit = limits::common(inputs.limits, numbers.iter().map(|(arm, _)| of_arm(arm)))?;
             Some((limit.limit, format!("limit {}", limit.limit_text())))
         });
         if arms.len() > 1 {

@@ -10,6 +10,7 @@ use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
+use crate::report::read::judged::JudgedValue;
 use crate::table::HistoryRow;
 
 /// Charts on the page; the numbers of all limits are in the table `history`.
@@ -19,10 +20,7 @@ const CHARTS_AT_MOST: usize = 8;
 fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<TrendRun> {
     let manifest = &inputs.audit.manifest;
     let is_same = |row: &&HistoryRow| {
-        row.gate.as_str() == limit.name
-            && row.metric.as_str() == part.metric
-            && row.sensitive.as_str() == part.key.attribute
-            && (row.from_group.as_str(), row.to_group.as_str()) == (&*part.key.from, &*part.key.to)
+        row.gate.as_str() == limit.name && JudgedValue::of_history(row) == limit.value_of(part)
     };
     let point = |value: Option<f64>, interval| {
         value.filter(|value| value.is_finite()).map(|value| PlotPoint {

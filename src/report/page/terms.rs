@@ -83,7 +83,7 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
 /// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
     match find(metric) {
-        Some(metric) if matches!(metric.reads, Reads::RateMinRatio(_)) => {
+        Some(metric) if matches!(metric.reads, Reads::FavourableMinRatio) => {
             " lower over higher".to_owned()
         }
         metric => match metric.and_then(|metric| SwapEffect::of(metric).ratio_order()) {

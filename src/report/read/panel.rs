@@ -8,7 +8,8 @@ use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::tally::WeightedCount;
 use crate::table::{
-    AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow,
+    AuditKey, ComparisonRow, CountRow, CurveRow, GateRow, HistoryRow, MetricRow, ScoreShiftRow,
+    TransitionRow,
 };
 
 /// What a value belongs to: model, set, attribute, scope and groups.
@@ -42,6 +43,8 @@ pub(crate) struct ReportedValue {
     pub(crate) counts: Option<(i64, i64)>,
     /// What these weigh; none where the job has no weights.
     pub(crate) weights: Option<(f64, f64)>,
+    /// Effective number of cases below a rate; none where each row is a case that counts as one.
+    pub(crate) effective: Option<f64>,
     /// People behind it.
     pub(crate) n_rows: i64,
     /// The interval.
@@ -299,7 +302,7 @@ macro_rules! keyed_rows {
 
 keyed_rows!(
     MetricRow, CountRow, ScoreShiftRow, TransitionRow, CurveRow, ComparisonRow by audit_key,
-    GateRow by audit_key
+    GateRow by audit_key, HistoryRow by audit_key
 );
 
 /// The changes of an arm that other trainings of the model give.
@@ -378,6 +381,7 @@ pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
         undefined: row.undefined.to_string(),
         counts: row.numerator.zip(row.denominator),
         weights: row.weight_numerator.zip(row.weight_denominator),
+        effective: row.n_eff,
         n_rows: row.n_rows,
         interval: row.lo.zip(row.hi),
         level: row.level,

@@ -107,4 +107,5 @@ pub(crate) fn weights(audit: &AuditFolder) -> Option<RichText> {
 /// What a value of the groups furthest apart shows: it is the largest of many, so its interval
 /// leaves out 0 even where all groups are alike.
 pub(crate) const LARGEST_BY_CHANCE: &str = "The gap between the highest and the lowest group is \
-                                            above 0 by chance even if all groups are alike.";
+                                            above 0 by chance even if all groups are alike; its \
+                                            interval takes that into account.";

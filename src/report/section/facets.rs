@@ -242,13 +242,9 @@ pub(crate) fn worst(
     .into();
     let head =
         ["Metric", "Value", "Highest", "Lowest", "Furthest from all"].map(RichText::from).to_vec();
-    let by_chance = format!(
-        "{LARGEST_BY_CHANCE} Its interval says how large it is, not that two groups differ; a gate \
-         with `between: worst_case` judges all pairs together (Holm)."
-    );
     vec![
         PageBlock::Table(PageTable { caption, head, rows, prose: false }),
-        PageBlock::Note(by_chance.into()),
+        PageBlock::Note(LARGEST_BY_CHANCE.into()),
     ]
 }
 

@@ -23,6 +23,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{AuditPanel, ReportedValue, ResultKey};
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words;
@@ -280,7 +281,7 @@ fn gate_findings(
     let (mut sentences, mut asked) = (Vec::new(), Vec::new());
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
         // What a gate on a change depends on is another number.
-        let key = verdict::gate_key(gate).filter(|_| verdict::is_on_the_value(gate));
+        let judged = JudgedValue::of_gate(gate);
         // What goes by the favourable side is reported as what it is.
         let metric = match gate.metric.as_str() {
             metric if metric == HARM[0] => sides.gain,
@@ -288,8 +289,8 @@ fn gate_findings(
             metric => metric,
         };
         let is_about = |c: &FindingCandidate<'_>| {
-            c.metric == metric
-                && key.as_ref() == Some(&c.panel.direction(&c.panel.directions[c.direction]))
+            let key = c.panel.direction(&c.panel.directions[c.direction]);
+            c.metric == metric && judged == Some(JudgedValue::plain(&key, &gate.metric))
         };
         // Two gates may ask for one value: it is reported once.
         let place = candidates.iter().position(is_about).filter(|place| !asked.contains(place));

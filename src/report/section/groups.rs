@@ -16,6 +16,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::words::{self, DecisionWords};
 use crate::report::section::switches::measures_of;
@@ -283,17 +284,12 @@ fn asked_in_reverse(
     at: &GroupKeyFn<'_>,
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
-    let here = at("pair", "", "");
     let mut told: BTreeSet<(String, String, String)> = BTreeSet::new();
-    for gate in audit.gates.iter().filter(|gate| {
-        gate.scope == "pair"
-            && gate.arm.is_empty()
-            && gate.value.is_some()
-            && gate.baseline_value.is_none()
-    }) {
+    for gate in audit.gates.iter().filter(|gate| gate.value.is_some()) {
+        let Some(value) = JudgedValue::of_gate(gate) else { continue };
         let (metric, from, to) =
             (gate.metric.as_str(), gate.from_group.as_str(), gate.to_group.as_str());
-        let same = gate.model == here.model && gate.sensitive == here.attribute;
+        let same = value == JudgedValue::plain(&at("pair", from, to), metric);
         // Here only one order of a pair is shown.
         let shown = PageList::PairGaps.shows(metric)
             && audit.measure(&at("pair", to, from), metric).is_some();

@@ -493,14 +493,8 @@ fn excess(gate: &GateRow) -> f64 {
     }
 }
 
-/// Whether a gate judges a value as the tables have it, by any interval: no change from a
-/// baseline.
-pub(crate) fn is_on_the_value(gate: &GateRow) -> bool {
-    ["at_most", "at_least"].contains(&gate.rule_words().0)
-}
-
 /// What a gate is about; none for one on an arm or a class, which the plain audit does not have.
-pub(crate) fn gate_key(gate: &GateRow) -> Option<ResultKey> {
+fn gate_key(gate: &GateRow) -> Option<ResultKey> {
     (gate.arm.is_empty() && gate.class.is_empty()).then(|| gate.key())
 }
 
@@ -593,15 +587,16 @@ fn measured(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     words = match (from.is_empty(), to.is_empty()) {
         (false, false) if gate.counterfactual.is_empty() => {
-            // A gate turns every metric of a pair to the order that its job asks for: the first
-            // minus, or over, the second. Of facets the name of the metric says it.
+            // Of facets the name of the metric says what is compared.
             let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
-            let between = match of_pair.map(SwapEffect::of) {
+            let swap = of_pair.map(SwapEffect::of);
+            let between = match swap {
                 Some(SwapEffect::Negated) => " minus ",
                 Some(SwapEffect::Reciprocal(_)) => " over ",
                 Some(SwapEffect::Same) | None => " and ",
             };
-            words.text(", ").name(from).text(between).name(to)
+            let [first, second] = swap.map_or([from, to], |swap| swap.row_groups(from, to));
+            words.text(", ").name(first).text(between).name(second)
         }
         (false, false) if gate.scope == "difference" => words
             .text(", ")

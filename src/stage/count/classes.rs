@@ -151,7 +151,7 @@ pub(crate) fn check_rows_counted(
     }
 }
 
-/// The audited rows of a declared group, with their positions.
+/// The audited rows of a declared group that weigh something, with their positions.
 fn people<'a>(
     layout: &'a Layout,
     batch: &'a PreparedBatch,
@@ -161,8 +161,11 @@ fn people<'a>(
     ranks: &'a [usize],
 ) -> impl Iterator<Item = (usize, ClassPerson<'a>)> {
     let groups = batch.groups[attribute].iter().enumerate();
-    let audited =
-        groups.filter(|(i, group)| **group != MISSING_GROUP && roles.audited(*i).is_some());
+    let audited = groups.filter(|(i, group)| {
+        **group != MISSING_GROUP
+            && roles.audited(*i).is_some()
+            && weight_units(layout, batch, *i) > 0
+    });
     audited.map(move |(i, &group)| {
         let (predicted, scores) = scores.at(i);
         let person = ClassPerson {
@@ -209,8 +212,8 @@ impl ClassScoredGroup {
         self.batch.row.len()
     }
 
-    /// Passes on the position of every audited row of a group, the key of the person, the person
-    /// and the counterfactuals.
+    /// Passes on the position of every audited row of a group that weighs something, the key of the
+    /// person, the person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
@@ -222,6 +225,10 @@ impl ClassScoredGroup {
         let people = people(layout, &self.batch, &self.roles, &self.scores, attribute, &ranks);
         for (i, person) in people {
             cfs.clear();
+            // Counterfactuals of rows that are left out here.
+            while keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
+                next += 1;
+            }
             while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
                 let (predicted, scores) = self.scores_cf.at(next);
                 cfs.push(ClassCounterfactual {

@@ -165,7 +165,8 @@ impl<'a> RowCounting<'a> {
         }
     }
 
-    /// Counts a row of a declared group that is audited in a fold.
+    /// Counts a row of a declared group that is audited in a fold; one of weight 0 counts for
+    /// nothing.
     pub(crate) fn add(
         &self,
         part: &mut FactualCounts,
@@ -174,11 +175,14 @@ impl<'a> RowCounting<'a> {
         score: f64,
         group: u16,
     ) {
+        let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
+        if weight.1 == 0 {
+            return;
+        }
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.groups[group].add(label, predicted, score == threshold);
-        let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
         if self.blocks.paired || self.layout.person.is_some() {
             part.add_paired(group, weight.0, label, predicted);
         }
@@ -342,8 +346,8 @@ pub(crate) struct ScoredGroup {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row of a group, the person and the counterfactuals;
-    /// `own` are the groups of the rows.
+    /// Passes on the position of every audited row of a group that weighs something, the person and
+    /// the counterfactuals; `own` are the groups of the rows.
     pub(crate) fn people(
         &self,
         layout: &Layout,
@@ -356,7 +360,8 @@ impl ScoredGroup {
         let mut next = 0;
         let [rule, rule_cf] = &self.rules;
         for (i, &own) in own.iter().enumerate() {
-            if own == MISSING_GROUP || self.roles.audited(i).is_none() {
+            let weight = weight_units(layout, &self.batch, i);
+            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
                 continue;
             }
             cfs.clear();
@@ -385,7 +390,7 @@ impl ScoredGroup {
                 label: label(layout, &self.batch, i),
                 predicted,
                 score: rule.share(score),
-                weight: weight_units(layout, &self.batch, i),
+                weight,
             };
             each(i, &person, &cfs);
         }
@@ -509,7 +514,7 @@ mod tests {
 
     #[test]
     fn weights_that_could_outgrow_their_sums_are_refused() {
-        let unit = serde_json::from_str(r#"{"odd": 1, "exponent": 0}"#).unwrap();
+        let unit = serde_json::from_str(r#"{"times": 1, "exponent": 0, "decimals": 0}"#).unwrap();
         let weight = WeightColumn { column: "w".to_owned(), unit, largest: MAX_UNITS };
         assert!(check_weight(&weight, 1 << 30).is_ok());
         let refused = check_weight(&weight, (1 << 30) + 1).unwrap_err().to_string();

@@ -18,6 +18,7 @@ use crate::job::check::CheckedJob;
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::swap_effect::SwapEffect;
 use crate::stage::gate::questions;
 use crate::stage::preview;
 use crate::stage::settings::RunSettings;
@@ -181,7 +182,12 @@ fn rows_of(question: &GateQuestion, groups: &[String]) -> Vec<(String, String, S
     match &question.scope {
         GateSubject::Total | GateSubject::WorstCase => vec![row(metric, "", "")],
         GateSubject::Group(group) => vec![row(metric, group, "")],
-        GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => vec![row(metric, a, b)],
+        GateSubject::Direction(a, b) => vec![row(metric, a, b)],
+        GateSubject::Pair(a, b) => {
+            let [from, to] = find(metric)
+                .map_or([a.as_str(), b.as_str()], |metric| SwapEffect::of(metric).row_groups(a, b));
+            vec![row(metric, from, to)]
+        }
         GateSubject::AnyDirection => {
             groups.iter().flat_map(|from| others(from).map(|to| row(metric, from, to))).collect()
         }
@@ -262,7 +268,11 @@ fn forecast(
             let rest = |group: &str, other: &str| {
                 if group.is_empty() { all.saturating_sub(of(other)) } else { of(group) }
             };
-            let sizes = [part(rest(&from, &to)), part(rest(&to, &from))];
+            let (first, second) = match &question.scope {
+                GateSubject::Pair(first, second) => (first, second),
+                _ => (&from, &to),
+            };
+            let sizes = [part(rest(first, second)), part(rest(second, first))];
             let is_ratio = find(&metric).is_some_and(|metric| {
                 matches!(metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
             });

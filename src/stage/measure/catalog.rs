@@ -2,7 +2,6 @@
 
 use crate::job;
 use crate::job::check::{CheckedJob, KnownMetric, KnownNames};
-use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{self, AmountSubject, MetricFamily, Reads, ScoreReading};
 use std::sync::OnceLock;
 
@@ -77,7 +76,6 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         min_groups,
         range: metric.range,
         by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
-        ratio: SwapEffect::of(metric).ratio_order(),
     }
 }
 

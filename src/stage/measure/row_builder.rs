@@ -444,17 +444,16 @@ impl RowBuilder<'_> {
         of_whom: GroupSelection,
         tables: &mut ResultTables,
     ) {
-        if self.layout.label.is_none() {
-            return;
-        }
         let (people, weights) = (counts.confusion(of_whom), counts.weight_confusion(of_whom));
         let group = of_whom.group();
         let scope = if group.is_some() { "group" } else { "total" };
         let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn, c.unlabelled[1], c.unlabelled[0]];
-        let unlabelled = people.predicted() > people.n();
+        let has_labels = self.layout.label.is_some();
+        let unlabelled = !has_labels || people.predicted() > people.n();
         let places = [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0"), ("", "1"), ("", "0")];
+        let written = if has_labels { 0 } else { 4 }..if unlabelled { 6 } else { 4 };
         for (i, (label, predicted)) in
-            places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 })
+            places.into_iter().enumerate().filter(|(i, _)| written.contains(i))
         {
             tables.counts.push(CountRow {
                 key: self.key(scope, group, None),

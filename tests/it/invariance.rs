@@ -1,0 +1,170 @@
+//! What may change in a job or its rows without changing a value: the label, where nothing needs it,
+//! and the order of the rows.
+
+use std::collections::BTreeMap;
+
+use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::work::Work;
+
+/// Columns that name a row of `metrics`.
+const KEY: [&str; 9] = [
+    "arm",
+    "model",
+    "counterfactual",
+    "sensitive",
+    "scope",
+    "from_group",
+    "to_group",
+    "slice",
+    "metric",
+];
+
+fn table(work: &Work, name: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), name)
+}
+
+fn key(row: &TableRecord<'_>) -> String {
+    KEY.map(|column| row.shown(column)).join(" ")
+}
+
+/// Of every value that is defined everything that the table says about it.
+fn values(work: &Work, told: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let metrics = table(work, "metrics");
+    let defined = metrics.records().filter(|row| row.is_some("value"));
+    defined.map(|row| (key(&row), told.iter().map(|column| row.shown(column)).collect())).collect()
+}
+
+/// 500 of 500 people of one group get the favourable decision, some of the others.
+fn people(of_others: usize) -> String {
+    let mut text = "id,g,y,score\n".to_owned();
+    for i in 0..1000 {
+        let group = if i % 2 == 0 { "a" } else { "b" };
+        let granted = group == "a" || i / 2 < of_others;
+        let score = if granted { 0.9 } else { 0.1 };
+        text += &format!("{i},{group},{},{score}\n", i * 7 % 3 % 2);
+    }
+    text
+}
+
+#[test]
+fn the_label_changes_nothing_that_needs_none() {
+    for of_others in [100, 470, 480] {
+        let run = |label: &str| {
+            let work = Work::new();
+            work.write("people.csv", &people(of_others));
+            work.write(
+                "job.yaml",
+                &format!(
+                    "cfaudit: 1
+name: label
+data:
+  rows: {{csv: {{path: people.csv}}}}
+  row_id: id
+{label}
+  sensitive: {{g: {{groups: [a, b], reference: a}}}}
+models:
+  m: {{scores: {{factual: {{column: score}}}}, threshold: 0.5}}
+metrics: {{families: [performance, group]}}
+gates:
+  ratio: {{metric: di, model: m, between: {{g: [b, a]}}, at_least: 0.8}}
+  turned: {{metric: demp_ratio, model: m, between: {{g: [a, b]}}, at_most: 1.05}}
+  gap: {{metric: demp_difference, model: m, between: {{g: [a, b]}}, at_most: 0.05}}
+  worst: {{metric: demp_min_ratio, model: m, between: worst_case, sensitive: g, at_least: 0.95}}
+  share: {{metric: pprev, model: m, group: {{g: b}}, at_least: 0.95}}
+"
+                ),
+            );
+            work.run(0, "job.yaml", "--gates report");
+            work
+        };
+        let with = run("  label: {column: y, positive: [1], favourable: positive}");
+        let without = run("  label: none\n  favourable: positive");
+        let told =
+            ["value", "lo", "hi", "interval", "ci_method", "numerator", "denominator", "flags"];
+        let (all, some) = (values(&with, &told), values(&without, &told));
+        assert!(some.len() > 20, "{}", some.len());
+        for (key, value) in &some {
+            assert_eq!(Some(value), all.get(key), "{of_others}: {key}");
+        }
+        let judged = |work: &Work| {
+            let gates = table(work, "gates");
+            let columns = [
+                "gate",
+                "verdict",
+                "reason",
+                "value",
+                "lo",
+                "hi",
+                "n_needed_80",
+                "n_needed_95",
+                "people_needed_80",
+                "detectable",
+                "needed_how",
+            ];
+            gates.records().map(|row| columns.map(|column| row.shown(column))).collect::<Vec<_>>()
+        };
+        assert_eq!(judged(&with), judged(&without), "{of_others}");
+    }
+}
+
+/// Rows in two orders, the heavy ones of each amount first or last.
+#[test]
+fn the_order_of_rows_changes_nothing() {
+    let run = |heavy_first: bool, weighted: bool| {
+        let work = Work::new();
+        let mut rows: Vec<(u64, &str, u64, u64, u64, u64)> = (0..240)
+            .map(|i| {
+                let group = ["a", "b", "c"][i as usize % 3];
+                let (weight, amount) =
+                    (if i * 11 % 5 == 0 { 50 } else { 1 }, 100 + i * 13 % 7 * 100);
+                (i, group, i * 7 % 3 % 2, i * 31 % 17, amount, weight)
+            })
+            .collect();
+        rows.sort_by_key(|row| (row.5, row.0 * 37 % 101));
+        if heavy_first {
+            rows.reverse();
+        }
+        let mut text = "id,g,y,score,amount,w\n".to_owned();
+        for (id, group, y, score, amount, weight) in rows {
+            text += &format!("{id},{group},{y},{},{amount},{weight}\n", score as f64 / 17.0);
+        }
+        work.write("people.csv", &text);
+        let weight = if weighted { "  weight: w\n" } else { "" };
+        work.write(
+            "job.yaml",
+            &format!(
+                "cfaudit: 1
+name: order
+data:
+  rows: {{csv: {{path: people.csv}}}}
+  row_id: id
+  label: {{column: y, positive: [1], favourable: positive}}
+{weight}  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}
+  features: {{continuous: [score, amount]}}
+counterfactuals: {{flip: naive}}
+models:
+  m: {{scores: {{factual: {{column: score}}}}, threshold: 0.5}}
+  own: {{logistic: {{}}, threshold: 0.5}}
+  premium: {{decision: {{amount: amount, better: lower, matters_from: 5%}}}}
+metrics: {{bootstrap: {{samples: 100}}}}
+"
+            ),
+        );
+        work.run(0, "job.yaml", "");
+        values(&work, &["value", "lo", "hi"])
+    };
+    for weighted in [false, true] {
+        let (first, last) = (run(true, weighted), run(false, weighted));
+        assert!(first.len() > 500, "{}", first.len());
+        assert_eq!(first.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
+        for (key, one) in &first {
+            for (x, y) in one.iter().zip(&last[key]) {
+                let near = match (x.parse::<f64>(), y.parse::<f64>()) {
+                    (Ok(x), Ok(y)) => (x - y).abs() <= 1e-9 * x.abs().max(1.0),
+                    _ => x == y,
+                };
+                assert!(near, "{weighted}, {key}: {one:?} {:?}", last[key]);
+            }
+        }
+    }
+}
