@@ -8,7 +8,8 @@ use crate::data::exchange::http::{HttpEndpoint, score_stream};
 use crate::error::{Error, Exit, Fault, Result};
 use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
-use crate::exec::result_store::ResultStore;
+use crate::exec::cache_folder::DEFAULT_CACHE;
+use crate::exec::result_store::{ResultStore, StoreView};
 use crate::exec::{files, replaced_file};
 use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
@@ -55,7 +56,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
 /// Removes results from the cache.
 pub(crate) fn clean(args: &CleanArgs) -> Result<Exit> {
     let (_, _, cancel) = crate::cli::set_up_run(&args.log)?;
-    let root = args.cache.clone().unwrap_or_else(|| PathBuf::from("outputs/.cache"));
+    let root = args.cache.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_CACHE));
     if !root.is_dir() {
         let cause = "there is no such folder";
         return Err(Error::operator("clean", &root, cause, "name the cache by `--cache`"));
@@ -66,7 +67,10 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Exit> {
         keep_last: args.keep_last.or(no_rule.then_some(1)),
         job: args.job.clone(),
     };
-    let outcome = ResultStore::open(&root)?.clean(&rules, args.dry_run, &cancel)?;
+    let outcome = match args.dry_run {
+        true => StoreView::of_cache(&root)?.would_clean(&rules)?,
+        false => ResultStore::open(&root)?.clean(&rules, &cancel)?,
+    };
     if args.log.quiet {
         return Ok(Exit::Done);
     }

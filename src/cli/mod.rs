@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result, StopSignal};
+use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::PublishOutcome;
@@ -167,7 +168,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
     let cache = match &flags.cache {
         Some(path) if path.as_os_str() == "off" => None,
         Some(path) => Some(path.clone()),
-        None => Some(PathBuf::from("outputs/.cache")),
+        None => Some(PathBuf::from(DEFAULT_CACHE)),
     };
     let plain = RunSettings::plain(job.to_string_lossy().into_owned());
     RunSettings {

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::lock::FileLock;
 use super::replaced_file::name_of;
-use super::result_store::{COPIED_ROWS, ResultStore, entry_folders, stage_of};
+use super::result_store::{
+    COPIED_ROWS, ResultStore, StoreView, entry_folders, oldest_session, stage_of,
+};
 use super::{cancel::CancelFlag, files};
 use crate::error::Result;
 
@@ -72,28 +73,13 @@ impl ResultStore {
         files::make_private_folder(&marks(self.root(), job))
     }
 
-    /// Removes results by rules; with `only_look` nothing is removed.
+    /// Removes results by rules.
     ///
     /// # Errors
     /// The store cannot be read, a result cannot be removed, or the work is to stop.
-    pub fn clean(
-        &self,
-        rules: &CleanRules,
-        only_look: bool,
-        cancel: &CancelFlag,
-    ) -> Result<CleanOutcome> {
+    pub fn clean(&self, rules: &CleanRules, cancel: &CancelFlag) -> Result<CleanOutcome> {
         let found = results(self.root())?;
-        let now = SystemTime::now();
-        let last = rules.keep_last.map(|n| used_last(&found, n));
-        let goes = |result: &StoredResult| {
-            let age = now.duration_since(result.used).unwrap_or_default();
-            let of_job = rules.job.as_ref().is_none_or(|job| result.by_job.keys().eq([job]));
-            of_job
-                && rules.older.is_none_or(|older| age >= older)
-                && last.as_ref().is_none_or(|last| !last.contains(&result.key))
-        };
-        let chosen = found.iter().filter(|result| goes(result)).collect();
-        self.remove(&found, chosen, self.oldest_other_session()?, only_look, cancel)
+        self.remove(&found, rules.choose(&found), cancel)
     }
 
     /// Removes the results that were used the longest ago until at most so many bytes are left.
@@ -110,53 +96,76 @@ impl ResultStore {
             left = left.saturating_sub(if too_much { result.bytes } else { 0 });
             too_much
         };
-        let chosen = by_use.into_iter().take_while(goes).collect();
-        self.remove(&found, chosen, self.oldest_other_session()?, false, cancel)
+        self.remove(&found, by_use.into_iter().take_while(goes).collect(), cancel)
     }
 
     fn remove(
         &self,
         found: &[StoredResult],
         chosen: Vec<&StoredResult>,
-        session: Option<SystemTime>,
-        only_look: bool,
         cancel: &CancelFlag,
     ) -> Result<CleanOutcome> {
-        let mut outcome = CleanOutcome::default();
-        for result in chosen {
+        let (free, outcome) = free_results(found, chosen, self.oldest_other_session()?);
+        for result in free {
             cancel.check()?;
-            if session.is_some_and(|began| result.used >= began) {
-                outcome.in_use += 1;
-                continue;
+            self.remove_result(&result.folder)?;
+            for job in result.by_job.keys() {
+                files::remove_file(&marks(self.root(), job).join(&result.key))?;
             }
-            if !only_look {
-                self.remove_result(&result.folder)?;
-                for job in result.by_job.keys() {
-                    files::remove_file(&marks(self.root(), job).join(&result.key))?;
-                }
-            }
-            outcome.removed += 1;
-            outcome.removed_bytes = outcome.removed_bytes.saturating_add(result.bytes);
         }
-        outcome.left = found.len() as u64 - outcome.removed;
-        let bytes = found.iter().fold(0_u64, |sum, result| sum.saturating_add(result.bytes));
-        outcome.left_bytes = bytes - outcome.removed_bytes;
         Ok(outcome)
     }
+}
 
-    /// When the oldest session of another process that lives began.
-    fn oldest_other_session(&self) -> Result<Option<SystemTime>> {
-        let mut oldest: Option<SystemTime> = None;
-        let (_turn, sessions) = self.other_sessions()?;
-        for session in sessions {
-            // A session that ends at this moment needs nothing any more.
-            let Some(meta) = files::metadata_if_there(&session.join("lock"))? else { continue };
-            let Ok(None) = FileLock::attempt(&session.join("lock")) else { continue };
-            let began = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            oldest = Some(oldest.map_or(began, |oldest| oldest.min(began)));
-        }
-        Ok(oldest)
+impl StoreView {
+    /// What [`ResultStore::clean`] would remove. Changes nothing.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn would_clean(&self, rules: &CleanRules) -> Result<CleanOutcome> {
+        let Some(root) = self.root() else { return Ok(CleanOutcome::default()) };
+        let found = results(root)?;
+        Ok(free_results(&found, rules.choose(&found), oldest_session(root, None)?).1)
     }
+}
+
+impl CleanRules {
+    /// The results that the rules remove.
+    fn choose<'a>(&self, found: &'a [StoredResult]) -> Vec<&'a StoredResult> {
+        let now = SystemTime::now();
+        let last = self.keep_last.map(|n| used_last(found, n));
+        let goes = |result: &&StoredResult| {
+            let age = now.duration_since(result.used).unwrap_or_default();
+            let of_job = self.job.as_ref().is_none_or(|job| result.by_job.keys().eq([job]));
+            of_job
+                && self.older.is_none_or(|older| age >= older)
+                && last.as_ref().is_none_or(|last| !last.contains(&result.key))
+        };
+        found.iter().filter(goes).collect()
+    }
+}
+
+/// Of the chosen results those that no run reads which began at `session` or later, and what is
+/// removed with them.
+fn free_results<'a>(
+    found: &[StoredResult],
+    chosen: Vec<&'a StoredResult>,
+    session: Option<SystemTime>,
+) -> (Vec<&'a StoredResult>, CleanOutcome) {
+    let is_free = |result: &&StoredResult| session.is_none_or(|began| result.used < began);
+    let (free, in_use): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_free);
+    let bytes = |results: &mut dyn Iterator<Item = &StoredResult>| {
+        results.fold(0_u64, |sum, result| sum.saturating_add(result.bytes))
+    };
+    let removed_bytes = bytes(&mut free.iter().copied());
+    let outcome = CleanOutcome {
+        removed: free.len() as u64,
+        removed_bytes,
+        left: (found.len() - free.len()) as u64,
+        left_bytes: bytes(&mut found.iter()).saturating_sub(removed_bytes),
+        in_use: in_use.len() as u64,
+    };
+    (free, outcome)
 }
 
 /// The folder of the marks of all jobs.
@@ -276,23 +285,23 @@ mod tests {
         let cancel = CancelFlag::default();
         let month = Some(Duration::from_secs(30 * 86_400));
         let rules = CleanRules { older: month, ..CleanRules::default() };
-        let looked = store.clean(&rules, true, &cancel).unwrap();
+        let looked = store.view().would_clean(&rules).unwrap();
         assert_eq!((looked.removed, looked.left, looked.in_use), (2, 2, 0));
         assert!(looked.removed_bytes > 2000 && looked.left_bytes > 2000);
         assert_eq!(there(&store, &all), [true; 4]);
         // Only what one job alone has used.
         let rules = CleanRules { job: Some("loans".to_owned()), ..rules };
-        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 1);
         assert_eq!(there(&store, &all), [false, true, true, true]);
         assert!(!marks(root.path(), "loans").join(&old).exists());
         // The last of each stage and job: `shared` is the last of `cards`, `new` that of `loans`.
         let rules = CleanRules { keep_last: Some(1), ..CleanRules::default() };
-        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 0);
+        assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 0);
         let newer = add(&store, "prepare", "4", 1000, &[("cards", 0)]);
-        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 1);
         assert_eq!(there(&store, &[&shared, &new, &other, &newer]), [false, true, true, true]);
         let rules = CleanRules { keep_last: Some(0), older: month, job: None };
-        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 1);
         assert_eq!(there(&store, &[&new, &other, &newer]), [true, false, true]);
     }
 

@@ -20,7 +20,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{Access, CWD, OFlags, RenameFlags, access, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -72,6 +72,15 @@ fn is_absent(cause: &io::Error) -> bool {
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(failed("open", path))
+}
+
+/// Opens a file to read it; `None` if it does not exist.
+pub(super) fn open_if_there(path: &Path) -> Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if is_absent(&e) => Ok(None),
+        Err(e) => Err(Error::io("open", path, &e)),
+    }
 }
 
 /// The bytes of a file.
@@ -174,14 +183,45 @@ pub(super) fn make_private_folder(path: &Path) -> Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_folder(parent)?;
     }
-    // The owner decides about a cache that another account has created.
+    // What is behind a link is another folder.
     if !make_new_private_folder(path)?
-        && metadata(path)?.permissions().mode() & 0o777 != PRIVATE_FOLDER
+        && is_open_to_others(path)?
+        && !path.is_symlink()
         && let Err(e) = protect(path)
     {
         tracing::debug!("{e}");
     }
     Ok(())
+}
+
+/// Whether other accounts than the owner may list, open or change something in a folder.
+pub(super) fn is_open_to_others(folder: &Path) -> Result<bool> {
+    Ok(metadata(folder)?.permissions().mode() & 0o077 != 0)
+}
+
+/// Whether the path is a folder, and not a link to one.
+pub(super) fn is_real_folder(path: &Path) -> bool {
+    path.is_dir() && !path.is_symlink()
+}
+
+/// Checks that this user may write to a folder, or make it where it does not exist.
+///
+/// # Errors
+/// The folder, or the one below which it would be made, is read-only for this user.
+pub(crate) fn check_writable(folder: &Path) -> Result<()> {
+    let mut above = folder.ancestors().map(|path| match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    });
+    let Some(there) = above.find(|path| path.is_dir()) else { return Ok(()) };
+    match access(there, Access::WRITE_OK | Access::EXEC_OK) {
+        Err(cause @ (Errno::ACCESS | Errno::ROFS)) => {
+            let hint = "give this user access to it, or name folders elsewhere: for the results \
+                        by `--out`, for the cache by `--cache`";
+            Err(refuse("write to", folder, io::Error::from(cause).to_string(), hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Removes the access of all but the owner of a file or folder, for any umask.
@@ -210,10 +250,11 @@ pub(super) fn touch(path: &Path) -> Result<()> {
     touched.map_err(failed("write", path))
 }
 
-/// Opens a file for locking; creates it if it does not exist.
+/// Opens a file for locking; creates it if it does not exist. A link is not followed.
 pub(super) fn open_to_lock(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options.open(path).map_err(failed("lock", path))
 }
 
@@ -344,6 +385,11 @@ pub(crate) fn remove_folder(path: &Path) -> Result<()> {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, &e)),
         _ => Ok(()),
     }
+}
+
+/// Removes a folder and all below it, or a file. Of a link, the link.
+pub(super) fn remove_any(path: &Path) -> Result<()> {
+    if is_real_folder(path) { remove_folder(path) } else { remove_file(path) }
 }
 
 /// Removes a file.

@@ -82,6 +82,16 @@ fn is_there(file: &File, path: &Path) -> Result<bool> {
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
+/// Whether a process holds the lock. Changes nothing; without a file nobody holds it.
+pub(super) fn is_held(path: &Path) -> Result<bool> {
+    let Some(file) = files::open_if_there(path)? else { return Ok(false) };
+    match file.try_lock_shared().map_err(io::Error::from) {
+        Ok(()) => Ok(false),
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(true),
+        Err(e) => Err(cannot_lock(path, &e)),
+    }
+}
+
 /// The process id in a lock file.
 pub(super) fn holder(path: &Path) -> Option<u32> {
     files::read_text(path).ok()?.trim().parse().ok()
@@ -103,15 +113,17 @@ fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileLock, holder};
+    use super::{FileLock, holder, is_held};
 
     #[test]
     fn one_holder_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
+        assert!(!is_held(&path).unwrap() && !path.exists());
         let first = FileLock::attempt(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(std::process::id()));
         assert!(FileLock::attempt(&path).unwrap().is_none());
+        assert!(is_held(&path).unwrap());
         drop(first);
         assert!(!path.exists());
         assert!(FileLock::attempt(&path).unwrap().is_some());
@@ -138,6 +150,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, "1234567\n").unwrap();
+        assert!(!is_held(&path).unwrap());
+        assert_eq!(holder(&path), Some(1_234_567));
         let _lock = FileLock::attempt(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(std::process::id()));
     }

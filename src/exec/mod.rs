@@ -33,6 +33,7 @@ use crate::error::Result;
 
 pub(crate) mod accumulator;
 pub(crate) mod buckets;
+pub(crate) mod cache_folder;
 pub mod cancel;
 pub(crate) mod child;
 pub mod clean;

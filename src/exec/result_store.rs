@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <root>/                         0700 and its files 0600, regardless of the umask: rows of people are in it
+//! <root>/cfaudit-cache            marks the folder as ours, see [`super::cache_folder`]
 //! <root>/lock                     held while a session folder is made, ended or removed
 //! <root>/key                      32 random bytes as hex, only for this user: values that must not be found out are hashed with it
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
@@ -27,18 +28,23 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::cache_folder::{self, CACHE_LOCK, SESSIONS};
 use super::files::{self, FileBelow};
 use super::fingerprint::{STAGE_FILE, StageFingerprint};
-use super::folder::is_output;
 use super::hash::{hash_parts, hex};
-use super::lock::FileLock;
+use super::lock::{FileLock, is_held};
+use super::replaced_file::name_of;
 use crate::error::{Error, Result};
 
 /// Folder of rows that programs wrote, below the root: one folder for each program.
 pub(crate) const COPIED_ROWS: &str = "rows";
+
+/// Name of the lock of a session, in its folder.
+const SESSION_LOCK: &str = "lock";
 
 /// Name of the file with the key of the store.
 const KEY: &str = "key";
@@ -121,22 +127,18 @@ struct FileMark {
 impl ResultStore {
     /// Opens the store below `root`, creating it if necessary.
     ///
-    /// Removes the sessions of dead processes. Refuses an output folder before anything in it
-    /// changes: others would lose their access to it, and publishing would carry the cache along.
+    /// Removes the sessions of dead processes.
     ///
     /// # Errors
-    /// It is an output folder, cannot be created, or cannot be written.
+    /// The folder holds something else than a cache, is open to others, cannot be created, or
+    /// cannot be written.
     pub fn open(root: &Path) -> Result<Self> {
-        if is_output(root)? {
-            let hint = "name another folder by `--cache`, or leave `--cache` out";
-            return Err(files::refuse("use as cache", root, "this is an output folder", hint));
-        }
-        let tmp = root.join("tmp");
-        files::make_private_folder(root)?;
+        cache_folder::claim(root)?;
+        let tmp = root.join(SESSIONS);
         files::make_private_folder(&tmp)?;
-        let turn = root.join("lock");
+        let turn = root.join(CACHE_LOCK);
         let _turn = FileLock::wait(&turn)?;
-        sweep(&tmp)?;
+        sweep(root)?;
         let (session, lock) = begin_session(&tmp)?;
         Ok(ResultStore {
             root: root.to_path_buf(),
@@ -176,12 +178,10 @@ impl ResultStore {
         &self.root
     }
 
-    /// The sessions of others, living or dead, while none is made or removed.
-    pub(super) fn other_sessions(&self) -> Result<(FileLock, Vec<PathBuf>)> {
-        let turn = FileLock::wait(&self.sweep_lock)?;
-        let mut sessions = files::list(&self.root.join("tmp"))?;
-        sessions.retain(|session| *session != self.session);
-        Ok((turn, sessions))
+    /// When the oldest session of another process that lives began.
+    pub(super) fn oldest_other_session(&self) -> Result<Option<SystemTime>> {
+        let _turn = FileLock::wait(&self.sweep_lock)?;
+        oldest_session(&self.root, Some(&self.session))
     }
 
     /// Removes a result; one that is not there is fine.
@@ -314,13 +314,27 @@ impl Drop for ResultStore {
         // lose the folder it has created. On a full disk the lock cannot be taken, and the space
         // must be freed nevertheless.
         let _turn = FileLock::wait(&self.sweep_lock).ok();
-        if let Err(e) = files::remove_folder(&self.session) {
+        if let Err(e) = remove_session(&self.session) {
             tracing::warn!("{e}");
         }
     }
 }
 
 impl StoreView {
+    /// The results in the cache `root`.
+    ///
+    /// # Errors
+    /// The folder holds something else than a cache, or is open to others.
+    pub fn of_cache(root: &Path) -> Result<Self> {
+        cache_folder::is_cache(root)?;
+        Ok(StoreView::below(root))
+    }
+
+    /// The folder of the store; `None`: there is none.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
     /// The results below `root`; empty if the folder does not exist.
     pub fn below(root: &Path) -> Self {
         StoreView { root: Some(root.to_path_buf()) }
@@ -501,15 +515,51 @@ impl Drop for DraftEntry {
     }
 }
 
+/// The folders of sessions below the root: real folders named as sessions are, with a lock.
+fn sessions(root: &Path) -> Result<Vec<PathBuf>> {
+    let tmp = root.join(SESSIONS);
+    if !files::is_real_folder(&tmp) {
+        return Ok(Vec::new());
+    }
+    let mut found = files::list(&tmp)?;
+    found.retain(|session| {
+        is_session_name(&name_of(session))
+            && files::is_real_folder(session)
+            && session.join(SESSION_LOCK).is_file()
+    });
+    Ok(found)
+}
+
+/// Whether the name has the form `<pid>-<n>`.
+fn is_session_name(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.split_once('-').is_some_and(|(pid, n)| is_number(pid) && is_number(n))
+}
+
+/// When the oldest living session below the root but this one began.
+pub(super) fn oldest_session(root: &Path, own: Option<&Path>) -> Result<Option<SystemTime>> {
+    let mut oldest: Option<SystemTime> = None;
+    for session in sessions(root)?.into_iter().filter(|session| Some(session.as_path()) != own) {
+        let lock = session.join(SESSION_LOCK);
+        // A session that ends at this moment needs nothing any more.
+        let Some(meta) = files::metadata_if_there(&lock)? else { continue };
+        if is_held(&lock)? {
+            let began = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            oldest = Some(oldest.map_or(began, |oldest| oldest.min(began)));
+        }
+    }
+    Ok(oldest)
+}
+
 /// Removes the sessions whose lock is free.
 ///
 /// The caller holds the store's lock, so no session is being made.
-fn sweep(tmp: &Path) -> Result<()> {
-    for session in files::list(tmp)? {
+fn sweep(root: &Path) -> Result<()> {
+    for session in sessions(root)? {
         // Leftovers that cannot be removed, such as another user's, do not concern this run.
-        let swept = match FileLock::attempt(&session.join("lock")) {
+        let swept = match FileLock::attempt(&session.join(SESSION_LOCK)) {
             Ok(Some(lock)) => {
-                let removed = files::remove_folder(&session);
+                let removed = remove_session(&session);
                 drop(lock);
                 removed
             }
@@ -523,6 +573,15 @@ fn sweep(tmp: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes a session, its lock last: what a killed process leaves of it is swept later.
+fn remove_session(session: &Path) -> Result<()> {
+    let lock = session.join(SESSION_LOCK);
+    for path in files::list(session)?.into_iter().filter(|path| *path != lock) {
+        files::remove_any(&path)?;
+    }
+    files::remove_folder(session)
+}
+
 /// Creates a session folder of this process and locks it.
 ///
 /// A process with the same id in another container may have taken a name.
@@ -530,7 +589,7 @@ fn begin_session(tmp: &Path) -> Result<(PathBuf, FileLock)> {
     for n in 0_u64.. {
         let session = tmp.join(format!("{}-{n}", std::process::id()));
         if files::make_new_private_folder(&session)?
-            && let Some(lock) = FileLock::attempt(&session.join("lock"))?
+            && let Some(lock) = FileLock::attempt(&session.join(SESSION_LOCK))?
         {
             return Ok((session, lock));
         }
@@ -592,25 +651,6 @@ mod tests {
         };
         assert_eq!(found.output(), entry.output());
         assert_eq!(found.folder, root.path().join(&key[..2]).join(&key));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn an_output_folder_is_no_cache() {
-        use std::os::unix::fs::PermissionsExt;
-        let root = tempfile::tempdir().unwrap();
-        let out = root.path().join("out");
-        std::fs::create_dir(&out).unwrap();
-        std::fs::set_permissions(&out, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::write(out.join("manifest.json"), r#"{"job": "demo", "files": {}}"#).unwrap();
-        let error = ResultStore::open(&out).unwrap_err();
-        assert_eq!(error.exit().code(), 5);
-        assert!(error.to_string().contains("this is an output folder"), "{error}");
-        let mode = std::fs::metadata(&out).unwrap().permissions().mode();
-        assert_eq!((mode & 0o777, names(&out)), (0o755, vec!["manifest.json".to_owned()]));
-        // Anything else of this name is not one.
-        std::fs::write(out.join("manifest.json"), "{}").unwrap();
-        ResultStore::open(&out).unwrap();
     }
 
     #[test]
@@ -690,18 +730,32 @@ mod tests {
     }
 
     #[test]
-    fn dead_sessions_are_swept_and_living_ones_stay() {
+    fn dead_sessions_are_swept_and_all_else_stays() {
         let root = tempfile::tempdir().unwrap();
-        let dead = root.path().join("tmp/1-0/7");
-        std::fs::create_dir_all(&dead).unwrap();
-        std::fs::write(dead.join("half.parquet"), "half").unwrap();
-        std::fs::write(root.path().join("tmp/1-0/lock"), "1\n").unwrap();
         let first = ResultStore::open(root.path()).unwrap();
-        assert!(!dead.exists());
+        let tmp = root.path().join("tmp");
+        let other = root.path().join("other");
+        for folder in ["1-0", "2-0", "3-x", "project"].map(|name| tmp.join(name)).iter().chain([&other])
+        {
+            std::fs::create_dir_all(folder.join("7")).unwrap();
+            std::fs::write(folder.join("7/half.parquet"), "half").unwrap();
+            if !folder.ends_with("2-0") {
+                std::fs::write(folder.join("lock"), "1\n").unwrap();
+            }
+        }
+        std::os::unix::fs::symlink(&other, tmp.join("4-0")).unwrap();
+        std::os::unix::fs::symlink(&other, tmp.join("1-0/link")).unwrap();
         let draft = first.draft().unwrap();
         let second = ResultStore::open(root.path()).unwrap();
         assert!(draft.path().exists());
         assert_ne!(first.session, second.session);
+        let name = |store: &ResultStore| super::name_of(&store.session);
+        let mut left = ["2-0", "3-x", "4-0", "project"].map(str::to_owned).to_vec();
+        left.extend([name(&first), name(&second)]);
+        left.sort();
+        assert_eq!(names(&tmp), left);
+        assert_eq!(names(&other), ["7", "lock"]);
+        assert_eq!(names(&other.join("7")), ["half.parquet"]);
     }
 
     #[test]

@@ -159,6 +159,7 @@ fn run_stages(
 ) -> Result<FinishedRun> {
     let job = &checked.job;
     let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
+    files::check_writable(out.parent().unwrap_or(&out))?;
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
     // Once the claim has put back what a killed run had moved away.
     settings.baseline.as_deref().map_or(Ok(()), |old| gate::baseline::check_other(old, &out))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::counterfactual::engine::ExternalSource;
 use crate::error::{Error, Result};
+use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::folder::ScratchFolder;
 use crate::exec::object::refuse_to_write;
 use crate::exec::pieces::WorkerPool;
@@ -19,7 +20,7 @@ pub(crate) fn open_store(
 ) -> Result<ResultStore> {
     let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
     root.map_or(Ok(()), refuse_to_write)?;
-    let store = ResultStore::open(root.unwrap_or(Path::new("outputs/.cache")))?;
+    let store = ResultStore::open(root.unwrap_or(Path::new(DEFAULT_CACHE)))?;
     let of_models = job.models.values().filter_map(ModelBlock::program);
     let of_sets = job.counterfactuals.values().filter_map(|set| match set.knobs()?.external()? {
         ExternalSource::Program(program) => Some(!program.pass_env.is_empty()),

@@ -1,10 +1,12 @@
 //! The cache over many nights: `clean` and `--cache-limit` remove what nobody needs, and nothing
 //! else.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::work::{Work, assert_same, files};
+use crate::work::{Ran, Work, assert_same, files};
 
 const DEMO: &str = "jobs/gate-demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=1000 --gates report";
@@ -13,6 +15,10 @@ const FEW: &str = "--set data.rows.synthetic.rows=1000 --gates report";
 fn size(work: &Work) -> usize {
     let found = files(&work.path("cache"));
     found.iter().filter(|(name, _)| name.as_bytes()[2] == b'/').map(|(_, bytes)| bytes.len()).sum()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 fn night(work: &Work, seed: u32, more: &str) -> String {
@@ -87,10 +93,90 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     ] {
         work.cfaudit(2, args).says(&[words]);
     }
-    fs::create_dir_all(work.path("mine/ab")).unwrap();
-    work.write("mine/ab/letter", "dear all");
-    work.cfaudit(0, "clean --cache mine --older 0s");
-    assert_eq!(fs::read_to_string(work.path("mine/ab/letter")).unwrap(), "dear all");
+}
+
+/// No command makes a cache of a folder with other files: it stays as it is, and open to others.
+#[test]
+fn a_folder_of_the_users_never_becomes_the_cache() {
+    let work = Work::with_jobs();
+    let rows = "--set data.rows.synthetic.rows=600";
+    work.cfaudit(0, &format!("plan {DEMO} {rows} --shards 2 --to plan --cache off"));
+    for name in ["home/tmp/project/thesis.txt", "home/tmp/1-0/lock", "home/rows/mine.csv"] {
+        work.write(name, "keep");
+    }
+    let see = || (files(&work.path("home")), mode(&work.path("home")), mode(&work.path("home/tmp")));
+    fs::set_permissions(work.path("home"), Permissions::from_mode(0o755)).unwrap();
+    let before = see();
+    for args in [
+        "clean --dry-run --cache home".to_owned(),
+        "clean --older 0s --cache home".to_owned(),
+        format!("check {DEMO} {rows} --cache home"),
+        format!("data {DEMO} {rows} --cache home"),
+        format!("power {DEMO} {rows} --gate few-switches --cache home"),
+        format!("run {DEMO} {rows} --out out --cache home/"),
+        "worker plan --pass survey --shard 0 --cache home".to_owned(),
+    ] {
+        work.cfaudit(5, &args).says(&["cannot use as cache `home", "hint: name a new or an empty"]);
+        assert_eq!(see(), before, "{args}");
+    }
+    for args in ["run", "data", "check"] {
+        let mut command = work.command(&format!("{args} {DEMO} {rows}"));
+        Ran::of(command.env("CFAUDIT_CACHE", "home"), 5).says(&["cannot use as cache `home`"]);
+        assert_eq!(see(), before, "{args}");
+    }
+    // The folder of the project itself, with a folder of this name.
+    work.write("tmp/mine", "keep");
+    work.cfaudit(5, &format!("check {DEMO} {rows} --cache .")).says(&["cannot use as cache `.`"]);
+    assert_eq!(fs::read_to_string(work.path("tmp/mine")).unwrap(), "keep");
+}
+
+/// The default is ours by its place; what is behind a link is not, and only sessions are removed.
+#[test]
+fn the_default_cache_of_an_earlier_version_is_marked() {
+    let work = Work::with_jobs();
+    let check = format!("check {DEMO} --set data.rows.synthetic.rows=600");
+    for name in ["real/1-0/lock", "real/project/thesis.txt", "outputs/.cache/jobs/old.json"] {
+        work.write(name, "keep");
+    }
+    let cache = work.path("outputs/.cache");
+    fs::set_permissions(&cache, Permissions::from_mode(0o755)).unwrap();
+    symlink("../../real", cache.join("tmp")).unwrap();
+    work.cfaudit(5, &check).says(&["is a link to another place"]);
+    assert_eq!(files(&work.path("real")).len(), 2);
+    fs::remove_file(cache.join("tmp")).unwrap();
+    let looked = work.cfaudit(0, "clean --dry-run").stdout;
+    assert!(looked.starts_with("would remove 0 results"), "{looked}");
+    assert_eq!((mode(&cache), fs::read_dir(&cache).unwrap().count()), (0o755, 1));
+    work.cfaudit(0, &check);
+    assert_eq!(mode(&cache), 0o700);
+    assert!(cache.join("cfaudit-cache").is_file() && cache.join("jobs/old.json").is_file());
+
+    fs::set_permissions(&cache, Permissions::from_mode(0o750)).unwrap();
+    for args in ["clean", "clean --dry-run", &check] {
+        work.cfaudit(5, args).says(&["other accounts", "hint: close it by `chmod 700 outputs/.cache`"]);
+    }
+    assert_eq!(mode(&cache), 0o750);
+}
+
+/// Not even the time of a file or folder.
+#[test]
+fn a_dry_run_changes_nothing() {
+    let work = Work::with_jobs();
+    night(&work, 1, "");
+    night(&work, 2, "");
+    work.write("cache/tmp/1-0/lock", "1");
+    let see = || {
+        let time = |name: &str| fs::metadata(work.path(name)).unwrap().modified().unwrap();
+        let times = ["cache", "cache/tmp", "cache/tmp/1-0", "cache/tmp/1-0/lock"].map(time);
+        (files(&work.path("cache")), times)
+    };
+    let before = see();
+    work.cfaudit(0, "clean --cache cache --dry-run");
+    assert_eq!(see(), before);
+    fs::create_dir(work.path("empty")).unwrap();
+    let looked = work.cfaudit(0, "clean --cache empty --dry-run").stdout;
+    assert!(looked.starts_with("would remove 0 results"), "{looked}");
+    assert_eq!(fs::read_dir(work.path("empty")).unwrap().count(), 0);
 }
 
 /// Others read an output folder; a cache is closed to them.
@@ -100,8 +186,7 @@ fn an_output_folder_is_no_cache() {
     let run = "run jobs/gate-demo.yaml --set data.rows.synthetic.rows=600 --gates report";
     work.cfaudit(0, &format!("{run} --out out --cache cache"));
     let before = files(&work.path("out"));
-    let mode = || fs::metadata(work.path("out")).unwrap().permissions();
-    let open = mode();
+    let open = mode(&work.path("out"));
     for verb in [format!("{run} --out other"), "clean".to_owned()] {
         work.cfaudit(5, &format!("{verb} --cache out")).says(&[
             "cannot use as cache `out`",
@@ -110,7 +195,7 @@ fn an_output_folder_is_no_cache() {
         ]);
     }
     assert_same(&before, &files(&work.path("out")), "a folder that is no cache");
-    assert_eq!(open, mode());
+    assert_eq!(open, mode(&work.path("out")));
 }
 
 /// The trade's words are known to `explain`, and a job that uses one is reported ours.
@@ -126,7 +211,7 @@ fn words_of_the_trade_lead_to_ours() {
         ("switch rate", "sr (metric)"),
     ] {
         let mut explain = work.command("explain");
-        let told = crate::work::Ran::of(explain.arg(word), 0).stdout;
+        let told = Ran::of(explain.arg(word), 0).stdout;
         assert!(told.starts_with(known), "{word}: {told}");
     }
     let job = fs::read_to_string(work.path("jobs/demo.yaml")).unwrap();

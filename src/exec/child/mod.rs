@@ -652,7 +652,7 @@ fn drain_output<P: Read + AsFd>(
 }
 
 /// A command in the syntax of a shell.
-fn shell_line(argv: &[String]) -> String {
+pub(super) fn shell_line(argv: &[String]) -> String {
     let word = |arg: &String| {
         let plain = !arg.is_empty()
             && arg.chars().all(|c| c.is_alphanumeric() || "_./:=,@%+-{}".contains(c));
