@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from cfaudit._answers import in_order, number
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
@@ -29,6 +30,22 @@ if TYPE_CHECKING:
 #: Rows that a scorer gets at once.
 BATCH = 65_536
 
+#: One in so many rows is scored a second time, and at least so many rows.
+AGAIN_ONE_IN, AGAIN_AT_LEAST = 100, 100
+
+#: Scores that differ by more than this share of the larger one, or of 1, are not the same.
+TOLERANCE = 1e-6
+
+
+#: Name of the folder that holds the output of a run as long as it waits for scores.
+WAITING = ".waiting"
+
+
+def _remove_folder(path: str) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
+
 
 class _Files:
     """Files of people that only this account can read, written so that they can be undone."""
@@ -44,9 +61,12 @@ class _Files:
         for name in os.listdir(path):
             # Of a call that was killed, or of one that goes on under another number.
             kind, _, process = name.rpartition("-")
-            left = kind.endswith((".new", ".kept")) and process.isdigit()
+            left = kind.endswith((".new", ".kept", WAITING)) and process.isdigit()
             if left and not self._goes_on(int(process)):
-                os.remove(os.path.join(path, name))
+                if kind == WAITING:
+                    _remove_folder(os.path.join(path, name))
+                else:
+                    os.remove(os.path.join(path, name))
         return path
 
     @staticmethod
@@ -99,7 +119,7 @@ class _Files:
             elif kept:
                 os.remove(kept)
         for path in reversed(self._folders if undo else []):
-            if not os.listdir(path):
+            if os.path.isdir(path) and not os.listdir(path):
                 os.rmdir(path)
         self._kept, self._folders = {}, []
 
@@ -163,27 +183,23 @@ def _text(level: Any) -> str:
     return str(level)
 
 
-def _numbers(
-    name: str, scorer: Scorer, found: Any, n: int, positive: list[str]
-) -> pyarrow.Array:
+def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow.Array:
     """The scores of the positive class, one for each row, in the precision of the scorer."""
     import pyarrow
 
+    found = in_order(found, n)
     if getattr(found, "ndim", 1) == 2:
         classes = getattr(getattr(scorer, "__self__", None), "classes_", None)
         if classes is None:
-            raise DataError(
-                3,
-                f"scorer {name!r} gives {found.shape[1]} columns and no classes: "
-                "let it give one number for each row",
+            raise ValueError(
+                f"the answer has {found.shape[1]} columns, and there are no classes: give one "
+                "number for each row"
             )
         places = [i for i, level in enumerate(classes) if _text(level) in positive]
         if len(places) != 1:
-            raise DataError(
-                3,
-                f"scorer {name!r} has the classes {[_text(c) for c in classes]}, and "
-                f"the job's positive values are {positive}: let it give one number "
-                "for each row",
+            raise ValueError(
+                f"the classes are {[_text(c) for c in classes]}, and the job's positive values "
+                f"are {positive}: give one number for each row"
             )
         found = found[:, places[0]]
     kind = str(getattr(found, "dtype", getattr(found, "type", ""))).lower()
@@ -191,9 +207,9 @@ def _numbers(
     precision = pyarrow.float32() if kind in ("float32", "float") else pyarrow.float64()
     if hasattr(found, "to_pylist"):
         found = found.to_pylist()
-    scores = [float("nan") if score is None else float(score) for score in found]
+    scores = [number(score) for score in found]
     if len(scores) != n:
-        raise DataError(3, f"scorer {name!r} gave {len(scores)} numbers for {n} rows")
+        raise ValueError(f"it gave {len(scores)} numbers for {n} rows")
     return pyarrow.array(scores, precision, from_pandas=True)
 
 
@@ -217,7 +233,11 @@ def _ask(
         import polars
 
         frame = polars.from_arrow(table)
-    return _numbers(name, scorer, scorer(frame), table.num_rows, positive)
+    found = scorer(frame)
+    try:
+        return _numbers(scorer, found, table.num_rows, positive)
+    except ValueError as cause:
+        raise DataError(3, f"scorer {name!r}: {cause}") from cause
 
 
 def _score(
@@ -233,18 +253,68 @@ def _score(
     below = os.path.join(audit.folder, awaited["to_score"])
     parts = sorted(part for part in os.listdir(below) if part.endswith(".parquet"))
     keys = [*awaited["columns"][:-1], "from_group", "request"]
-    answers, scores = [], []
-    for part in parts:
-        for batch in pyarrow.parquet.ParquetFile(os.path.join(below, part)).iter_batches(BATCH):
+    readers = [pyarrow.parquet.ParquetFile(os.path.join(below, part)) for part in parts]
+    n_rows = sum(reader.metadata.num_rows for reader in readers)
+    step = max(1, n_rows // max(n_rows // AGAIN_ONE_IN, AGAIN_AT_LEAST))
+    answers, scores, drawn, first, n_asked = [], [], [], [], 0
+    for reader in readers:
+        for batch in reader.iter_batches(BATCH):
             rows = pyarrow.Table.from_batches([batch])
             features = rows.select([c for c in rows.column_names if c not in keys])
             scores.append(_ask(name, scorer, features, kind, positive))
             answers.append(rows.select([key for key in keys if key != "from_group"]))
+            places = pyarrow.array(range(-n_asked % step, len(scores[-1]), step), pyarrow.int64())
+            drawn.append(features.take(places))
+            first += scores[-1].take(places).to_pylist()
+            n_asked += len(scores[-1])
+    # In another order, so that each row stands elsewhere in the frame.
+    again = pyarrow.concat_tables(drawn).take(pyarrow.array(range(len(first))[::-1], pyarrow.int64()))
+    second = []
+    for at in range(0, len(first), BATCH):
+        second += _ask(name, scorer, again.slice(at, BATCH), kind, positive).to_pylist()
+    differ = [pair for pair in zip(first[::-1], second) if not _is_same(*pair)]
+    if differ:
+        raise DataError(
+            3,
+            f"scorer {name!r} was asked again about {len(first)} rows in another order, and "
+            f"{len(differ)} have another score (one {differ[0][0]!r}, then {differ[0][1]!r}): its "
+            "numbers are not in the order of the rows of the frame, depend on other rows of it, or "
+            "vary from call to call",
+        )
     single = all(part.type == pyarrow.float32() for part in scores)
     precision = pyarrow.float32() if single else pyarrow.float64()
     column = pyarrow.chunked_array([part.cast(precision) for part in scores], precision)
     answer = pyarrow.concat_tables(answers).append_column(awaited["columns"][-1], column)
     files.write(awaited["path"], _parquet(answer))
+
+
+def _is_same(first: float | None, second: float | None) -> bool:
+    """Whether two scores of a row agree; missing ones do."""
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) <= TOLERANCE * max(1.0, abs(first), abs(second))
+
+
+def _answer(
+    files: _Files,
+    command: list[PathLike],
+    waiting: str,
+    scorers: Mapping[str, Scorer],
+    kind: str,
+) -> None:
+    """Writes all scores that a run waits for, which publishes into the folder `waiting` meanwhile."""
+    # A set that follows the decisions of a model is asked for after these.
+    for _ in range(20):
+        elsewhere = os.path.join(files.folder(waiting), "out")
+        status, text, _ = call([*command, "--out", elsewhere], results=(0, 1, 4))
+        if status != 4:
+            return
+        audit = Audit(_folder(text))
+        for awaited in audit.manifest["awaited"]:
+            if awaited["model"] not in scorers:
+                raise WaitingError(4, f"the run waits for scores: {awaited['path']}")
+            _score(files, audit, awaited, scorers[awaited["model"]], kind)
+    raise WaitingError(4, "the run asks for scores again and again")
 
 
 def run(
@@ -283,6 +353,7 @@ def run(
     name = _name_of(file) if is_file else str(job["name"])
     target = os.path.join("outputs", name) if out is None else os.fspath(out)
     inputs = target.rstrip("/") + ".inputs"
+    waiting = os.path.join(inputs, f"{WAITING}-{os.getpid()}")
     published = False
     try:
         if not is_file:
@@ -290,8 +361,6 @@ def run(
             # JSON is YAML.
             files.write(file, (json.dumps(dict(job), indent=2) + "\n").encode())
         command: list[PathLike] = ["run", file, "--log", "json"]
-        if out is not None:
-            command += ["--out", target]
         if baseline is not None:
             command += ["--baseline", baseline]
         earlier = list(history)
@@ -315,24 +384,27 @@ def run(
                 },
             }
         command += [*set_flags(sets), *arguments]
-        kind = _kind(rows) if scorers else ""
-        # A set that follows the decisions of a model is asked for after these.
-        for _ in range(20):
-            status, text, said = call(command, results=(0, 1, 4))
-            audit = Audit(json.loads(text.splitlines()[-1])["out"])
-            published = True
-            if status != 4:
-                return audit
-            if not scorers:
-                raise WaitingError(4, errors_of(said) or "the run waits for scores")
-            for awaited in audit.manifest["awaited"]:
-                if awaited["model"] not in scorers:
-                    raise WaitingError(4, f"the run waits for scores: {awaited['path']}")
-                _score(files, audit, awaited, scorers[awaited["model"]], kind)
-        raise WaitingError(4, "the run asks for scores again and again")
+        # A run asks elsewhere than in `out`, which keeps the audit before until there is another.
+        if scorers:
+            _answer(files, command, waiting, scorers, _kind(rows))
+        if out is not None:
+            command += ["--out", target]
+        status, text, said = call(command, results=(0, 1, 4))
+        published = True
+        if status == 4:
+            raise WaitingError(4, errors_of(said) or "the run waits for scores")
+        return Audit(_folder(text))
     finally:
+        _remove_folder(waiting)
         # Where nothing was published, the folder is that of the audit before, with its inputs.
         files.settle(undo=not published)
+
+
+def _folder(printed: str) -> str:
+    """The output folder that a run names in what it prints."""
+    import json
+
+    return str(json.loads(printed.splitlines()[-1])["out"])
 
 
 def _name_of(file: str) -> str:

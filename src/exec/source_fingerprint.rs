@@ -12,7 +12,7 @@ use super::hash::hash_parts;
 pub const SOURCES: &str = "src";
 
 /// The other files of the fingerprint.
-pub const OTHERS: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
+pub const OTHERS: [&str; 3] = ["Cargo.lock", "Cargo.toml", "python/cfaudit/_answers.py"];
 
 /// SHA-256, in hex, of the files of a program.
 ///

@@ -13,6 +13,7 @@ assert took < 0.05, f"`import cfaudit` takes {took * 1000:.0f} ms of CPU time"
 
 import importlib.util  # noqa: E402
 import os  # noqa: E402
+import random  # noqa: E402
 import stat  # noqa: E402
 
 import pandas  # noqa: E402
@@ -64,8 +65,8 @@ def refused(error, does, *words):
 model = Model(0.2)
 audit = cfaudit.run("job.yaml", rows=frame, scorers={"mine": model.predict_proba}, out="out")
 assert (audit.verdict, audit.exit) == ("fail", 1), audit
-assert [kind for kind, _ in model.asked] == ["pandas"] * 2, model.asked
-assert sum(n for _, n in model.asked) == 2 * N, model.asked
+# Each of the two requests once, and a hundred of its rows again.
+assert model.asked == [("pandas", N), ("pandas", 100)] * 2, model.asked
 assert stat.S_IMODE(os.stat("out.inputs/rows.parquet").st_mode) == 0o600
 assert stat.S_IMODE(os.stat("out.inputs").st_mode) == 0o700
 kinds = {given["what"] for given in audit.manifest["inputs"]}
@@ -77,7 +78,7 @@ def files_of(folder):
     return {name: open(name, "rb").read() for name in found}
 
 
-inputs = files_of("out.inputs")
+inputs, before = files_of("out.inputs"), files_of("out")
 less = frame.drop(columns="income")
 mine = {"mine": model.predict_proba}
 refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mine, out="out"), "income")
@@ -86,10 +87,81 @@ refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mi
 refused(cfaudit.DataError, lambda: cfaudit.run("job.yaml", rows=less, scorers=mine), "income")
 assert not os.path.exists("no.inputs") and not os.path.exists("outputs/loans.inputs")
 
+# So does one whose scorer fails, at whichever call; the audit stays too.
+def raises(rows):
+    raise ZeroDivisionError
+
+
+def second_call_raises():
+    calls = []
+
+    def score(rows):
+        calls.append(len(rows))
+        return [0.5] * len(rows) if len(calls) < 3 else raises(rows)
+
+    return score
+
+
+for scorer, error, words in [
+    (raises, ZeroDivisionError, []),
+    (second_call_raises(), ZeroDivisionError, []),
+    (lambda rows: [0.5] * (len(rows) - 1), cfaudit.DataError, ["gave 399 numbers for 400 rows"]),
+    (lambda rows: None, cfaudit.DataError, ["'mine'", "is `None`", "one number for each row"]),
+    (lambda rows: 0.5, cfaudit.DataError, ["'mine'", "is `0.5`", "one number for each row"]),
+    (lambda rows: ["high"] * len(rows), cfaudit.DataError, ["a score is `'high'`"]),
+    (lambda rows: [2.0] * len(rows), cfaudit.DataError, []),
+]:
+    refused(
+        error,
+        lambda scorer=scorer: cfaudit.run("job.yaml", rows=frame, scorers={"mine": scorer}, out="out"),
+        *words,
+    )
+    assert files_of("out") == before and files_of("out.inputs") == inputs, words
+
+# Numbers with an index are of the rows that the index names.
+def scored(rows):
+    return 0.2 + rows["age"] / 200 + 0.2 * (rows["sex"] == "m") + rows["income"].fillna(1000) / 20000
+
+
+def by_part(rows):
+    parts = [scored(part) for _, part in rows.groupby(rows["age"] % 3)]
+    return pandas.concat(parts)
+
+
+def numbers_of(scorer, out="parts"):
+    return cfaudit.run("job.yaml", rows=frame, scorers={"mine": scorer}, out=out).summary["headline"]
+
+
+whole = numbers_of(scored)
+assert whole == audit.summary["headline"]
+assert numbers_of(by_part) == whole
+assert numbers_of(lambda rows: scored(rows).sort_values()) == whole
+assert numbers_of(lambda rows: pandas.DataFrame({0: scored(rows).sort_values()})[0]) == whole
+for index in [lambda n: [0] * n, lambda n: range(1, n + 1), lambda n: [str(i) for i in range(n)]]:
+    strange = lambda rows: scored(rows).set_axis(index(len(rows)))  # noqa: E731
+    refused(cfaudit.DataError, lambda: numbers_of(strange), "another index than the frame")
+
+# Numbers without one are asked for again, in another order.
+def shuffled(rows):
+    return scored(rows).sample(frac=1, random_state=len(rows)).to_numpy()
+
+
+for scorer in [
+    lambda rows: sorted(scored(rows)),
+    lambda rows: by_part(rows).to_numpy(),
+    shuffled,
+    lambda rows: [random.random() for _ in range(len(rows))],
+    lambda rows: [i % 2 for i in range(len(rows))],
+    lambda rows: [None if i % 2 else 0.5 for i in range(len(rows))],
+]:
+    refused(cfaudit.DataError, lambda scorer=scorer: numbers_of(scorer), "'mine'", "in another order")
+assert numbers_of(scored) == whole
+assert not [name for name in os.listdir("parts.inputs") if name.startswith(".")]
+
 # What a switch is, by hand.
 sees = frame.assign(sex=frame["sex"].astype(str))[Model.feature_names_in_]
 other = sees.assign(sex=sees["sex"].map({"f": "m", "m": "f"}))
-before, after = (Model(0.2).predict_proba(rows)[:, 0] >= 0.6 for rows in (sees, other))
+granted, after = (Model(0.2).predict_proba(rows)[:, 0] >= 0.6 for rows in (sees, other))
 women = (sees["sex"] == "f").to_numpy()
 metrics = audit.pandas("metrics")
 row = metrics[
@@ -98,8 +170,8 @@ row = metrics[
     & (metrics["to_group"] == "m")
     & (metrics["scope"] == "direction")
 ].iloc[0]
-assert row["denominator"] == (women & ~before).sum(), row
-assert row["numerator"] == (women & ~before & after).sum() > 0, row
+assert row["denominator"] == (women & ~granted).sum(), row
+assert row["numerator"] == (women & ~granted & after).sum() > 0, row
 
 # Tables.
 table = audit.arrow("gates")

@@ -94,7 +94,7 @@ def numbers(scores, n):
         of = scores if isinstance(scores, (list, tuple)) else [scores]
         single = {str(getattr(part, "dtype", "")).lower() for part in of} == {"float32"}
         kind = pa.float32() if single else pa.float64()
-        scores = pa.array([float("nan") if score is None else float(score) for score in scores], kind)
+        scores = pa.array([number(score) for score in scores], kind)
     if len(scores) != n:
         fail(f"{len(scores)} scores came back for {n} rows: give one number for each row")
     return scores if scores.type == pa.float32() else scores.cast(pa.float64())
@@ -118,7 +118,10 @@ def main():
             for batch in rows:
                 table = pa.Table.from_batches([batch])
                 given = score(table if pandas is None else table.to_pandas())
-                found = numbers(given, batch.num_rows)
+                try:
+                    found = numbers(in_order(given, batch.num_rows), batch.num_rows)
+                except ValueError as cause:
+                    fail(cause)
                 if written is None:
                     written = pa.schema([("score", found.type)])
                     out = pa.ipc.new_stream(OUTPUT, written)

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
-/// The program that asks the function or the pickled model, for `{script}`.
-pub(crate) const SCRIPT: &str = include_str!("python.py");
+/// The program that asks the function or the pickled model, for `{script}`, after what the package
+/// `cfaudit` says about answers.
+pub(crate) const SCRIPT: &str =
+    concat!(include_str!("../../../python/cfaudit/_answers.py"), include_str!("python.py"));
 
 /// A Python function or pickled model that scores rows, by an interpreter with pyarrow. It sees the
 /// features and the sensitive columns under their source names, never the label. One process serves
