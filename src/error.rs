@@ -356,6 +356,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("infinite-value", "a number is infinite"),
     ("input-changed", "an input file or object was replaced or changed while a run read it"),
     ("large-integer", "an expression reads an integer beyond 2^53, which it would round"),
+    ("large-text", "an expression makes a text of more than 64 KiB for one row"),
     ("missing-column", "a file lacks a column that the job names"),
     (
         "missing-file",

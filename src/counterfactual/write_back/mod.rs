@@ -665,7 +665,8 @@ impl Recomputation {
                 }
             })
             .collect();
-        Some(program.compute(&columns, at.len()).0)
+        // A text that is too long is one that no row has.
+        Some(program.compute(&columns, at.len()).values)
     }
 
     fn codes_of(&self, values: &SourceValues, n: usize) -> Vec<u32> {

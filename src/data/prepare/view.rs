@@ -13,7 +13,7 @@ use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
 };
 use crate::data::spelling::Spelling;
-use crate::data::sql::{SqlColumn, SqlProgram};
+use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 use crate::num::float_precision::FloatPrecision;
@@ -135,7 +135,7 @@ impl<'a> SourceView<'a> {
     /// The values of an expression over columns of a slice, and the rows where they are not finite.
     ///
     /// # Errors
-    /// An integer that no float holds.
+    /// An integer that no float holds, or a text that is too long.
     pub(crate) fn computed(
         &self,
         program: &SqlProgram,
@@ -148,7 +148,14 @@ impl<'a> SourceView<'a> {
             )
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        Ok(program.compute(&inputs, slice.rows))
+        let ComputedColumn { values, not_finite, long } = program.compute(&inputs, slice.rows);
+        match long {
+            None => Ok((values, not_finite)),
+            Some(text) => {
+                let row = slice.first_row + text.row as u64;
+                Err(self.source.locate_row(text.fault(), row).into())
+            }
+        }
     }
 
     /// Position of a column.

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::data::MISSING_LEVEL;
 use crate::data::source::SourceColumn;
 use crate::data::sql::EXACT_INTEGER;
 use crate::data::sql::function::SqlFunction;
+use crate::data::sql::length::{LongText, long_texts};
 use crate::data::sql::parse::{SqlKind, SqlNode};
 use crate::data::sql::program::SqlProgram;
 use crate::data::values::{SourceValues, ValueClass, parse_number};
@@ -135,6 +137,54 @@ impl<'a> SqlColumn<'a> {
         }
     }
 
+    /// The text in a row.
+    pub(super) fn text(&self, i: usize) -> Option<&str> {
+        match self {
+            SqlColumn::Text(values) => values[i].as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of all texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        match self {
+            SqlColumn::Text(values) => values.iter().flatten().map(|text| text.len()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Makes the text in a row missing.
+    fn clear_text(&mut self, i: usize) {
+        if let SqlColumn::Text(values) = self {
+            values[i] = None;
+        }
+    }
+
+    /// The values of some rows.
+    pub(super) fn rows(&self, rows: Range<usize>) -> SqlColumn<'_> {
+        match self {
+            SqlColumn::Number(values) => SqlColumn::Number(values[rows].to_vec()),
+            SqlColumn::Bool(values) => SqlColumn::Bool(values[rows].to_vec()),
+            SqlColumn::Text(values) => {
+                let texts = values[rows].iter().map(|x| x.as_deref().map(Cow::Borrowed));
+                SqlColumn::Text(texts.collect())
+            }
+            SqlColumn::Null(_) => SqlColumn::Null(rows.len()),
+        }
+    }
+
+    /// Appends the values of other rows of the same column.
+    pub(super) fn append(&mut self, other: SqlColumn<'a>) {
+        match (self, other) {
+            (SqlColumn::Number(all), SqlColumn::Number(more)) => all.extend(more),
+            (SqlColumn::Bool(all), SqlColumn::Bool(more)) => all.extend(more),
+            (SqlColumn::Text(all), SqlColumn::Text(more)) => all.extend(more),
+            (SqlColumn::Null(all), more) => *all += more.len(),
+            // The type of a part of an expression does not depend on the rows.
+            _ => {}
+        }
+    }
+
     fn is_null(&self, i: usize) -> bool {
         match self {
             SqlColumn::Number(values) => values[i].is_none(),
@@ -191,6 +241,7 @@ impl SqlProgram {
         node: &'a SqlNode,
         columns: &[SqlColumn<'a>],
         n: usize,
+        long: &mut Option<LongText>,
     ) -> SqlColumn<'a> {
         let (function, arguments) = match &node.kind {
             SqlKind::Column(position) => {
@@ -202,9 +253,16 @@ impl SqlProgram {
             SqlKind::Null => return SqlColumn::Null(n),
             SqlKind::Call(function, arguments) => (*function, arguments),
         };
-        let all: Vec<SqlColumn<'a>> =
-            arguments.iter().map(|of| self.compute_node(of, columns, n)).collect();
-        call(function, all, n)
+        let mut all: Vec<SqlColumn<'a>> =
+            arguments.iter().map(|of| self.compute_node(of, columns, n, long)).collect();
+        let too_long = long_texts(function, node.at, &all, n);
+        for text in &too_long {
+            all.iter_mut().for_each(|column| column.clear_text(text.row));
+        }
+        let mut values = call(function, all, n);
+        too_long.iter().for_each(|text| values.clear_text(text.row));
+        *long = long.take().or_else(|| too_long.first().copied());
+        values
     }
 }
 

@@ -16,6 +16,7 @@
 //!   the form `2026-11-20`, with or without a time behind it; other texts are not dates, and what
 //!   is computed from them is missing.
 //! - Nothing is converted in silence: a text is never a number, a truth value never 0 or 1.
+//! - An expression makes texts of at most 64 KiB a value ([`length`]).
 //! - Roots, logarithms and powers are those of `libm`: the same bits on every machine.
 //!
 //! Compared with DuckDB on DOUBLE columns: see the tests. DuckDB ends with an error at the root or
@@ -23,6 +24,7 @@
 
 mod compute;
 mod function;
+mod length;
 pub(crate) mod parse;
 mod program;
 
@@ -30,7 +32,7 @@ use crate::error::Fault;
 
 pub(crate) use compute::SqlColumn;
 pub(crate) use parse::parse;
-pub(crate) use program::{SqlProgram, SqlType};
+pub(crate) use program::{ComputedColumn, SqlProgram, SqlType};
 
 /// Largest integer up to which floats hold every integer.
 pub(crate) const EXACT_INTEGER: i64 = 1 << 53;

@@ -1,6 +1,9 @@
 //! An expression that fits the types of its columns.
 
+use std::ops::Range;
+
 use crate::data::sql::function::{FUNCTIONS, SqlFunction};
+use crate::data::sql::length::{LongText, TEXTS_AT_ONCE};
 use crate::data::sql::parse::{SqlKind, SqlNode, parse};
 use crate::data::sql::{SqlColumn, SqlPlace, SqlProblem};
 use crate::data::values::ValueClass;
@@ -82,27 +85,56 @@ impl SqlProgram {
         self.gives
     }
 
-    /// Its values for `n` rows; numbers that are not finite are missing. Gives their rows too.
-    pub(crate) fn compute(
-        &self,
-        columns: &[SqlColumn<'_>],
-        n: usize,
-    ) -> (SqlColumn<'static>, Vec<u32>) {
-        let mut not_finite = Vec::new();
-        let values = match self.compute_node(&self.root, columns, n) {
-            SqlColumn::Number(mut values) => {
-                for (value, row) in values.iter_mut().zip(0..) {
-                    if value.is_some_and(|x| !x.is_finite()) {
-                        *value = None;
-                        not_finite.push(row);
-                    }
-                }
-                SqlColumn::Number(values)
+    /// Its values for `n` rows.
+    pub(crate) fn compute(&self, columns: &[SqlColumn<'_>], n: usize) -> ComputedColumn {
+        let mut computed = self.compute_rows(columns, 0..n.min(ROWS_AT_ONCE));
+        let mut bytes = computed.values.text_bytes();
+        for first in (ROWS_AT_ONCE..n).step_by(ROWS_AT_ONCE) {
+            let more = self.compute_rows(columns, first..n.min(first + ROWS_AT_ONCE));
+            bytes += more.values.text_bytes();
+            if bytes > TEXTS_AT_ONCE {
+                let at = self.root.at;
+                computed.long = computed.long.or(Some(LongText { row: first, bytes, of_all: true, at }));
+                return computed;
             }
-            other => other.into_owned(),
-        };
-        (values, not_finite)
+            computed.values.append(more.values);
+            computed.not_finite.extend(more.not_finite);
+            computed.long = computed.long.or(more.long);
+        }
+        computed
     }
+
+    fn compute_rows(&self, columns: &[SqlColumn<'_>], rows: Range<usize>) -> ComputedColumn {
+        let columns: Vec<SqlColumn<'_>> = columns.iter().map(|of| of.rows(rows.clone())).collect();
+        let (mut not_finite, mut long) = (Vec::new(), None);
+        let mut values = self.compute_node(&self.root, &columns, rows.len(), &mut long).into_owned();
+        if let SqlColumn::Number(values) = &mut values {
+            for (value, row) in values.iter_mut().zip(rows.start..) {
+                if value.is_some_and(|x| !x.is_finite()) {
+                    *value = None;
+                    not_finite.push(row as u32);
+                }
+            }
+        }
+        let long = long.map(|text| LongText { row: rows.start + text.row, ..text });
+        ComputedColumn { values, not_finite, long }
+    }
+}
+
+/// Rows that are computed at once: texts between two steps take at most 64 MiB for each part of an
+/// expression.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// What an expression gives for some rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ComputedColumn {
+    /// Its values.
+    pub(crate) values: SqlColumn<'static>,
+    /// The rows whose number is not finite, and therefore missing.
+    pub(crate) not_finite: Vec<u32>,
+    /// The first text that is too long, and therefore missing; where all are too long together, the
+    /// values end there.
+    pub(crate) long: Option<LongText>,
 }
 
 fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::data::source::SourceColumn;
 use crate::data::spelling::Spelling;
-use crate::data::sql::{SqlColumn, SqlProgram, SqlType, parse};
+use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram, SqlType, parse};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::num::float_precision::FloatPrecision;
 
@@ -53,7 +53,7 @@ fn values_are_those_of_duckdb() {
         let (classes, columns): (Vec<_>, Vec<_>) = columns.unzip();
         let program = SqlProgram::new(sql, &classes)
             .unwrap_or_else(|problem| panic!("{sql}: {}", problem.located()));
-        let (values, _) = program.compute(&columns, n);
+        let values = program.compute(&columns, n).values;
         let answer = case["answer"].as_array().unwrap();
         for (i, expected) in answer.iter().enumerate() {
             let (found, is_same) = match &values {
@@ -165,7 +165,7 @@ fn what_is_not_finite_is_missing_and_counted() {
     let compute = |sql: &str, values: &[f64]| {
         let column = SqlColumn::Number(values.iter().map(|x| Some(*x)).collect());
         let program = SqlProgram::new(sql, &[ValueClass::Float]).unwrap();
-        let (values, rows) = program.compute(&[column], values.len());
+        let ComputedColumn { values, not_finite: rows, .. } = program.compute(&[column], values.len());
         (values, rows.len())
     };
     let numbers = |values: &[Option<f64>]| SqlColumn::Number(values.to_vec());
@@ -212,4 +212,49 @@ fn codes_are_read_as_what_they_stand_for() {
     let texts = SqlColumn::of_levels(&levels, ValueClass::Text, codes.into_iter());
     let expected = [Some("2.5"), Some("1"), None, None];
     assert_eq!(texts, SqlColumn::Text(expected.map(|x| x.map(Cow::Borrowed)).to_vec()));
+}
+
+/// Texts as long as allowed are made, and no longer ones, at whichever step of an expression.
+#[test]
+fn texts_that_grow_end_at_64_kib() {
+    let grown = |sql: &str, text: &str, n: usize| {
+        let column = SqlColumn::Text(vec![Some(Cow::Borrowed(text)); n]);
+        SqlProgram::new(sql, &[ValueClass::Text]).unwrap().compute(&[column], n)
+    };
+    let half = "x".repeat(32 << 10);
+    for sql in ["a || a", "concat(a, a)", "concat(a, NULL, a)", "replace(a, 'x', 'yz')"] {
+        let of = |text: &str| grown(sql, text, 3);
+        let whole = of(&half);
+        assert_eq!((whole.values.text_bytes(), whole.long), (3 * (64 << 10), None), "{sql}");
+        let long = of(&format!("{half}x"));
+        assert_eq!(long.long.unwrap().row, 0, "{sql}");
+        assert_eq!(long.values, SqlColumn::Text(vec![None; 3]), "{sql}");
+    }
+    // In a step between, where nothing of it is left in the end.
+    let steps = |n: usize, inner: &str| (0..n).fold("a".to_owned(), |x, _| inner.replace('_', &x));
+    for (sql, is_long) in [
+        (format!("length({})", steps(6, "replace(_, 'x', 'xxxxxxxxxx')")), true),
+        (format!("length({})", steps(16, "replace(_, 'x', 'xx')")), false),
+        (format!("length({})", steps(17, "replace(_, 'x', 'xx')")), true),
+        (format!("left({}, 2)", steps(17, "replace(_, 'x', 'xx')")), true),
+    ] {
+        assert_eq!(grown(&sql, "x", 2).long.is_some(), is_long, "{sql}");
+    }
+    // Spellings that take more bytes, and texts of the source that only pass.
+    let long = "\u{390}".repeat(20_000);
+    assert!(grown("upper(a)", &long, 1).long.is_some() && grown("lower(a)", &long, 1).long.is_none());
+    let source = "x".repeat(70_000);
+    assert_eq!(grown("coalesce(a, 'x')", &source, 1).values.text_bytes(), 70_000);
+    // The first row is named, behind those that are computed at once; the fault says where.
+    let texts = |i: usize| Some(Cow::Owned(if i < 2000 { "x".to_owned() } else { half.clone() + "x" }));
+    let column = SqlColumn::Text((0..2003).map(texts).collect());
+    let program = SqlProgram::new("length(a || a)", &[ValueClass::Text]).unwrap();
+    let computed = program.compute(&[column], 2003);
+    let long = computed.long.unwrap();
+    assert_eq!((long.row, long.fault().code), (2000, "large-text"));
+    assert!(long.fault().to_string().contains("column 10"), "{}", long.fault());
+    assert_eq!(computed.values.text_bytes(), 0);
+    // All rows together.
+    assert!(grown("concat(a, a)", &half, 4000).long.is_none());
+    assert!(grown("concat(a, a)", &half, 5000).long.is_some());
 }
