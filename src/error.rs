@@ -20,7 +20,7 @@ pub enum Exit {
     Job,
     /// Data, scores or a model are wrong.
     Data,
-    /// Waiting for scores that are computed elsewhere.
+    /// Waiting for rows that are being written, or for scores that are computed elsewhere.
     Waiting,
     /// Disk, permissions, output folder in use or of another job.
     Operator,
@@ -31,6 +31,9 @@ pub enum Exit {
     /// Ended by SIGTERM; the output folder is as it was before.
     Terminated,
 }
+
+/// The code of a fault that time mends: rows are being written.
+pub(crate) const ROWS_AWAITED: &str = "rows-awaited";
 
 /// One exit status with its words, for `cfaudit explain` and the README.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +77,9 @@ pub const EXITS: &[ExitWords] = &[
     },
     ExitWords {
         exit: Exit::Waiting,
-        means: "waiting for scores; the rows to score are in to-score/ of the output folder",
-        who: "scoring platform",
+        means: "waiting for rows, or for scores; the rows to score are in to-score/ of the output \
+                folder",
+        who: "whoever writes the rows or the scores",
         retry: "yes, later",
     },
     ExitWords {
@@ -402,6 +406,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("reference-label", "the label of the reference does not say which class is positive"),
     ("reference-type", "a column has different types in the reference and in the rows"),
     ("repeated-key", "a key occurs twice in a side table"),
+    (ROWS_AWAITED, "files of rows are being written, or are not there yet: the run waits for them"),
     ("too-large-model", "training a model would need more memory than the run may use"),
     ("too-large-table", "a side table takes more memory than the run may take"),
     ("too-many-amounts", "the amounts of all people take more memory than the run may have"),
@@ -560,6 +565,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Error::Job(_) => Exit::Job,
+            Error::Data(fault) if fault.code == ROWS_AWAITED => Exit::Waiting,
             Error::Data(_) => Exit::Data,
             Error::Operator { .. } => Exit::Operator,
             Error::Interrupted(StopSignal::Interrupt) => Exit::Interrupted,

@@ -1,9 +1,9 @@
-"""Airflow 3: audit the decisions of a day once their scores are there, judge them against the approved version, notify and publish.
+"""Airflow 3: audit the decisions of a day once they and their scores are there, judge them against the approved version, notify and publish.
 
 Needs apache-airflow-providers-standard and cfaudit on the PATH of the worker. What varies comes from the environment of the worker:
-AUDITS (folder of the audits), SHARE (where pages go), CFAUDIT_JOB (the job file), CFAUDIT_POKE_SECONDS (how often to look for scores).
+AUDITS (folder of the audits), SHARE (where pages go), CFAUDIT_JOB (the job file), CFAUDIT_POKE_SECONDS (how often to look for rows and scores).
 
-- `audit` is a sensor: exit status 4 means that the scores are not there yet, so it looks again later; any other status but 0 fails it.
+- `audit` is a sensor: exit status 4 means that the rows (`wait: true`) or the scores are not there yet, so it looks again later; any other status but 0 fails it.
   A job that scores by itself can be a BashOperator instead.
 - `gate` is a separate task without retries: a verdict is not an error, and a retry gives the same verdict. Its baseline `approved` is set by a
   person at sign-off; a baseline that is updated every day hides slow drift.

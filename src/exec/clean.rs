@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::replaced_file::name_of;
 use super::result_store::{
     COPIED_ROWS, ResultStore, StoreView, entry_folders, oldest_session, stage_of,
 };
@@ -182,7 +181,7 @@ fn results(root: &Path) -> Result<Vec<StoredResult>> {
         for mark in files::list(&job)? {
             let Some(meta) = files::metadata_if_there(&mark)? else { continue };
             let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            uses.entry(name_of(&mark)).or_default().insert(name_of(&job), used);
+            uses.entry(files::name_of(&mark)).or_default().insert(files::name_of(&job), used);
         }
     }
     let mut found = Vec::new();
@@ -193,7 +192,7 @@ fn results(root: &Path) -> Result<Vec<StoredResult>> {
     for folder in entry_folders(root)?.into_iter().chain(unfinished).chain(copied) {
         let Some(meta) = files::metadata_if_there(&folder)? else { continue };
         let made = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let key = name_of(&folder);
+        let key = files::name_of(&folder);
         let by_job = uses.remove(&key).unwrap_or_default();
         let bytes = files::files_below(&folder)?.iter().map(|file| file.bytes).sum();
         let stage = stage_of(&folder).unwrap_or_default();

@@ -154,6 +154,11 @@ pub(super) fn resolve_if_there(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
+/// The last part of a path, as text; empty where there is none.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// The paths of all entries of a folder, sorted.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let paths = fs::read_dir(folder).and_then(|all| all.map(|one| Ok(one?.path())).collect());

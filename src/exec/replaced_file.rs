@@ -24,14 +24,9 @@ pub(crate) fn host() -> String {
 /// What stands between the name of a file and the process in the names of its temporary files.
 const NEW: &str = ".new-";
 
-/// The last part of a path, as text; empty where there is none.
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// The name of a temporary file or folder of this process for a file, next to it.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".{}{NEW}{}-{}", name_of(path), host(), std::process::id()))
+    path.with_file_name(format!(".{}{NEW}{}-{}", files::name_of(path), host(), std::process::id()))
 }
 
 /// Writes a file in one step, so that a reader never sees half of it.
@@ -126,11 +121,11 @@ fn replace_as(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()
 ///
 /// What cannot be removed stays: it takes some space, and no more.
 pub(crate) fn remove_leftovers<P: AsRef<Path>>(of: &[P]) {
-    let names: BTreeSet<String> = of.iter().map(|path| name_of(path.as_ref())).collect();
+    let names: BTreeSet<String> = of.iter().map(|path| files::name_of(path.as_ref())).collect();
     let folder = of.first().and_then(|path| path.as_ref().parent());
     let Ok(there) = folder.map_or(Ok(Vec::new()), files::list) else { return };
     for file in there {
-        let name = name_of(&file);
+        let name = files::name_of(&file);
         let parts = name.strip_prefix('.').and_then(|name| name.split_once(NEW));
         if parts.is_some_and(|(name, writer)| names.contains(name) && is_dead(writer, &file)) {
             let _ =

@@ -37,7 +37,6 @@ use super::files::{self, FileBelow};
 use super::fingerprint::{STAGE_FILE, StageFingerprint};
 use super::hash::{hash_parts, hex};
 use super::lock::{FileLock, is_held};
-use super::replaced_file::name_of;
 use crate::error::{Error, Result};
 
 /// Folder of rows that programs wrote, below the root: one folder for each program.
@@ -523,7 +522,7 @@ fn sessions(root: &Path) -> Result<Vec<PathBuf>> {
     }
     let mut found = files::list(&tmp)?;
     found.retain(|session| {
-        is_session_name(&name_of(session))
+        is_session_name(&files::name_of(session))
             && files::is_real_folder(session)
             && session.join(SESSION_LOCK).is_file()
     });
@@ -749,7 +748,7 @@ mod tests {
         let second = ResultStore::open(root.path()).unwrap();
         assert!(draft.path().exists());
         assert_ne!(first.session, second.session);
-        let name = |store: &ResultStore| super::name_of(&store.session);
+        let name = |store: &ResultStore| crate::exec::files::name_of(&store.session);
         let mut left = ["2-0", "3-x", "4-0", "project"].map(str::to_owned).to_vec();
         left.extend([name(&first), name(&second)]);
         left.sort();

@@ -37,7 +37,8 @@ pub use crate::model::kind::scores::{
 pub use crate::model::kind::{ModelBlock, ThresholdRule};
 pub use blocks::data::{
     CatalogRows, ColumnBlock, DataBlock, FavourableClass, FeaturesBlock, JoinBlock, LabelColumn,
-    LabelRole, ParquetRows, ReferenceBlock, RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
+    LabelRole, ParquetRows, ReferenceBlock, RowSource, RowsBlock, SensitiveBlock, SplitBlock,
+    WhenUnreachable,
 };
 pub use blocks::gates::{
     ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,

@@ -12,14 +12,19 @@ use serde_json::{Map, Value, json};
 
 use crate::counterfactual::strategy;
 use crate::job::Job;
+use crate::job::blocks::data::ROW_SOURCES;
 use crate::model::kind::MODEL_KINDS;
 
 /// Names the schema and the format number.
 const ID: &str = "urn:cfaudit:job:1";
 
-/// Keys of a set or a model that name its strategy or kind: exactly one must be there.
-const ONE_OF: &[(&str, &[&str])] =
-    &[("CounterfactualSet", strategy::KEYS), ("ModelBlock", MODEL_KINDS)];
+/// Keys of a set, a model or the rows that name its strategy, kind or source: exactly one must be
+/// there.
+const ONE_OF: &[(&str, &[&str])] = &[
+    ("CounterfactualSet", strategy::KEYS),
+    ("ModelBlock", MODEL_KINDS),
+    ("RowsBlock", ROW_SOURCES),
+];
 
 /// The schema of job files (draft 2020-12).
 pub(crate) fn job_schema() -> Value {

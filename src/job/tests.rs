@@ -267,7 +267,7 @@ fn sample_jobs_hold() {
     good(ROLES, &[]);
     let credit = good(CREDIT, &["asof=2026-01-31"]);
     assert_eq!(credit.vars["asof"], "2026-01-31");
-    let super::RowSource::Parquet(super::ParquetRows::Pattern(path)) = &credit.job.data.rows else {
+    let Some(super::ParquetRows::Pattern(path)) = &credit.job.data.rows.parquet else {
         panic!("{:?}", credit.job.data.rows)
     };
     assert_eq!(path, "lake/decisions/asof=2026-01-31/*.parquet");

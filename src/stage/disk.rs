@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::result_store::StoreView;
 use crate::exec::{PlannedStage, ResultState};
-use crate::job::RowSource;
 use crate::job::check::CheckedJob;
 use crate::param::Name;
 use crate::stage::advice::IssueNote;
@@ -167,13 +166,13 @@ fn disk_of(path: &Path) -> Option<(u64, u64)> {
 
 /// The rows of the source, about; none where nothing says so.
 fn source_rows(checked: &CheckedJob, input: &JobInputs) -> Option<u64> {
-    if let RowSource::Synthetic(block) = &checked.job.data.rows {
+    if let Some(block) = &checked.job.data.rows.synthetic {
         return Some(block.rows.get());
     }
     let data = input.files.iter().filter(|file| file.what == "data");
     let bytes: u64 = data.clone().map(|file| file.bytes).sum();
     if input.row_files.is_empty() {
-        let RowSource::Csv(_) = &checked.job.data.rows else { return None };
+        checked.job.data.rows.csv.as_ref()?;
         let start = files::read_start(Path::new(&data.clone().next()?.path), START).ok()?;
         let lines = start.iter().filter(|byte| **byte == b'\n').count().max(1) as u64;
         return Some(bytes.saturating_mul(lines) / (start.len() as u64).max(1));
@@ -206,8 +205,7 @@ impl StagePlan<'_> {
         let each = |n: u64, bytes: u64| n.saturating_mul(bytes);
         let mut bytes = Vec::new();
         bytes.push((UnitKind::Prepare.word().to_owned(), each(rows, row)));
-        let is_parquet = matches!(data.rows, RowSource::Parquet(_));
-        if !is_parquet {
+        if data.rows.parquet.is_none() {
             bytes.push((UnitKind::Source.word().to_owned(), each(rows, row)));
         }
         for name in self.job.models.keys() {

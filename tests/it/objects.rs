@@ -100,7 +100,7 @@ mod with_stores {
     fn in_store(bucket: &Bucket) -> (Work, String) {
         let work = with_job("plausible");
         bucket.upload(&work, "rows", "lake/rows");
-        bucket.put("lake/rows/_temporary/0.parquet", b"half of a file".to_vec());
+        bucket.put("lake/rows/_old/0.parquet", b"half of a file".to_vec());
         bucket.put("lake/rows/notes.txt", b"no rows".to_vec());
         bucket.put("lake/rows-of-others/x.parquet", b"not below".to_vec());
         bucket.upload(&work, "reference.parquet", "lake/learn/reference.parquet");

@@ -33,7 +33,7 @@ impl Audits {
             "jobs/production.yaml",
             "cfaudit: 1\nname: credit\nabout: {version: \"${vars.model_version}\"}\n\
              vars: {asof: required, model_version: required}\n\
-             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\"}\n  row_id: id\n  label: \
+             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\", wait: true}\n  row_id: id\n  label: \
              none\n  sensitive:\n    sex: {groups: [f, m], reference: m}\n\
              counterfactuals: {flip: naive}\nmodels:\n  live:\n    scores:\n      factual: \
              {column: score}\n      counterfactual: {parquet: \"scores/${vars.asof}.parquet\", \
@@ -152,13 +152,16 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     let audits = Audits::new();
     audits.approve("2026-11-01");
     let day = yesterday();
+    // Rows are not there yet, and then scores are not: somebody hears of status 4.
+    as_cron(&audits);
+    assert_eq!(audits.read("alerts"), "4\n");
+    assert!(!audits.work.path(&day).exists());
     audits.rows(&day);
     let silent = |output: &Output| {
         assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}")
     };
-    // Scores are not there yet: somebody hears of status 4.
     as_cron(&audits);
-    assert_eq!(audits.read("alerts"), "4\n");
+    assert_eq!(audits.read("alerts"), "4\n4\n");
     // They are: a night without findings prints nothing, so that cron sends no mail.
     audits.scores(&day, 20);
     silent(&as_cron(&audits));
@@ -167,7 +170,7 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
             audits.read("alerts").as_str(),
             audits.work.json(&format!("{day}/summary.json"))["verdict"].clone()
         ),
-        ("4\n", "pass".into())
+        ("4\n4\n", "pass".into())
     );
     assert!(
         audits.read(&format!("{day}.log")).contains("\"event\":\"run.end\"")
@@ -177,7 +180,7 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     audits.scores(&day, 3);
     let failed = as_cron(&audits);
     assert!(String::from_utf8_lossy(&failed.stdout).contains("\"verdict\":\"fail\""));
-    assert_eq!(audits.read("alerts"), "4\n1\n");
+    assert_eq!(audits.read("alerts"), "4\n4\n1\n");
 }
 
 /// A throw-away Airflow whose tasks run in a working folder and find programs in its `bin`.

@@ -65,7 +65,9 @@ impl Work {
     }
 
     pub(crate) fn write(&self, below: &str, text: &str) {
-        fs::write(self.path(below), text).unwrap();
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     /// Writes a Parquet file of these columns.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::data::source::found_files::FoundFiles;
+use crate::data::source::found_files::{Arrival, FoundFiles, awaited, check_complete};
 use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::object;
@@ -15,10 +15,18 @@ use crate::exec::object;
 /// The files of a list, sorted by the bytes of their paths.
 ///
 /// # Errors
-/// A list that is not there, names no file, one that is not there, or one twice.
-pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
+/// A list that is not there, names no file, one that is not there, or one twice; the fault of one
+/// that waits where the list may yet come.
+pub(crate) fn find_listed(list: &str, arrival: Arrival<'_>) -> Result<FoundFiles> {
     let path = Path::new(list);
+    if let Some(name) = arrival.complete {
+        check_complete(&path.with_file_name(name))?;
+    }
     if !path.is_file() {
+        if arrival.wait {
+            let what = format!("there is no list of files at `{list}` yet");
+            return Err(awaited(what, "run again when it is there"));
+        }
         return Err(Fault::new("missing-file", format!("there is no list of files at `{list}`"))
             .in_file(path)
             .hint("write a text file with one path a line, and name it here")
@@ -69,5 +77,5 @@ pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
     }
     let mut files: Vec<PathBuf> = found.into_values().map(|(_, file)| file).collect();
     files.sort_by_key(|path| path.as_os_str().as_encoded_bytes().to_vec());
-    Ok(FoundFiles { files, repeated: Vec::new() })
+    Ok(FoundFiles::of(files))
 }

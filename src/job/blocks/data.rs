@@ -12,6 +12,7 @@ use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
 use crate::data::source::csv_import::CsvBlock;
+use crate::data::source::found_files::Arrival;
 use crate::data::source::row_program::RowProgramBlock;
 use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::synthetic::SyntheticBlock;
@@ -27,7 +28,7 @@ use crate::recourse::knobs::RecourseBins;
 #[serde(deny_unknown_fields)]
 pub struct DataBlock {
     /// Where the rows come from.
-    pub rows: RowSource,
+    pub rows: RowsBlock,
     /// Column that identifies a row (integers or text, unique). Default: the row number of the
     /// source is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +137,12 @@ pub struct JoinBlock {
     /// A text file with one row per line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<CsvBlock>,
+    /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// A file that is written last into the folder, as of `data.rows`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<String>,
     /// The column of keys, of the same name in the rows and in the table. In the table each key
     /// stands once; many rows may have one.
     pub on: ColumnName,
@@ -146,24 +153,101 @@ pub struct JoinBlock {
     pub missing: UnmatchedRule,
 }
 
-/// Where the rows come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RowSource {
+/// Where the rows come from: exactly one source.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RowsBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders; or a list of files.
-    Parquet(ParquetRows),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<ParquetRows>,
     /// A text file with one row per line.
-    Csv(CsvBlock),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csv: Option<CsvBlock>,
     /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
-    Catalog(CatalogRows),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<CatalogRows>,
     /// Rows made by a seeded generator.
-    Synthetic(SyntheticBlock),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<SyntheticBlock>,
     /// A program that writes the rows, such as a query of a database. It runs once in each `check`,
     /// `data` and run; its rows are copied into the cache and known by their hash.
-    Command(RowProgramBlock),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<RowProgramBlock>,
     /// Rows that an engine such as Spark passes to the workers of a plan, part by part; the text
     /// names them, such as table and version, and is in the manifest.
-    Stream(String),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Next to `parquet` or `csv`: a pattern that matches nothing is no error, the run ends with 4
+    /// and waits; so it does for a young Parquet file that cannot be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// Next to `parquet` or `csv`: a file that is written last into the folder of the rows, such
+    /// as `_SUCCESS`. As long as it is not there, the run ends with 4 and waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<String>,
+}
+
+/// A source of rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RowSource<'a> {
+    /// Files of Parquet.
+    Parquet(&'a ParquetRows),
+    /// Text files.
+    Csv(&'a CsvBlock),
+    /// A public data set.
+    Catalog(&'a CatalogRows),
+    /// Generated rows.
+    Synthetic(&'a SyntheticBlock),
+    /// Rows that a program writes.
+    Command(&'a RowProgramBlock),
+    /// Rows that an engine passes on, by name.
+    Stream(&'a str),
+}
+
+/// The keys of the sources of rows.
+pub(crate) const ROW_SOURCES: &[&str] =
+    &["parquet", "csv", "catalog", "synthetic", "command", "stream"];
+
+impl RowsBlock {
+    /// Every source that the block names, each with its key; in a checked job there is one.
+    pub fn sources(&self) -> Vec<(&'static str, RowSource<'_>)> {
+        let RowsBlock { parquet, csv, catalog, synthetic, command, stream, wait: _, complete: _ } =
+            self;
+        let sources = [
+            parquet.as_ref().map(RowSource::Parquet),
+            csv.as_ref().map(RowSource::Csv),
+            catalog.as_ref().map(RowSource::Catalog),
+            synthetic.as_ref().map(RowSource::Synthetic),
+            command.as_ref().map(RowSource::Command),
+            stream.as_deref().map(RowSource::Stream),
+        ];
+        let named = ROW_SOURCES.iter().zip(sources);
+        named.filter_map(|(key, source)| Some((*key, source?))).collect()
+    }
+
+    /// The source of a checked job.
+    pub fn source(&self) -> Option<RowSource<'_>> {
+        self.sources().into_iter().next().map(|(_, source)| source)
+    }
+
+    /// When its files are complete.
+    pub(crate) fn arrival(&self) -> Arrival<'_> {
+        Arrival { wait: self.wait, complete: self.complete.as_deref() }
+    }
+}
+
+impl JoinBlock {
+    /// When its files are complete.
+    pub(crate) fn arrival(&self) -> Arrival<'_> {
+        Arrival { wait: self.wait, complete: self.complete.as_deref() }
+    }
+}
+
+impl ReferenceBlock {
+    /// When its files are complete.
+    pub(crate) fn arrival(&self) -> Arrival<'_> {
+        Arrival { wait: self.wait, complete: self.complete.as_deref() }
+    }
 }
 
 /// Files of Parquet.
@@ -398,6 +482,12 @@ impl JsonSchema for LabelRole {
 pub struct ReferenceBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
     pub parquet: String,
+    /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// A file that is written last into the folder, as of `data.rows`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<String>,
     /// Its label column. Default: that of `data.label`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ColumnName>,

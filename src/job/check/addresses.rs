@@ -16,20 +16,17 @@ impl JobChecker<'_> {
     /// Every file that the job names.
     pub(super) fn addresses(&mut self) {
         let job = self.job;
-        match &job.data.rows {
-            RowSource::Parquet(ParquetRows::Pattern(file)) => {
+        match job.data.rows.source() {
+            Some(RowSource::Parquet(ParquetRows::Pattern(file))) => {
                 self.address(&["data", "rows", "parquet"], file, true);
             }
-            RowSource::Parquet(ParquetRows::List(list)) => {
+            Some(RowSource::Parquet(ParquetRows::List(list))) => {
                 self.address(&["data", "rows", "parquet", "files"], &list.files, false);
             }
-            RowSource::Csv(csv) => {
+            Some(RowSource::Csv(csv)) => {
                 self.address(&["data", "rows", "csv", "path"], &csv.path, false);
             }
-            RowSource::Catalog(_)
-            | RowSource::Synthetic(_)
-            | RowSource::Command(_)
-            | RowSource::Stream(_) => {}
+            _ => {}
         }
         for (name, join) in &job.data.join {
             let at = ["data", "join", name.as_str()];

@@ -5,9 +5,11 @@ use indexmap::IndexMap;
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule, OrdinalOrder};
 use crate::data::source::csv_import::CsvBlock;
+use crate::data::source::found_files::Arrival;
 use crate::data::source::synthetic::{Mechanism, MechanismNoise, SyntheticBlock};
 use crate::data::sql;
-use crate::job::read::nearest::suggest;
+use crate::job::blocks::data::ROW_SOURCES;
+use crate::job::read::nearest::{all, suggest};
 use crate::job::read::tree::join;
 use crate::job::{ParquetRows, RowSource};
 use crate::param::{ColumnName, Finite, Fraction, Name, Word};
@@ -36,7 +38,17 @@ impl JobChecker<'_> {
         if !self.is_sound(&["data.rows"]) {
             return;
         }
-        match &self.job.data.rows {
+        let rows = &self.job.data.rows;
+        let sources = rows.sources();
+        let [(key, source)] = sources[..] else {
+            let found: Vec<&str> = sources.iter().map(|(key, _)| *key).collect();
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let what =
+                format!("`data.rows` needs exactly one of {}, found {found}", all(ROW_SOURCES));
+            return self.push_problem("one-of", "data.rows", what, "write `rows: {parquet: FILE}`");
+        };
+        self.arrival(&["data", "rows"], rows.arrival(), matches!(key, "parquet" | "csv"));
+        match source {
             RowSource::Parquet(ParquetRows::Pattern(file)) if file.is_empty() => {
                 self.empty_path("data.rows.parquet")
             }
@@ -78,6 +90,20 @@ impl JobChecker<'_> {
                     );
                 }
             }
+        }
+    }
+
+    /// How files say that they are complete.
+    pub(super) fn arrival(&mut self, at: &[&str], arrival: Arrival<'_>, of_files: bool) {
+        let at = |key: &str| path(&[at, &[key]].concat());
+        if let Some(name) = arrival.complete.filter(|name| name.is_empty()) {
+            let what = format!("`{name}` is no name of a file");
+            self.push_problem("empty-value", at("complete"), what, "write `complete: _SUCCESS`");
+        }
+        let keys = [("wait", arrival.wait), ("complete", arrival.complete.is_some())];
+        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given && !of_files) {
+            let what = format!("`{key}` is about files, and these rows come from none");
+            self.push_problem("not-offered", at(key), what, format!("remove `{key}`"));
         }
     }
 
@@ -228,6 +254,7 @@ impl JobChecker<'_> {
         let mut joined: Vec<(&ColumnName, &Name)> = Vec::new();
         for (name, join) in &data.join {
             let at = path(&["data", "join", name.as_str()]);
+            self.arrival(&["data", "join", name.as_str()], join.arrival(), true);
             match (&join.parquet, &join.csv) {
                 (Some(file), None) if file.is_empty() => self.empty_path(&format!("{at}.parquet")),
                 (Some(_), None) => {}
@@ -623,7 +650,7 @@ impl JobChecker<'_> {
     /// data.
     fn generated_columns(&mut self) {
         let data = &self.job.data;
-        let RowSource::Synthetic(synthetic) = &data.rows else { return };
+        let Some(synthetic) = &data.rows.synthetic else { return };
         if !self.is_sound(&["data"]) {
             return;
         }

@@ -748,6 +748,7 @@ impl JobChecker<'_> {
         if reference.parquet.is_empty() {
             self.empty_path("data.reference.parquet");
         }
+        self.arrival(&["data", "reference"], reference.arrival(), true);
         let label = self.job.data.label.column().is_some();
         if let Some(positive) = &reference.positive {
             let words: Vec<&str> = positive.iter().map(|word| word.as_str()).collect();

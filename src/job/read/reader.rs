@@ -12,7 +12,7 @@ use crate::job::read::nearest::list;
 use crate::job::read::tree::{PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, shorten};
 
 /// Blocks whose one variant may be written as a bare word: `flip: naive` is `flip: {naive: {}}`.
-const BARE_WORD: &[&str] = &["CounterfactualSet", "ModelBlock"];
+const BARE_WORD: &[&str] = &["CounterfactualSet", "ModelBlock", "RowsBlock"];
 
 /// Types of job files as serde names them, in words.
 const SERDE_WORDS: &[(&str, &str)] = &[

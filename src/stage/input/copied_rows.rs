@@ -15,7 +15,6 @@ use crate::exec::event::Observer;
 use crate::exec::hash::hash_parts;
 use crate::exec::result_store::{COPIED_ROWS, ResultStore, StoreView};
 use crate::exec::{StageContext, files};
-use crate::job::RowSource;
 use crate::job::check::CheckedJob;
 use crate::stage::memory;
 use crate::stage::program::RowProgram;
@@ -41,7 +40,7 @@ pub(crate) fn row_program<'a>(
     checked: &'a CheckedJob,
     settings: &RunSettings,
 ) -> Option<RowProgram<'a>> {
-    let RowSource::Command(block) = &checked.job.data.rows else { return None };
+    let block = checked.job.data.rows.command.as_ref()?;
     Some(RowProgram {
         name: "the command of the rows".to_owned(),
         at: ASKED_ROWS.to_owned(),

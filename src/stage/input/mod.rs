@@ -24,8 +24,8 @@ use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_import::{self, CsvBlock};
-use crate::data::source::file_list::read_list;
-use crate::data::source::found_files::{FoundFiles, check_regular, find_files, find_files_once};
+use crate::data::source::file_list::find_listed;
+use crate::data::source::found_files::{FoundFiles, check_regular, find_arrived, find_files};
 use crate::data::source::synthetic::{self, SyntheticBlock};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
@@ -492,38 +492,43 @@ pub(crate) fn locate(
     };
     object::prepare(cancel, memory::allowed(settings), workers.threads());
     let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
-    match &checked.job.data.rows {
-        RowSource::Parquet(rows) => {
-            let found = match rows {
-                ParquetRows::Pattern(pattern) => find_files_once(pattern, Some("parquet"))?,
-                ParquetRows::List(list) => {
-                    let place = checked.places.at("data.rows.parquet.files");
-                    read_list(&list.files).map_err(|error| error.asked_at(place))?
-                }
+    let rows = &checked.job.data.rows;
+    let of_rows = |error: Error| error.asked_at(checked.places.at("data.rows"));
+    match rows.source() {
+        Some(RowSource::Parquet(files)) => {
+            let found = match files {
+                ParquetRows::Pattern(pattern) => find_arrived(pattern, "parquet", rows.arrival()),
+                ParquetRows::List(list) => find_listed(&list.files, rows.arrival()).map_err(|e| {
+                    e.asked_at(checked.places.at("data.rows.parquet.files"))
+                }),
             };
+            let found = found.map_err(of_rows)?;
             search.input.row_files.clone_from(&found.files);
             search.add_rows(DATA, found, None)?;
         }
-        RowSource::Csv(csv) => {
-            search.add_rows(DATA, find_files_once(&csv.path, Some("csv"))?, None)?;
+        Some(RowSource::Csv(csv)) => {
+            let found = find_arrived(&csv.path, "csv", rows.arrival()).map_err(of_rows)?;
+            search.add_rows(DATA, found, None)?;
         }
-        RowSource::Catalog(rows) => {
+        Some(RowSource::Catalog(rows)) => {
             locate_data_set(&mut search.input, rows, settings, absent, cancel)?
         }
-        RowSource::Synthetic(params) => {
+        Some(RowSource::Synthetic(params)) => {
             search.input.import =
                 Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
         }
-        RowSource::Command(_) => {
+        Some(RowSource::Command(_)) => {
             search.input.copied = Some((ASKED_ROWS.to_owned(), 0));
             search.input.row_files.extend(copy.map(|copy| copy.path.clone()));
             copy.map_or(Ok(()), |copy| search.add(DATA, &copy.path, None))?;
         }
-        RowSource::Stream(name) => {
+        Some(RowSource::Stream(name)) => {
             let CopiedRows { path, first_row } = copy.ok_or_else(|| no_stream(checked))?;
             search.input.row_files.push(path.clone());
-            search.input.copied = Some((name.clone(), *first_row));
+            search.input.copied = Some((name.to_owned(), *first_row));
         }
+        // A checked job has a source.
+        None => {}
     }
     for (name, join) in &checked.job.data.join {
         let (pattern, key, extension) = match (&join.parquet, &join.csv) {
@@ -532,13 +537,13 @@ pub(crate) fn locate(
             (None, None) => continue,
         };
         let at = job::check::path(&["data", "join", name.as_str(), key]);
-        let found = find_files_once(pattern, Some(extension))
+        let found = find_arrived(pattern, extension, join.arrival())
             .map_err(|error| error.asked_at(checked.places.at(&at)))?;
         search.add_rows(&join_what(name.as_str()), found, None)?;
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");
-        let found = find_files_once(&reference.parquet, Some("parquet"))
+        let found = find_arrived(&reference.parquet, "parquet", reference.arrival())
             .map_err(|error| error.asked_at(place))?;
         search.add_rows(REFERENCE, found, None)?;
     }
@@ -590,15 +595,15 @@ pub(crate) fn locate(
         }
     }
     let mut input = search.hash(workers)?;
-    match &checked.job.data.rows {
-        RowSource::Command(_) => {
+    match rows.source() {
+        Some(RowSource::Command(_)) => {
             // The copy has the name of its cache.
             let rows = input.files.iter_mut().filter(|file| file.what == DATA);
             rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
         }
-        RowSource::Stream(name) => input.files.push(InputFile {
+        Some(RowSource::Stream(name)) => input.files.push(InputFile {
             what: DATA.to_owned(),
-            path: name.clone(),
+            path: name.to_owned(),
             sha256: input.digests.stream_hash(name),
             etag: None,
             // Nobody but the engine knows how it stores them.
@@ -606,7 +611,7 @@ pub(crate) fn locate(
         }),
         _ => {}
     }
-    if let RowSource::Csv(csv) = &checked.job.data.rows {
+    if let Some(csv) = &checked.job.data.rows.csv {
         let rows = input.files.iter().filter(|file| file.what == DATA);
         let hashes = rows.map(|file| file.sha256.clone()).collect();
         input.import = Some(RowImport::Csv { csv: csv.clone(), hashes });

@@ -1,19 +1,14 @@
 //! The files of scores that a job names: which are there, which are awaited.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::data::source::found_files::{FoundFiles, find_files_once};
+use crate::data::source::found_files::{FoundFiles, find_files_once, is_half_written};
 use crate::error::{Error, Result};
-use crate::exec::{files, object};
+use crate::exec::object;
 use crate::job::Job;
 use crate::param::ColumnName;
-use crate::table::file::{FileOwner, ParquetFile};
-
-/// So long a file of scores that cannot be read may yet be written to.
-const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
 
 /// The file that says that a folder of scores has all of its parts: Spark and Hadoop write it last.
 const WHOLE: &str = "_SUCCESS";
@@ -81,18 +76,6 @@ pub(super) fn look(file: &str) -> Result<ScoresPresence> {
         return Ok(ScoresPresence::Awaited(path.to_path_buf()));
     }
     Ok(if is_half_written(path)? { ScoresPresence::HalfWritten } else { ScoresPresence::File })
-}
-
-/// Whether a file of scores cannot be read and was written to within the last quarter of an hour:
-/// its end may yet come.
-fn is_half_written(path: &Path) -> Result<bool> {
-    let there = files::metadata(path)?;
-    let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
-    // Clocks of two machines differ a little, in either direction.
-    let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
-    Ok(there.is_file()
-        && age < WRITING_GRACE
-        && matches!(ParquetFile::open(path, FileOwner::User), Err(Error::Data(_))))
 }
 
 /// Every file of scores that the job names, in the order of models and sets.

@@ -64,9 +64,9 @@ impl Refusals<'_> {
 
     fn rows(&mut self, job: &Job) {
         let data = &job.data;
-        match (&data.rows, self.streams) {
-            (RowSource::Parquet(_), false) => {}
-            (RowSource::Stream(_), true) => {
+        match (data.rows.source(), self.streams) {
+            (Some(RowSource::Parquet(_)), false) => {}
+            (Some(RowSource::Stream(_)), true) => {
                 if data.row_id.is_none() {
                     self.push(
                         &["data", "rows"],
@@ -75,7 +75,7 @@ impl Refusals<'_> {
                     );
                 }
             }
-            (RowSource::Stream(_), false) => self.push(
+            (Some(RowSource::Stream(_)), false) => self.push(
                 &["data", "rows"],
                 "the rows are a stream, which has no row groups to cut",
                 "plan with `--stream PARTS` in place of `--shards` and `--shard-rows`",

@@ -10,7 +10,6 @@ use crate::exec::event::{Event, Observer};
 use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::keep_freed_memory;
 use crate::exec::{ExecSettings, StageRecord, files};
-use crate::job::RowSource;
 use crate::job::check::CheckedJob;
 use crate::stage::count::switches::LEARN_ROWS;
 use crate::stage::input::copied_rows::CopiedRows;
@@ -162,10 +161,7 @@ impl PassOfShard<'_> {
 
     /// What the manifest calls rows that come as streams.
     fn stream_name(&self) -> &str {
-        match &self.checked.job.data.rows {
-            RowSource::Stream(name) => name,
-            _ => "",
-        }
+        self.checked.job.data.rows.stream.as_deref().unwrap_or_default()
     }
 
     /// The rows of a stream, which are those of the plan and of earlier passes.

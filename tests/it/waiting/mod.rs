@@ -7,6 +7,7 @@
 mod answers;
 mod platform;
 mod preview;
+mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
