@@ -67,24 +67,23 @@ pub(crate) fn judge(
     let again = judge_by_tables(folder, &new.metrics, comparison.as_ref())?;
     let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
-    let mut summary = RunSummary {
-        verdict: outcome.verdict,
-        exit: outcome.exit,
-        gates: outcome.tally,
-        worst: outcome.worst,
-        ..old_summary.clone()
-    };
+    let mut summary = report::summary(&manifest, outcome, &new.metrics);
     let compared = comparison.as_ref().map(|c| c.compared.clone());
     let same_changes = match &comparison {
         Some(comparison) => read_rows::<ChangeRow>(&folder.join("tables"))? == comparison.changes,
         None => true,
     };
+    let command = match baseline {
+        Some(baseline) => report::with_baseline(&manifest.command, baseline),
+        None => manifest.command.clone(),
+    };
     let written = summary != old_summary
         || gates != old_gates
         || manifest.baseline != compared
+        || manifest.command != command
         || !same_changes;
     if written {
-        manifest.baseline = compared;
+        (manifest.baseline, manifest.command) = (compared, command);
         let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
         check_unchanged(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
@@ -108,7 +107,7 @@ pub(crate) struct GatesAgain {
     pub stored: Vec<GateRow>,
     /// The rows that its tables give.
     pub gates: Vec<GateRow>,
-    /// What a summary says about these.
+    /// How these came out.
     pub outcome: GateOutcome,
 }
 
@@ -126,6 +125,14 @@ fn stored_comparison(folder: &Path, manifest: &Manifest) -> Result<Option<DiffRe
     let Some(compared) = manifest.baseline.clone() else { return Ok(None) };
     let changes = read_rows::<ChangeRow>(&folder.join("tables"))?;
     Ok(Some(DiffResult { compared, changes }))
+}
+
+/// The job of a finished folder.
+///
+/// # Errors
+/// Its file cannot be read, or is none that this program takes.
+pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
+    check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())
 }
 
 /// The tables of a finished folder that gates are judged by, in addition to that of metrics.
@@ -158,7 +165,7 @@ fn judge_by_tables(
     comparison: Option<&DiffResult>,
 ) -> Result<GatesAgain> {
     let tables = folder.join("tables");
-    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
+    let checked = job_of(folder)?;
     let stored = read_rows::<GateRow>(&tables)?;
     let questions = with_job_lines(gate::questions(&checked), &stored, |q| (&q.name, &mut q.line));
     let counted = gate::counted_of(

@@ -32,13 +32,14 @@ fn as_json(folder: &str, proof: &FolderProof, exit: Exit) -> Value {
         proof.verdicts.iter().map(|(gate, verdict)| (gate.clone(), json!(verdict))).collect();
     json!({"cfaudit": 1, "folder": folder, "job": proof.manifest.job, "run": proof.manifest.run,
         "program": proof.manifest.program, "fingerprint": proof.fingerprint,
-        "sound": proof.is_sound(), "files": proof.n_sound, "problems": problems,
+        "sound": proof.is_sound(), "unchecked": proof.unchecked, "files": proof.n_sound, "problems": problems,
         "notes": proof.notes, "gates": gates, "exit": exit.code()})
 }
 
 fn as_text(folder: &str, proof: &FolderProof) -> String {
     let manifest = &proof.manifest;
     let found = match proof.problems.len() {
+        0 if proof.unchecked.is_some() => "not checked".to_owned(),
         0 => "verified".to_owned(),
         1 => "not verified, 1 problem".to_owned(),
         n => format!("not verified, {n} problems"),
@@ -56,7 +57,12 @@ fn as_text(folder: &str, proof: &FolderProof) -> String {
     }
     lines.extend(proof.notes.iter().map(|note| format!("  note: {note}")));
     lines.extend(proof.problems.iter().map(|p| format!("  problem: {}: {}", p.file, p.what)));
-    if !proof.is_sound() {
+    if let Some(why) = &proof.unchecked {
+        lines.push(format!("  not checked: tables, verdicts and pages, because {why}"));
+        let hint = "verify it with the version that wrote it, or run the approved job again";
+        lines.push(format!("  hint: {hint}"));
+    }
+    if !proof.problems.is_empty() {
         let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
         lines.push(format!("  hint: {hint}"));
     }

@@ -57,6 +57,10 @@ pub(crate) struct PackedArchive {
 /// The folder is not sound, or holds no numbers.
 pub(crate) fn sound(folder: &Path) -> Result<FolderProof> {
     let proof = verify::verify(folder, None)?;
+    if let Some(why) = &proof.unchecked {
+        let hint = "pack it with the version that wrote it, or run the approved job again";
+        return Err(Error::operator("pack", folder, why, hint));
+    }
     if let Some(problem) = proof.problems.first() {
         let path = folder.join(&problem.file);
         let hint = "`cfaudit verify` lists all problems; run it again or pack an unchanged copy";

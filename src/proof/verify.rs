@@ -4,26 +4,30 @@
 //! | --- | --- | --- |
 //! | fingerprint | it is not the one that the caller expects | |
 //! | files | one differs from its hash in the manifest or is missing; a table, page or row file is there that the manifest does not list | rows were removed, which `docs/privacy.md` allows; other files are not covered |
-//! | tables | a version that this program does not read, or that is not the manifest's | a table that this program does not know |
-//! | gates | a row of `gates`, or the summary, is not what the tables give | the same in a folder whose rules (`policies`) are not this program's |
-//! | pages | the same version of the program renders other pages from the tables | another version does |
+//! | tables | a version that is not the manifest's | a table that this program does not know |
+//! | manifest | words that do not follow from `job.resolved.yaml` | |
+//! | gates, summary | a row of `gates`, or a value of the summary, is not what the tables give | |
+//! | pages | other pages follow from the tables | |
 //!
-//! Gates and pages are looked at only where files and tables are sound: they are computed from
-//! them.
+//! All but fingerprint and files are compared with what this program computes, so only a folder of
+//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): any other
+//! may hold whatever somebody wrote into it. Gates and pages are looked at only where files and
+//! tables are sound: they are computed from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Exit, Result};
 use crate::exec::files;
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
-use crate::folder::manifest::{Manifest, PolicyVersions, RunSummary};
+use crate::folder::manifest::{Manifest, PolicyVersions, ReportWords};
 use crate::folder::read::{self, MANIFEST, SUMMARY};
 use crate::rejudge;
 use crate::report::export::deciding;
 use crate::report::{self, PAGES};
-use crate::stage::report::{glossary, words};
+use crate::stage::artifact::GateOutcome;
+use crate::stage::report::{glossary, summary, words, words_of_job};
 use crate::table::file::{open_table, table_version};
 use crate::table::list::TABLES;
 use crate::table::{GateRow, RowColumns, TableRow};
@@ -48,6 +52,9 @@ pub(crate) struct FolderProof {
     pub(crate) n_sound: usize,
     /// What is wrong with it.
     pub(crate) problems: Vec<ProofProblem>,
+    /// Why this program cannot tell whether tables, verdicts and pages belong together; none where
+    /// it can.
+    pub(crate) unchecked: Option<String>,
     /// What a reader must know, and what is no fault.
     pub(crate) notes: Vec<String>,
     /// The gates with their verdicts, judged again; empty where they could not be.
@@ -55,9 +62,9 @@ pub(crate) struct FolderProof {
 }
 
 impl FolderProof {
-    /// Whether nothing is wrong.
+    /// Whether everything was checked and nothing is wrong.
     pub(crate) fn is_sound(&self) -> bool {
-        self.problems.is_empty()
+        self.problems.is_empty() && self.unchecked.is_none()
     }
 
     /// The folder at the top of its archive, and the name of the archive without `.zip`.
@@ -93,6 +100,7 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
         fingerprint: sha256(&bytes),
         n_sound: 0,
         problems: Vec::new(),
+        unchecked: None,
         notes: Vec::new(),
         verdicts: Vec::new(),
     };
@@ -101,21 +109,56 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
         proof.problem(MANIFEST, what);
     }
     check_files(folder, &mut proof)?;
-    check_tables(folder, &mut proof);
-    note_policies(&mut proof);
-    if !proof.is_sound() {
-        proof.notes.push("gates and pages were not checked: files have problems".to_owned());
-    } else if !proof.manifest.awaited.is_empty() {
-        proof.notes.push("the run waits for scores: its gates are not judged again".to_owned());
-        check_pages(folder, &mut proof);
-    } else if let Some(stage) = &proof.manifest.stopped_after {
-        let note = format!("the run was to stop after `{stage}`: there are no gates to judge");
-        proof.notes.push(note);
-    } else {
-        check_gates(folder, &mut proof);
-        check_pages(folder, &mut proof);
+    proof.unchecked = other_program(&proof.manifest);
+    if proof.unchecked.is_some() {
+        return Ok(proof);
     }
+    check_tables(folder, &mut proof);
+    if !proof.problems.is_empty() {
+        proof.notes.push("gates and pages were not checked: files have problems".to_owned());
+        return Ok(proof);
+    }
+    if proof.manifest.awaited.is_empty() {
+        if let Some(stage) = &proof.manifest.stopped_after {
+            let note = format!("the run was to stop after `{stage}`: there are no gates to judge");
+            proof.notes.push(note);
+            return Ok(proof);
+        }
+    } else {
+        proof.notes.push("the run waits for scores: its gates are not judged again".to_owned());
+    }
+    check_verdicts(folder, &mut proof);
+    check_pages(folder, &mut proof);
     Ok(proof)
+}
+
+/// In which way the program that wrote the folder is another one than this; none where it is not.
+fn other_program(manifest: &Manifest) -> Option<String> {
+    let (program, ours) = (env!("CARGO_PKG_VERSION"), words::policies());
+    let PolicyVersions { who_counts, boundaries, starts } = manifest.policies;
+    let tables = TABLES.iter().filter_map(|table| {
+        let theirs = *manifest.tables.get(table.name)?;
+        (theirs != table.version).then(|| (table.name, theirs, table.version))
+    });
+    let rules = [
+        ("who counts", who_counts, ours.who_counts),
+        ("intervals at boundaries", boundaries, ours.boundaries),
+        ("starts of graph searches", starts, ours.starts),
+    ];
+    let rules = rules.into_iter().filter(|(_, theirs, ours)| theirs != ours);
+    let differs: Vec<String> = rules
+        .map(|(rule, theirs, ours)| format!("the rule `{rule}` has version {theirs}, here {ours}"))
+        .chain(tables.map(|(table, theirs, ours)| {
+            format!("the table `{table}` has version {theirs}, here {ours}")
+        }))
+        .collect();
+    if manifest.program != program {
+        Some(format!("version {} of cfaudit wrote it, and this is {program}", manifest.program))
+    } else if !differs.is_empty() {
+        Some(format!("another build of cfaudit {program} wrote it: {}", differs.join(", ")))
+    } else {
+        None
+    }
 }
 
 /// Whether every file is what the manifest lists, and nothing of ours is there beyond that.
@@ -169,7 +212,7 @@ fn check_files(folder: &Path, proof: &mut FolderProof) -> Result<()> {
     Ok(())
 }
 
-/// Whether this program reads every table, and the manifest names its version.
+/// Whether every table has the version that the manifest names.
 fn check_tables(folder: &Path, proof: &mut FolderProof) {
     let listed: Vec<String> = proof.manifest.files.keys().cloned().collect();
     let mut known = BTreeSet::new();
@@ -206,39 +249,14 @@ fn check_tables(folder: &Path, proof: &mut FolderProof) {
     }
 }
 
-/// Rules that decide what values mean, where they are not those of this program.
-fn note_policies(proof: &mut FolderProof) {
-    let (theirs, ours) = (proof.manifest.policies, words::policies());
-    let PolicyVersions { who_counts, boundaries, starts } = theirs;
-    let rules: Vec<String> = [
-        ("who counts", who_counts, ours.who_counts),
-        ("intervals at boundaries", boundaries, ours.boundaries),
-        ("starts of graph searches", starts, ours.starts),
-    ]
-    .into_iter()
-    .filter(|(_, theirs, ours)| theirs != ours)
-    .map(|(rule, theirs, ours)| format!("{rule} (version {theirs}, here {ours})"))
-    .collect();
-    if !rules.is_empty() {
-        let note = format!(
-            "version {} of cfaudit wrote the folder by other rules than this program's: {}",
-            proof.manifest.program,
-            rules.join(", ")
-        );
-        proof.notes.push(note);
-    }
-}
-
 /// The rows of each gate without what is words or depends on the job file: each row a list of
-/// column and text.
-fn rows_by_gate(rows: &[GateRow], version: u32) -> BTreeMap<String, Vec<Vec<String>>> {
+/// texts.
+fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<String, Vec<Vec<String>>> {
     let columns = GateRow::TABLE.columns;
     let mut found: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
     for row in rows {
         let cells = columns.iter().zip(row.texts());
-        let compared = cells.filter(|(column, _)| {
-            column.since <= version && !["reason", "job_line"].contains(&column.name)
-        });
+        let compared = cells.filter(|(column, _)| !["reason", "job_line"].contains(&column.name));
         let of_gate = found.entry(row.gate.to_string()).or_default();
         of_gate.push(compared.map(|(_, text)| text).collect());
     }
@@ -251,10 +269,10 @@ fn verdict_of<'a>(rows: &'a [GateRow], gate: &str) -> &'a str {
     deciding(rows).find(|row| row.gate == *gate).map_or("nothing", |row| row.verdict.as_str())
 }
 
-/// Whether the gates, judged again by the tables, agree with the folder.
-fn check_gates(folder: &Path, proof: &mut FolderProof) {
+/// Whether the manifest, the gates and the summary are what job and tables give.
+fn check_verdicts(folder: &Path, proof: &mut FolderProof) {
     const TABLE: &str = "tables/gates.parquet";
-    let (again, summary) =
+    let (again, found) =
         match (rejudge::gates_again(folder, &proof.manifest), read::read_summary(folder)) {
             (Ok(again), Ok(summary)) => (again, summary),
             (Err(error), _) => {
@@ -263,58 +281,66 @@ fn check_gates(folder: &Path, proof: &mut FolderProof) {
             }
             (_, Err(error)) => return proof.problem(SUMMARY, error.cause()),
         };
-    proof.verdicts =
-        deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
-    let version = open_table(&folder.join("tables"), GateRow::TABLE)
-        .ok()
-        .flatten()
-        .as_ref()
-        .and_then(table_version)
-        .unwrap_or(GateRow::TABLE.version);
-    let mut differ: Vec<(&str, String)> = Vec::new();
-    let (theirs, ours) =
-        (rows_by_gate(&again.stored, version), rows_by_gate(&again.gates, version));
-    let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
-    for name in names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name)) {
-        let (stored, judged) = (verdict_of(&again.stored, name), verdict_of(&again.gates, name));
-        differ.push((
-            TABLE,
-            if stored == judged {
+    for key in words_not_of_job(&proof.manifest, &words_of_job(&again.checked)) {
+        proof.problem(MANIFEST, format!("its `{key}` is not what job.resolved.yaml says"));
+    }
+    let mut outcome = again.outcome;
+    if proof.manifest.awaited.is_empty() {
+        proof.verdicts = deciding(&again.gates)
+            .map(|row| (row.gate.to_string(), row.verdict.to_string()))
+            .collect();
+        let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
+        let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
+        for name in names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name)) {
+            let stored = verdict_of(&again.stored, name);
+            let judged = verdict_of(&again.gates, name);
+            let what = if stored == judged {
                 format!("gate `{name}`: its numbers are not those that the tables give")
             } else {
                 format!("gate `{name}`: it says {stored}, and the tables give {judged}")
-            },
-        ));
-    }
-    let judged = RunSummary {
-        verdict: again.outcome.verdict,
-        exit: again.outcome.exit,
-        gates: again.outcome.tally,
-        worst: again.outcome.worst,
-        ..summary.clone()
-    };
-    if judged != summary {
-        differ.push((
-            SUMMARY,
-            format!(
-                "it says verdict {} and exit status {}, and the tables give {} and {}",
-                summary.verdict, summary.exit, judged.verdict, judged.exit
-            ),
-        ));
-    }
-    let same_rules = proof.manifest.policies == words::policies();
-    for (file, what) in differ {
-        if same_rules {
-            proof.problem(file, what);
-        } else {
-            proof.notes.push(format!("by the rules of this program {file} differs: {what}"));
+            };
+            proof.problem(TABLE, what);
         }
+    } else {
+        outcome = GateOutcome {
+            verdict: "waiting".to_owned(),
+            exit: Exit::Waiting.code(),
+            tally: found.gates,
+            worst: found.worst.clone(),
+        };
     }
+    let given = summary(&proof.manifest, outcome, &again.metrics);
+    if (&given.verdict, given.exit) != (&found.verdict, found.exit) {
+        let what = format!(
+            "it says verdict {} and exit status {}, and the tables give {} and {}",
+            found.verdict, found.exit, given.verdict, given.exit
+        );
+        proof.problem(SUMMARY, what);
+    } else if given != found {
+        proof.problem(SUMMARY, "its values are not those that manifest and tables give");
+    }
+}
+
+/// The keys of the manifest that follow from the job, and do not.
+fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
+    // `report --title` sets the title.
+    let words = ReportWords { title: found.words.title.clone(), ..job.words.clone() };
+    let same = [
+        ("job", found.job == job.job),
+        ("words", found.words == words),
+        ("favourable_without_label", found.favourable_without_label == job.favourable_without_label),
+        ("names", found.names == job.names),
+        ("families", found.families == job.families),
+        ("level", found.level == job.level),
+        ("bootstrap_samples", found.bootstrap_samples == job.bootstrap_samples),
+        ("seed", found.seed == job.seed),
+        ("split", found.split == job.split),
+    ];
+    same.into_iter().filter(|(_, is_same)| !is_same).map(|(key, _)| key).collect()
 }
 
 /// Whether the pages are what the tables give.
 fn check_pages(folder: &Path, proof: &mut FolderProof) {
-    let same_program = proof.manifest.program == env!("CARGO_PKG_VERSION");
     let pages = match report::render(folder, None, &glossary) {
         Ok(pages) => pages,
         Err(error) => {
@@ -324,16 +350,8 @@ fn check_pages(folder: &Path, proof: &mut FolderProof) {
     };
     for (name, text) in PAGES.into_iter().zip([Some(pages.report), pages.annex]) {
         let Some(text) = text.filter(|_| proof.manifest.files.contains_key(name)) else { continue };
-        if files::read(&folder.join(name)).is_ok_and(|bytes| bytes == text.as_bytes()) {
-            continue;
-        }
-        if same_program {
+        if !files::read(&folder.join(name)).is_ok_and(|bytes| bytes == text.as_bytes()) {
             proof.problem(name, "it is not the page that its tables give");
-        } else {
-            proof.notes.push(format!(
-                "{name} is as version {} of cfaudit rendered it; this program renders it otherwise",
-                proof.manifest.program
-            ));
         }
     }
 }

@@ -198,6 +198,56 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     assert!(found.contains("summary.json: it says verdict inconclusive"), "{found}");
     restore("summary.json", summary.as_bytes());
 
+    // Every number that other programs read, and what the manifest says of the job.
+    let mut zero = work.json("out/summary.json");
+    let headline = zero["headline"].as_object_mut().unwrap();
+    assert!(!headline.is_empty());
+    headline.values_mut().for_each(|value| *value = 0.0.into());
+    let mut rows = work.json("out/summary.json");
+    rows["rows"] = 1.into();
+    for forged in [zero, rows] {
+        forge(&work, "summary.json", &serde_json::to_vec(&forged).unwrap());
+        let found = work.cfaudit(5, "verify out").stdout;
+        assert!(found.contains("summary.json: its values are not those"), "{found}");
+        restore("summary.json", summary.as_bytes());
+    }
+    let forge_manifest = |key: &str, value: Json| {
+        let mut manifest = work.json("out/manifest.json");
+        manifest[key] = value;
+        let text = serde_json::to_string_pretty(&manifest).unwrap() + "\n";
+        work.write("out/manifest.json", &text);
+    };
+    for (key, value) in
+        [("families", serde_json::json!(["ccm"])), ("seed", 6.into()), ("level", 0.5.into())]
+    {
+        forge_manifest(key, value);
+        let found = work.cfaudit(5, "verify out").stdout;
+        assert!(found.contains(&format!("its `{key}` is not what job.resolved.yaml")), "{found}");
+        restore("summary.json", summary.as_bytes());
+    }
+
+    // Under the name of another program, or of other rules, nothing is verified.
+    let page = "<h1>Pass. All limits are kept.</h1>";
+    let real = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for (key, value) in [
+        ("program", "9.9.9".into()),
+        ("program", "0.1.9".into()),
+        ("policies", serde_json::json!({"who_counts": 2, "boundaries": 1, "starts": 2})),
+        ("tables", serde_json::json!({"gates": 1})),
+    ] {
+        forge(&work, "report.html", page.as_bytes());
+        forge_manifest(key, value);
+        let found = work.cfaudit(5, "verify out").stdout;
+        assert!(found.starts_with("out: not checked\n") && !found.contains(": verified"), "{found}");
+        let told: Json =
+            serde_json::from_str(&work.cfaudit(5, "verify out --json").stdout).unwrap();
+        assert_eq!((&told["sound"], &told["exit"]), (&false.into(), &5.into()), "{told}");
+        work.cfaudit(5, "pack out --file forged.zip").says(&["cannot pack `out`", "wrote it"]);
+        assert!(!work.path("forged.zip").exists());
+        restore("report.html", real.as_bytes());
+    }
+    work.cfaudit(0, "verify out");
+
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     forge(&work, "report.html", page.replacen("women", "nobody", 1).as_bytes());
     let found = work.cfaudit(5, "verify out").stdout;
@@ -366,7 +416,7 @@ fn the_model_card_is_one_by_the_official_schema() {
     assert_valid_by_cyclonedx(&python, &work.path("card.json"));
 }
 
-/// A folder that version 0.1 wrote is verified and packed, and serves as a baseline.
+/// Of a folder that version 0.1 wrote the files are checked, and it serves as a baseline.
 #[test]
 fn a_folder_of_version_0_1_takes_part() {
     let work = Work::new();
@@ -378,18 +428,15 @@ fn a_folder_of_version_0_1_takes_part() {
     }
     assert_eq!(work.json("old/manifest.json")["program"], "0.1.0");
     let before = results(&work.path("old"));
-    let found = work.cfaudit(0, "verify old").stdout;
-    assert!(
-        found.contains("wrote the folder by other rules than this program's: who counts"),
-        "{found}"
-    );
-    assert!(found.contains("report.html is as version 0.1.0 of cfaudit rendered it"), "{found}");
-    work.cfaudit(0, "pack old --file old.zip");
-    assert!(entries(&work.path("old.zip")).len() > 8);
+    let found = work.cfaudit(5, "verify old").stdout;
+    assert!(found.contains("old: not checked"), "{found}");
+    assert!(found.contains("version 0.1.0 of cfaudit wrote it, and this is"), "{found}");
+    work.cfaudit(5, "pack old --file old.zip").says(&["cannot pack `old`"]);
     // Alterations are found in it as in any other.
     let page = fs::read(work.path("old/report.html")).unwrap();
     fs::write(work.path("old/report.html"), [page.as_slice(), b" "].concat()).unwrap();
-    work.cfaudit(5, "verify old");
+    let found = work.cfaudit(5, "verify old").stdout;
+    assert!(found.contains("problem: report.html"), "{found}");
     fs::write(work.path("old/report.html"), page).unwrap();
 
     // The same job today, with a gate on the change.

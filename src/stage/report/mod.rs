@@ -60,7 +60,7 @@ use crate::table::{
 };
 use crate::unit::StageKind;
 
-pub(crate) use words::glossary;
+pub(crate) use words::{glossary, with_baseline, words_of_job};
 
 /// Folder of what other programs read.
 const EXPORTS: &str = "exports";
@@ -70,6 +70,28 @@ pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
     let files = input.files.iter().flat_map(|file| [file.what.clone(), file.identity()]);
     let parts = [checked.hash.clone()].into_iter().chain(files).chain(input.stand_in.clone());
     sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
+}
+
+/// The summary of a folder by its manifest, how its gates came out, and its table of metrics.
+pub(crate) fn summary(
+    manifest: &Manifest,
+    outcome: GateOutcome,
+    metrics: &[MetricRow],
+) -> RunSummary {
+    RunSummary {
+        cfaudit: FORMAT,
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        out: None,
+        verdict: outcome.verdict,
+        exit: outcome.exit,
+        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        gates: outcome.tally,
+        worst: outcome.worst,
+        headline: headline(metrics),
+        rows: manifest.rows.audited,
+        report: report::PAGES[0].to_owned(),
+    }
 }
 
 /// The summary of a run that stopped before the report, as `--until` asked.
@@ -237,20 +259,7 @@ pub(crate) fn assemble(
             largest: found.largest,
         });
     }
-    let summary = RunSummary {
-        cfaudit: FORMAT,
-        job: manifest.job.clone(),
-        run: manifest.run.clone(),
-        out: None,
-        verdict: outcome.verdict,
-        exit: outcome.exit,
-        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
-        gates: outcome.tally,
-        worst: outcome.worst,
-        headline: headline(&read_rows::<MetricRow>(&out.join("tables"))?),
-        rows: manifest.rows.audited,
-        report: "report.html".to_owned(),
-    };
+    let summary = summary(&manifest, outcome, &read_rows::<MetricRow>(&out.join("tables"))?);
     finish(ctx, origins, &mut manifest, &summary)
 }
 
@@ -355,22 +364,12 @@ pub(crate) fn assemble_waiting(
     } else {
         write_row_tables(ctx, origins, RunFindings::default())?;
     }
-    let (gates, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
+    let (tally, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
-    let summary = RunSummary {
-        cfaudit: FORMAT,
-        job: manifest.job.clone(),
-        run: manifest.run.clone(),
-        verdict: "waiting".to_owned(),
-        exit: Exit::Waiting.code(),
-        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
-        gates,
-        worst,
-        headline: headline(&read_rows::<MetricRow>(&ctx.out().join("tables"))?),
-        rows: manifest.rows.audited,
-        report: "report.html".to_owned(),
-        ..RunSummary::default()
-    };
+    let exit = Exit::Waiting.code();
+    let outcome = GateOutcome { verdict: "waiting".to_owned(), exit, tally, worst };
+    let metrics = read_rows::<MetricRow>(&ctx.out().join("tables"))?;
+    let summary = summary(&manifest, outcome, &metrics);
     finish(ctx, origins, &mut manifest, &summary)
 }
 

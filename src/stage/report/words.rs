@@ -43,18 +43,10 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
     let filters = read_rows::<FilterRow>(&out.join("tables"))?;
     let source_rows = filters.first().and_then(|r| u64::try_from(r.rows_in).ok()).unwrap_or(0);
     Ok(Manifest {
-        cfaudit: FORMAT,
-        program: env!("CARGO_PKG_VERSION").to_owned(),
-        job: job.name.to_string(),
         run: run.to_owned(),
         job_hash: checked.hash.clone(),
         stand_in: input.stand_in.clone(),
-        words: report_words(job),
         label: label_words(job, layout),
-        favourable_without_label: job
-            .data
-            .favourable
-            .map(|side| side == job::FavourableClass::Positive),
         attributes: layout
             .attributes
             .iter()
@@ -71,6 +63,34 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
                 }
             })
             .collect(),
+        rows: RowCounts {
+            source: source_rows,
+            kept: layout.n_rows,
+            trained: row_context.roles.n_trained(),
+            audited: row_context.roles.n_audited(),
+        },
+        row_id: row_id(job, layout),
+        person: layout.person.as_ref().map(|person| person.column.clone()),
+        weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
+        inputs: input.files.clone(),
+        sets: checked.sets.clone(),
+        command: command(checked, settings),
+        ..words_of_job(checked)
+    })
+}
+
+/// What a folder says about itself that follows from its job and the program alone.
+pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
+    let job = &checked.job;
+    Manifest {
+        cfaudit: FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        job: job.name.to_string(),
+        words: report_words(job),
+        favourable_without_label: job
+            .data
+            .favourable
+            .map(|side| side == job::FavourableClass::Positive),
         names: job
             .data
             .names
@@ -98,28 +118,11 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
             .then(|| job.metrics.interval.level.get()),
         bootstrap_samples: job.metrics.bootstrap.samples.get(),
         seed: job.run.seed.0,
-        rows: RowCounts {
-            source: source_rows,
-            kept: layout.n_rows,
-            trained: row_context.roles.n_trained(),
-            audited: row_context.roles.n_audited(),
-        },
-        row_id: row_id(job, layout),
-        person: layout.person.as_ref().map(|person| person.column.clone()),
-        weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         split: split_words(job),
-        inputs: input.files.clone(),
-        sets: checked.sets.clone(),
-        command: command(checked, settings),
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
         policies: policies(),
-        baseline: None,
-        stopped_after: None,
-        history: Vec::new(),
-        awaited: Vec::new(),
-        answers: Vec::new(),
-        files: BTreeMap::new(),
-    })
+        ..Manifest::default()
+    }
 }
 
 /// The versions of the rules of this program.
@@ -378,26 +381,43 @@ fn split_words(job: &Job) -> String {
 }
 
 fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
-    let quote = |text: &str| {
-        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c));
-        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    let mut command = format!("cfaudit run {}", shell_word(&settings.job_file));
+    for set in &checked.sets {
+        command += &format!(" --set {}", shell_word(set));
+    }
+    if !settings.history.is_empty() {
+        command += " --history";
+    }
+    for folder in &settings.history {
+        command += &format!(" {}", shell_word(&folder.to_string_lossy()));
+    }
+    match &settings.baseline {
+        Some(folder) => with_baseline(&command, folder),
+        None => command,
+    }
+}
+
+/// The command of a run that compares with this baseline, and with no other.
+pub(crate) fn with_baseline(command: &str, baseline: &Path) -> String {
+    let mut is_quoted = false;
+    let is_end = |c: char| {
+        is_quoted ^= c == '\'';
+        c == ' ' && !is_quoted
     };
-    let sets = checked.sets.iter().map(|s| format!(" --set {}", quote(s)));
-    let baseline = settings
-        .baseline
-        .iter()
-        .map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
-    let history = settings.history.iter().map(|folder| quote(&folder.to_string_lossy()));
-    let history = history.fold(String::new(), |all, folder| match all.is_empty() {
-        true => format!(" --history {folder}"),
-        false => format!("{all} {folder}"),
-    });
-    format!(
-        "cfaudit run {}{}{}{history}",
-        quote(&settings.job_file),
-        sets.collect::<String>(),
-        baseline.collect::<String>()
-    )
+    let mut words: Vec<String> = command.split(is_end).map(str::to_owned).collect();
+    if let Some(old) = words.iter().position(|word| word == "--baseline") {
+        words.drain(old..words.len().min(old + 2));
+    }
+    let at = words.iter().position(|word| word == "--history").unwrap_or(words.len());
+    words.insert(at, shell_word(&baseline.to_string_lossy()));
+    words.insert(at, "--baseline".to_owned());
+    words.join(" ")
+}
+
+/// A word as a shell reads it.
+fn shell_word(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c));
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// What pages say about a metric or of a measure of counterfactuals.
