@@ -34,7 +34,7 @@ class DataError(CfauditError):
 
 
 class WaitingError(CfauditError):
-    """Status 4: the run waits for scores that are computed elsewhere."""
+    """Status 4: the run waits for rows that are being written, or for scores."""
 
 
 class OperatorError(CfauditError):
@@ -128,7 +128,8 @@ def call(
         errors="replace",
         check=False,
     )
-    if done.returncode not in results:
+    # A run that waits for rows has nothing to publish, and prints no summary.
+    if done.returncode not in results or (done.returncode == 4 and not done.stdout):
         text = errors_of(done.stderr) or done.stdout.strip() or f"exit status {done.returncode}"
         raise error_of(done.returncode, text)
     return done.returncode, done.stdout, done.stderr

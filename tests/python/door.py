@@ -110,6 +110,7 @@ for scorer, error, words in [
     (lambda rows: 0.5, cfaudit.DataError, ["'mine'", "is `0.5`", "one number for each row"]),
     (lambda rows: ["high"] * len(rows), cfaudit.DataError, ["a score is `'high'`"]),
     (lambda rows: [2.0] * len(rows), cfaudit.DataError, []),
+    (lambda rows: [float("nan")] * len(rows), cfaudit.DataError, []),
 ]:
     refused(
         error,
@@ -253,6 +254,10 @@ refused(
 refused(cfaudit.OperatorError, lambda: cfaudit.diff("out", "out.inputs"), "manifest.json")
 refused(TypeError, lambda: cfaudit.run(job, rows=[1, 2]), "rows must be a frame")
 refused(FileNotFoundError, lambda: cfaudit.Audit("out.inputs"), "not an output folder")
+
+# Rows that are not there yet.
+later = {**job, "data": {**job["data"], "rows": {"parquet": "later.parquet", "wait": True}}}
+refused(cfaudit.WaitingError, lambda: cfaudit.run(later, scorers={"mine": by_age}), "later.parquet")
 
 # A first job from a frame.
 guessed = cfaudit.new(frame, label="repaid", sensitive="sex", file="first.yaml")
