@@ -290,6 +290,11 @@ pub const FAULTS: &[(&str, &str)] = &[
     ),
     ("bad-address", "a list of files holds a malformed address, or one with a user or a query"),
     (
+        "bad-answer",
+        "an HTTP endpoint answered with something else than the scores of the version that the job \
+         names",
+    ),
+    (
         "bad-counterfactuals",
         "a key, a column or a value of a file of counterfactuals is not what it must be",
     ),
@@ -406,7 +411,10 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("reference-label", "the label of the reference does not say which class is positive"),
     ("reference-type", "a column has different types in the reference and in the rows"),
     ("repeated-key", "a key occurs twice in a side table"),
-    (ROWS_AWAITED, "files of rows are being written, or are not there yet: the run waits for them"),
+    (
+        "rows-awaited",
+        "files of rows are being written, or are not there yet: the run waits for them",
+    ),
     ("too-large-model", "training a model would need more memory than the run may use"),
     ("too-large-table", "a side table takes more memory than the run may take"),
     ("too-many-amounts", "the amounts of all people take more memory than the run may have"),

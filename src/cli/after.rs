@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::data::exchange::http::{HttpEndpoint, score_stream};
+use crate::data::exchange::http::{HttpEndpoint, HttpFault, score_stream};
 use crate::error::{Error, Exit, Fault, Result};
+use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
-use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::result_store::{ResultStore, StoreView};
 use crate::exec::{files, replaced_file};
 use crate::job::new;
@@ -111,7 +111,8 @@ pub(crate) fn ask_http(args: &HttpArgs) -> Result<Exit> {
         answers: Some(args.answers.clone()),
     };
     let output = std::io::stdout().lock();
-    score_stream(&endpoint, std::io::stdin().lock(), output).map_err(fault)?;
+    score_stream(&endpoint, std::io::stdin().lock(), output)
+        .map_err(|HttpFault { code, what }| Error::from(Fault::new(code, what)))?;
     Ok(Exit::Done)
 }
 

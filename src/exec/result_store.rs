@@ -574,6 +574,9 @@ fn sweep(root: &Path) -> Result<()> {
 
 /// Removes a session, its lock last: what a killed process leaves of it is swept later.
 fn remove_session(session: &Path) -> Result<()> {
+    if !files::is_real_folder(session) {
+        return Ok(());
+    }
     let lock = session.join(SESSION_LOCK);
     for path in files::list(session)?.into_iter().filter(|path| *path != lock) {
         files::remove_any(&path)?;
@@ -734,7 +737,8 @@ mod tests {
         let first = ResultStore::open(root.path()).unwrap();
         let tmp = root.path().join("tmp");
         let other = root.path().join("other");
-        for folder in ["1-0", "2-0", "3-x", "project"].map(|name| tmp.join(name)).iter().chain([&other])
+        for folder in
+            ["1-0", "2-0", "3-x", "project"].map(|name| tmp.join(name)).iter().chain([&other])
         {
             std::fs::create_dir_all(folder.join("7")).unwrap();
             std::fs::write(folder.join("7/half.parquet"), "half").unwrap();

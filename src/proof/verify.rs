@@ -328,7 +328,10 @@ fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
     let same = [
         ("job", found.job == job.job),
         ("words", found.words == words),
-        ("favourable_without_label", found.favourable_without_label == job.favourable_without_label),
+        (
+            "favourable_without_label",
+            found.favourable_without_label == job.favourable_without_label,
+        ),
         ("names", found.names == job.names),
         ("families", found.families == job.families),
         ("level", found.level == job.level),

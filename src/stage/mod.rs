@@ -82,7 +82,7 @@ use crate::exec::clean::CleanOutcome;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::{OutputFolder, PublishOutcome};
 use crate::exec::result_store::ResultStore;
-use crate::exec::{ExecSettings, StageRecord};
+use crate::exec::{ExecSettings, StageRecord, files};
 use crate::folder::manifest::RunSummary;
 use crate::folder::read;
 use crate::job::check::CheckedJob;

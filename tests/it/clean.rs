@@ -104,7 +104,8 @@ fn a_folder_of_the_users_never_becomes_the_cache() {
     for name in ["home/tmp/project/thesis.txt", "home/tmp/1-0/lock", "home/rows/mine.csv"] {
         work.write(name, "keep");
     }
-    let see = || (files(&work.path("home")), mode(&work.path("home")), mode(&work.path("home/tmp")));
+    let see =
+        || (files(&work.path("home")), mode(&work.path("home")), mode(&work.path("home/tmp")));
     fs::set_permissions(work.path("home"), Permissions::from_mode(0o755)).unwrap();
     let before = see();
     for args in [
@@ -153,7 +154,8 @@ fn the_default_cache_of_an_earlier_version_is_marked() {
 
     fs::set_permissions(&cache, Permissions::from_mode(0o750)).unwrap();
     for args in ["clean", "clean --dry-run", &check] {
-        work.cfaudit(5, args).says(&["other accounts", "hint: close it by `chmod 700 outputs/.cache`"]);
+        work.cfaudit(5, args)
+            .says(&["other accounts", "hint: close it by `chmod 700 outputs/.cache`"]);
     }
     assert_eq!(mode(&cache), 0o750);
 }

@@ -307,6 +307,31 @@ fn expressions_that_cannot_be() {
         .says(&["error[large-integer]: column `income` holds 90071992547412280"]);
 }
 
+/// A short expression may double its texts at every step: it ends before they take the memory.
+#[test]
+fn texts_of_expressions_are_bounded() {
+    let work = applicants();
+    let steps = |n: usize, step: &str| {
+        (0..n).fold("country".to_owned(), |inner, _| step.replace('_', &inner))
+    };
+    let sql = steps(12, "replace(_, 'E', 'EEEEEEEEEE')");
+    let row = ["error[large-text]", "a text of this row", "at most 65536", "loans.csv", "hint: "];
+    let derive = |sql: &str| format!("data:\n  derive: {{x: {{sql: \"{sql}\"}}}}\n");
+    check(&work, 3, &(derive(&sql) + "  features: {nominal: [x]}\n")).says(&row);
+    check(&work, 3, &format!("data:\n  keep: [{{sql: \"{sql} = 'x'\"}}]\n")).says(&row);
+    let chain = |of: &str| {
+        let column = |k: usize| {
+            let before = if k == 0 { "country".to_owned() } else { format!("q{}", k - 1) };
+            format!("    q{k}: {{sql: \"{}\"}}\n", of.replace('_', &before))
+        };
+        let columns: String = (0..22).map(column).collect();
+        format!("data:\n  derive:\n{columns}  features: {{nominal: [q21]}}\n")
+    };
+    for of in ["concat(_, _)", "_ || _"] {
+        check(&work, 3, &chain(of)).says(&["error[large-text]", "`q15`"]);
+    }
+}
+
 #[test]
 fn a_list_names_the_files_of_a_snapshot() {
     let work = applicants();

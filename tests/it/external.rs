@@ -201,7 +201,10 @@ fn each_mistake_is_told_with_its_row() {
         &["`inf` is not a finite number", "row 6 (row_id"],
     );
     let word = (0..PEOPLE).map(|_| Some("much")).collect::<StringArray>();
-    say(new().with("income", column(word)), &["`much` is not a finite number", "row 0 (row_id"]);
+    say(
+        new().with("income", column(word)),
+        &["the column holds texts, such as `much`", "row 0 (row_id"],
+    );
     let misspelt = (0..PEOPLE).map(|_| 1.0).collect::<Float64Array>();
     say(new().with("incme", column(misspelt)), &["no feature is called `incme`", "`income`"]);
     let group = new().columns["to_group"].clone();

@@ -817,8 +817,11 @@ fn an_output_folder_that_cannot_be_written() {
         return;
     }
     for args in ["run job.yaml --out closed/out --cache cache", "check job.yaml --cache closed/c"] {
-        work.cfaudit(5, args)
-            .says(&["cannot write to `closed", "hint: give this user access", "`--cache`"]);
+        work.cfaudit(5, args).says(&[
+            "cannot write to `closed",
+            "hint: give this user access",
+            "`--cache`",
+        ]);
     }
     Ran::of(work.command("check ../job.yaml").current_dir(work.path("closed")), 5)
         .says(&["cannot write to `outputs/.cache`", "for the cache by `--cache`"]);

@@ -47,6 +47,8 @@ enum Deed {
     Lies,
     DiesHalfWay,
     Forgets,
+    NoVersion,
+    Twice,
     Vanishes,
 }
 
@@ -120,14 +122,23 @@ fn attend(
             Deed::Status(status) => write!(stream, "{}no!", head(status, 3))?,
             Deed::Throttles => write!(stream, "{}", head(429, 0))?,
             _ => {
-                let mut scores = scores_of(&serde_json::from_str(&body).unwrap());
+                let request: Json = serde_json::from_str(&body).unwrap();
+                let mut scores = scores_of(&request);
                 if done == Deed::Lies {
                     scores.pop();
                 }
                 if done == Deed::Forgets {
                     scores[0] = Json::Null;
                 }
-                let text = json!({ "scores": scores }).to_string();
+                let version = request["version"].clone();
+                let text = match done {
+                    Deed::NoVersion => json!({ "scores": scores }).to_string(),
+                    Deed::Twice => {
+                        let whole = json!({ "version": version, "scores": scores }).to_string();
+                        whole.replacen('{', "{\"scores\": [], ", 1)
+                    }
+                    _ => json!({ "scores": scores, "version": version }).to_string(),
+                };
                 if done == Deed::DiesHalfWay {
                     write!(stream, "{}{}", head(200, text.len()), &text[..text.len() / 2])?;
                     return Ok(());
@@ -254,6 +265,9 @@ fn answers_that_are_wrong_end_the_run() {
         (Deed::Status(404), "", "answers with the status 404: `no!`"),
         (Deed::Status(503), ", retries: 1", "answers with the status 503 (2 tries)"),
         (Deed::Forgets, "", "came back without a score, and `missing_at_most` allows a share of 0"),
+        (Deed::NoVersion, "", "error[bad-answer]: "),
+        (Deed::NoVersion, "", "does not say which `version` answers, and the job names `v1`"),
+        (Deed::Twice, "", "`scores` stands twice"),
         (Deed::Hangs, ", retries: 0, timeout: 1s", "does not answer: timeout"),
         (Deed::DiesHalfWay, ", retries: 0", "breaks off its answer"),
     ] {

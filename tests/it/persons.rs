@@ -256,6 +256,12 @@ fn bad_persons_are_told() {
         "not-an-id",
         &["cannot identify persons", "bad.yaml:6"],
     );
+    check(
+        "person: patient",
+        "person: cost",
+        "not-an-id",
+        &["holds floats", "take out the rows without an id"],
+    );
     check("person: patient", "person: ward", "missing-person", &["row 7", "bad.yaml:6"]);
     // The column that splits puts rows of a patient on both sides.
     check(

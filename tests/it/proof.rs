@@ -238,7 +238,10 @@ fn what_is_forged_does_not_follow_from_the_tables() {
         forge(&work, "report.html", page.as_bytes());
         forge_manifest(key, value);
         let found = work.cfaudit(5, "verify out").stdout;
-        assert!(found.starts_with("out: not checked\n") && !found.contains(": verified"), "{found}");
+        assert!(
+            found.starts_with("out: not checked\n") && !found.contains(": verified"),
+            "{found}"
+        );
         let told: Json =
             serde_json::from_str(&work.cfaudit(5, "verify out --json").stdout).unwrap();
         assert_eq!((&told["sound"], &told["exit"]), (&false.into(), &5.into()), "{told}");

@@ -231,6 +231,30 @@ fn a_function_gives_the_bytes_of_a_command() {
     work.run(0, "job.yaml", "").says(&["`file scoring.py` changed"]);
 }
 
+/// A Series says by its index which row a number is of, in whatever order it comes.
+#[test]
+fn a_series_is_read_by_its_index() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let module = |answer: &str| {
+        let text = "import pandas\ndef score(rows):\n    s = (rows['age'] % 7 + (rows['sex'] == 'f')) / 9\n    \
+                    return ";
+        work.write("scoring.py", &format!("{text}{answer}\n"));
+    };
+    let outcomes = || fs::read(work.path("out/rows/outcomes.parquet")).unwrap();
+    module("s");
+    work.run(0, "job.yaml", "");
+    let expected = outcomes();
+    for answer in ["s.sort_values()", "pandas.concat([s[rows['age'] > 40], s[rows['age'] <= 40]])"]
+    {
+        module(answer);
+        work.run(0, "job.yaml", "");
+        assert!(outcomes() == expected, "{answer}");
+    }
+    module("s.set_axis(range(1, len(s) + 1))");
+    work.run(3, "job.yaml", "").says(&["another index than the frame of these rows", "to_numpy()"]);
+}
+
 /// What a function may do wrong, each with its own last words.
 #[test]
 fn functions_that_fail_say_why() {
@@ -239,6 +263,9 @@ fn functions_that_fail_say_why() {
     for (body, words) in [
         ("raise ValueError('no such land')", "| ValueError: no such land"),
         ("return [0.5]", "| cfaudit: 1 scores came back for 2000 rows"),
+        ("return None", "| cfaudit: the answer for 2000 rows is `None`: give one number for each"),
+        ("return 0.5", "| cfaudit: the answer for 2000 rows is `0.5`: give one number for each"),
+        ("return ['high'] * len(rows)", "| cfaudit: a score is `'high'`: give a number for each"),
         ("return [None] * len(rows)", "gave no score (null or NaN) for a row"),
         ("return [1.5] * len(rows)", "gave the score `1.5`, which is not in [0, 1]"),
         ("import os; os._exit(0)", "wrote nothing to its standard output"),

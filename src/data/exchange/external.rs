@@ -316,8 +316,14 @@ impl<'a> ValueReader<'a> {
         let number = values.number(at);
         if !number.is_finite() {
             let word = values.word(at).unwrap_or_default();
-            let hint = "write numbers, as the rows have them";
-            return Err((format!("`{word}` is not a finite number"), hint.to_owned()));
+            let (what, hint) = match values {
+                SourceValues::Text(_) | SourceValues::Named(_) => {
+                    let what = format!("the column holds texts, such as `{word}`");
+                    (what, "write a column of numbers, as the rows have it")
+                }
+                _ => (format!("`{word}` is not a finite number"), "write finite numbers"),
+            };
+            return Err((what, hint.to_owned()));
         }
         let whole = matches!(self.feature.kind, FeatureKind::Continuous { integer: true })
             || self.feature.class == ValueClass::Int;

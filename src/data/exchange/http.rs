@@ -22,8 +22,9 @@ use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Number, Value, json};
 
 use crate::data::exchange::score_stream::SCORE;
 use crate::exec::files;
@@ -35,6 +36,21 @@ const ANSWER_BYTES: (u64, u64) = (1 << 10, 1 << 20);
 /// The pause before the first repetition; it doubles up to the longest.
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Why rows have no scores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpFault {
+    /// `bad-answer` where the endpoint answered, and wrongly; else `command-failed`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl From<String> for HttpFault {
+    fn from(what: String) -> Self {
+        HttpFault { code: "command-failed", what }
+    }
+}
 
 /// How an endpoint is asked.
 #[derive(Debug, Clone)]
@@ -73,7 +89,8 @@ pub enum HttpProtocol {
     KserveV2,
     /// Lines of CSV without a header, answered by one number per line.
     SagemakerCsv,
-    /// `{"version": ..., "columns": [...], "rows": [[...]]}`, answered by `{"scores": [...]}`.
+    /// `{"version": ..., "columns": [...], "rows": [[...]]}`, answered by
+    /// `{"version": ..., "scores": [...]}`.
     Json,
 }
 
@@ -107,7 +124,7 @@ pub fn score_stream(
     endpoint: &HttpEndpoint,
     rows: impl Read,
     scores: impl Write,
-) -> Result<(), String> {
+) -> Result<(), HttpFault> {
     let said = |e: arrow::error::ArrowError| e.to_string();
     let reader = StreamReader::try_new(rows, None).map_err(said)?;
     let schema = Arc::new(Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]));
@@ -132,13 +149,14 @@ pub fn score_stream(
         writer.write(&batch).map_err(said)?;
     }
     if missing as f64 > endpoint.missing_at_most * n as f64 {
-        return Err(format!(
+        let what = format!(
             "{missing} of {n} rows came back without a score, and `missing_at_most` allows a share \
              of {}",
             endpoint.missing_at_most
-        ));
+        );
+        return Err(HttpFault { code: "bad-answer", what });
     }
-    writer.finish().map_err(said)
+    Ok(writer.finish().map_err(said)?)
 }
 
 /// The scores of one batch, in requests of the endpoint's size.
@@ -146,11 +164,11 @@ fn score_batch(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
-) -> Result<Vec<f64>, String> {
+) -> Result<Vec<f64>, HttpFault> {
     let size = endpoint.batch.max(1);
     let n_requests = rows.num_rows().div_ceil(size);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let answers: Vec<OnceLock<Result<Vec<f64>, String>>> =
+    let answers: Vec<OnceLock<Result<Vec<f64>, HttpFault>>> =
         (0..n_requests).map(|_| OnceLock::new()).collect();
     let work = || {
         while !failed.load(Ordering::Relaxed) {
@@ -173,7 +191,7 @@ fn score_batch(
     for answer in answers {
         match answer.into_inner() {
             Some(answer) => scores.extend(answer?),
-            None => return Err("a request was not made".to_owned()),
+            None => return Err("a request was not made".to_owned().into()),
         }
     }
     Ok(scores)
@@ -184,7 +202,7 @@ fn answer(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
-) -> Result<Vec<f64>, String> {
+) -> Result<Vec<f64>, HttpFault> {
     let (n, body) = (rows.num_rows(), endpoint.body(rows));
     let id = sha256(&body);
     let path = endpoint.answers.as_ref().map(|folder| folder.join(&id));
@@ -214,6 +232,8 @@ enum FailedRequest {
     Passing(String, Option<Duration>),
     /// Asking again is no use.
     Final(String),
+    /// There is an answer, and it is wrong: asking again is no use either.
+    Wrong(String),
 }
 
 impl HttpEndpoint {
@@ -224,12 +244,18 @@ impl HttpEndpoint {
         body: &[u8],
         id: &str,
         n: usize,
-    ) -> Result<Vec<f64>, String> {
+    ) -> Result<Vec<f64>, HttpFault> {
         let mut pause = PAUSE;
         for tried in 0_u32.. {
             let (what, wish) = match self.ask_once(agent, body, id, n) {
                 Ok(scores) => return Ok(scores),
-                Err(FailedRequest::Final(what)) => return Err(format!("{} {what}", self.url)),
+                Err(FailedRequest::Final(what)) => {
+                    return Err(format!("{} {what}", self.url).into());
+                }
+                Err(FailedRequest::Wrong(what)) => {
+                    let what = format!("{} {what}", self.url);
+                    return Err(HttpFault { code: "bad-answer", what });
+                }
                 Err(FailedRequest::Passing(what, wish)) => (what, wish),
             };
             if tried >= self.retries {
@@ -237,12 +263,12 @@ impl HttpEndpoint {
                     0 => String::new(),
                     _ => format!(" ({} tries)", u64::from(tried) + 1),
                 };
-                return Err(format!("{} {what}{times}", self.url));
+                return Err(format!("{} {what}{times}", self.url).into());
             }
             std::thread::sleep(wish.unwrap_or(pause).min(LONGEST_PAUSE));
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
-        Err(format!("{} gave no answer", self.url))
+        Err(format!("{} gave no answer", self.url).into())
     }
 
     fn ask_once(
@@ -286,10 +312,10 @@ impl HttpEndpoint {
                 "answers with the status {status}: `{begin}`"
             )));
         }
-        let scores = self.scores(&text, n).map_err(FailedRequest::Final)?;
+        let scores = self.scores(&text, n).map_err(FailedRequest::Wrong)?;
         if scores.len() != n {
             let what = format!("gives {} scores for {n} rows", scores.len());
-            return Err(FailedRequest::Final(what));
+            return Err(FailedRequest::Wrong(what));
         }
         Ok(scores)
     }
@@ -357,8 +383,8 @@ impl HttpEndpoint {
             };
             return fields.map(number).collect();
         }
-        let answer: Value =
-            serde_json::from_str(text).map_err(|e| format!("gives no JSON: {e}"))?;
+        let UniqueKeys(answer) =
+            serde_json::from_str(text).map_err(|e| format!("gives no sound JSON: {e}"))?;
         let list = |value: Option<&Value>, key: &str| {
             let list = value.and_then(Value::as_array);
             list.cloned().ok_or_else(|| format!("gives an answer without the list `{key}`"))
@@ -369,11 +395,14 @@ impl HttpEndpoint {
             }
             HttpProtocol::Json => {
                 let version = match answer.get("version") {
-                    None | Some(Value::Null) => None,
-                    Some(Value::String(version)) => Some(version.clone()),
-                    Some(other) => Some(other.to_string()),
+                    None | Some(Value::Null) => {
+                        let what = "does not say which `version` answers";
+                        return Err(format!("{what}, and the job names `{}`", self.version));
+                    }
+                    Some(Value::String(version)) => version.clone(),
+                    Some(other) => other.to_string(),
                 };
-                if let Some(version) = version.filter(|version| *version != self.version) {
+                if version != self.version {
                     let what = format!("answers for the version `{}`", short(&version));
                     return Err(format!("{what}, and the job names `{}`", self.version));
                 }
@@ -398,6 +427,66 @@ impl HttpEndpoint {
             }
             HttpProtocol::SagemakerCsv => Ok(Vec::new()),
         }
+    }
+}
+
+/// A value of JSON whose maps hold each key once: which of two values is meant, nobody knows.
+struct UniqueKeys(Value);
+
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct UniqueVisitor;
+        impl<'de> Visitor<'de> for UniqueVisitor {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value of JSON")
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(UniqueKeys(item)) = items.next_element()? {
+                    all.push(item);
+                }
+                Ok(Value::Array(all))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+                let mut all = Map::new();
+                while let Some((key, UniqueKeys(value))) = entries.next_entry::<String, _>()? {
+                    if all.contains_key(&key) {
+                        return Err(A::Error::custom(format!("`{}` stands twice", short(&key))));
+                    }
+                    all.insert(key, value);
+                }
+                Ok(Value::Object(all))
+            }
+        }
+        deserializer.deserialize_any(UniqueVisitor).map(UniqueKeys)
     }
 }
 
@@ -482,7 +571,7 @@ mod tests {
                     (r#"{"predictions": [[0.75, 0.25], null]}"#, Ok(vec![0.25, nan])),
                     (r#"{"predictions": ["good", 1]}"#, Err("gives `\\\"good\\\"` for a row")),
                     (r#"{"scores": [1, 1]}"#, Err("without the list `predictions`")),
-                    ("<html>", Err("gives no JSON")),
+                    ("<html>", Err("gives no sound JSON")),
                 ],
             ),
             (
@@ -496,6 +585,11 @@ mod tests {
                     (r#"{"scores": [0.5, 0.125], "version": 7}"#, Ok(vec![0.5, 0.125])),
                     (r#"{"scores": [0.5, 1], "version": "8"}"#, Err("answers for the version `8`")),
                     (r#"{"scores": [0.5, 1], "version": 8}"#, Err("answers for the version `8`")),
+                    (r#"{"scores": [0.5, 1]}"#, Err("does not say which `version` answers")),
+                    (
+                        r#"{"scores": [0.5, 1], "version": 7, "scores": [1, 1]}"#,
+                        Err("`scores` stands twice"),
+                    ),
                 ],
             ),
             (
@@ -515,6 +609,10 @@ mod tests {
                         r#"{"outputs": [{"name": "label", "shape": [2], "data": [0, 1]},
                            {"name": "probs", "shape": [2, 2], "data": [0.5, 0.5, 0.75, 0.25]}]}"#,
                         Ok(vec![0.5, 0.25]),
+                    ),
+                    (
+                        r#"{"outputs": [{"name": "y", "data": [0, 1], "data": [1, 0]}]}"#,
+                        Err("`data` stands twice"),
                     ),
                     (
                         r#"{"outputs": [{"name": "a", "data": []}, {"name": "b", "data": []}]}"#,

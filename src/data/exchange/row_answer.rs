@@ -304,8 +304,10 @@ pub(crate) fn other_columns(planned: &Path, found: &Path) -> Result<Option<Strin
     let [planned, found] = [&planned, &found].map(|file| {
         file.schema().fields().iter().map(std::convert::AsRef::as_ref).collect::<Vec<&Field>>()
     });
-    let words =
-        |field: &Field| format!("`{}` ({})", field.name(), type_in_words(field.data_type()));
+    let words = |field: &Field| {
+        let kind = field.data_type();
+        format!("`{}` ({}, Arrow type {kind})", field.name(), type_in_words(kind))
+    };
     let differ = planned.iter().copied().zip(found.iter().copied()).find(|pair| !same(pair));
     Ok(match differ {
         Some((planned, found)) => Some(format!(

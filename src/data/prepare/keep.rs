@@ -79,7 +79,7 @@ impl KeepFilter {
         let tests = match &self.test {
             KeepTest::Conditions(tests) => tests,
             KeepTest::Expression(program) => {
-                return Ok(match view.computed(program, &self.columns, slice)?.0 {
+                return Ok(match view.computed(program, &self.columns, slice, None)?.0 {
                     SqlColumn::Bool(kept) => kept.iter().map(|kept| *kept == Some(true)).collect(),
                     _ => vec![false; slice.rows],
                 });

@@ -526,17 +526,22 @@ fn id_column(
     match view.columns()[column].class {
         ValueClass::Int | ValueClass::Text | ValueClass::Empty => Ok(column),
         class => {
-            let fault = Fault::new(
-                "not-an-id",
-                format!("column `{name}` holds {} and cannot identify {which}", class.name()),
-            )
-            .in_column(name.as_str());
+            let (holds, hint) = match class {
+                ValueClass::Float => (
+                    "floats",
+                    "pandas makes floats of integers with a missing value: take out the rows \
+                     without an id, or convert the column (`astype(\"Int64\")`)",
+                ),
+                class => (class.name(), "convert other types to one of these"),
+            };
+            let what = format!("column `{name}` holds {holds} and cannot identify {which}");
+            let fault = Fault::new("not-an-id", what).in_column(name.as_str());
             Err(view
                 .source()
                 .locate_file(fault)
                 .hint(format!(
                     "{ids} are integers, decimals without fractional digits (DECIMAL(38, 0)) or \
-                     text; convert other types to one of these"
+                     text; {hint}"
                 ))
                 .into())
         }

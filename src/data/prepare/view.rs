@@ -132,7 +132,8 @@ impl<'a> SourceView<'a> {
         column.checked_sub(self.source.columns().len()).and_then(|i| self.derived.get(i))
     }
 
-    /// The values of an expression over columns of a slice, and the rows where they are not finite.
+    /// The values of an expression over columns of a slice, and the rows where they are not finite;
+    /// `derived` is the column that it makes.
     ///
     /// # Errors
     /// An integer that no float holds, or a text that is too long.
@@ -141,6 +142,7 @@ impl<'a> SourceView<'a> {
         program: &SqlProgram,
         columns: &[usize],
         slice: &SourceSlice,
+        derived: Option<&str>,
     ) -> Result<(SqlColumn<'static>, Vec<u32>)> {
         let inputs = columns.iter().map(|&position| {
             SqlColumn::of(&self.columns[position], &slice.columns[position]).map_err(
@@ -153,7 +155,12 @@ impl<'a> SourceView<'a> {
             None => Ok((values, not_finite)),
             Some(text) => {
                 let row = slice.first_row + text.row as u64;
-                Err(self.source.locate_row(text.fault(), row).into())
+                let fault = text.fault();
+                let fault = match derived {
+                    Some(name) => fault.in_column(name),
+                    None => fault,
+                };
+                Err(self.source.locate_row(fault, row).into())
             }
         }
     }
@@ -194,12 +201,17 @@ impl<'a> SourceView<'a> {
                 *column = values;
                 slice.made_null.push(n);
             }
-            for derived in &self.derived {
+            for (position, derived) in self.derived() {
                 let parents: Vec<&SourceValues> =
                     derived.parents.iter().map(|&p| &slice.columns[p]).collect();
                 let (values, not_finite) = match &derived.program {
                     Some(program) => {
-                        let (values, rows) = self.computed(program, &derived.parents, &slice)?;
+                        let (values, rows) = self.computed(
+                            program,
+                            &derived.parents,
+                            &slice,
+                            Some(&self.columns[position].name),
+                        )?;
                         (values.into_source(), rows)
                     }
                     None => (derived.rule.values(&parents, slice.rows), Vec::new()),

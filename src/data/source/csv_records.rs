@@ -147,6 +147,13 @@ impl<R: BufRead> CsvReader<R> {
                 .hint(unpack_hint(form))
                 .into());
         }
+        if start.contains(&b'\r') && !start.contains(&b'\n') {
+            let what = format!("`{}` ends its lines by CR alone", path.display());
+            return Err(Fault::new("unreadable-file", what)
+                .in_file(path)
+                .hint("convert the file to LF or CRLF, for example by `tr '\\r' '\\n' < OLD > NEW`")
+                .into());
+        }
         if dialect.encoding != TextEncoding::Utf8 && start.contains(&0) {
             let what = format!("`{}` stores characters in several bytes", path.display());
             return Err(Fault::new("bad-encoding", what)

@@ -287,7 +287,8 @@ fn search_objects(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> 
             listed.iter().filter(|path| glob.matches_path_with(path, options)).cloned().collect();
         let folders = folders_of(pattern, &found.files);
         found.writers.extend(listed.into_iter().filter(|object| {
-            let is_beside = |folder: &PathBuf| first_hidden(object, folder).is_some_and(is_of_writer);
+            let is_beside =
+                |folder: &PathBuf| first_hidden(object, folder).is_some_and(is_of_writer);
             folders.iter().any(is_beside)
         }));
         return Ok(found);

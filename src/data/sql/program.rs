@@ -94,7 +94,8 @@ impl SqlProgram {
             bytes += more.values.text_bytes();
             if bytes > TEXTS_AT_ONCE {
                 let at = self.root.at;
-                computed.long = computed.long.or(Some(LongText { row: first, bytes, of_all: true, at }));
+                computed.long =
+                    computed.long.or(Some(LongText { row: first, bytes, of_all: true, at }));
                 return computed;
             }
             computed.values.append(more.values);
@@ -107,12 +108,14 @@ impl SqlProgram {
     fn compute_rows(&self, columns: &[SqlColumn<'_>], rows: Range<usize>) -> ComputedColumn {
         let columns: Vec<SqlColumn<'_>> = columns.iter().map(|of| of.rows(rows.clone())).collect();
         let (mut not_finite, mut long) = (Vec::new(), None);
-        let mut values = self.compute_node(&self.root, &columns, rows.len(), &mut long).into_owned();
+        let mut values =
+            self.compute_node(&self.root, &columns, rows.len(), &mut long).into_owned();
         if let SqlColumn::Number(values) = &mut values {
-            for (value, row) in values.iter_mut().zip(rows.start..) {
+            let first = u32::try_from(rows.start).unwrap_or(u32::MAX);
+            for (value, row) in values.iter_mut().zip(first..) {
                 if value.is_some_and(|x| !x.is_finite()) {
                     *value = None;
-                    not_finite.push(row as u32);
+                    not_finite.push(row);
                 }
             }
         }

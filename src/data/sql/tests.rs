@@ -165,7 +165,8 @@ fn what_is_not_finite_is_missing_and_counted() {
     let compute = |sql: &str, values: &[f64]| {
         let column = SqlColumn::Number(values.iter().map(|x| Some(*x)).collect());
         let program = SqlProgram::new(sql, &[ValueClass::Float]).unwrap();
-        let ComputedColumn { values, not_finite: rows, .. } = program.compute(&[column], values.len());
+        let ComputedColumn { values, not_finite: rows, .. } =
+            program.compute(&[column], values.len());
         (values, rows.len())
     };
     let numbers = |values: &[Option<f64>]| SqlColumn::Number(values.to_vec());
@@ -242,11 +243,14 @@ fn texts_that_grow_end_at_64_kib() {
     }
     // Spellings that take more bytes, and texts of the source that only pass.
     let long = "\u{390}".repeat(20_000);
-    assert!(grown("upper(a)", &long, 1).long.is_some() && grown("lower(a)", &long, 1).long.is_none());
+    assert!(
+        grown("upper(a)", &long, 1).long.is_some() && grown("lower(a)", &long, 1).long.is_none()
+    );
     let source = "x".repeat(70_000);
     assert_eq!(grown("coalesce(a, 'x')", &source, 1).values.text_bytes(), 70_000);
     // The first row is named, behind those that are computed at once; the fault says where.
-    let texts = |i: usize| Some(Cow::Owned(if i < 2000 { "x".to_owned() } else { half.clone() + "x" }));
+    let texts =
+        |i: usize| Some(Cow::Owned(if i < 2000 { "x".to_owned() } else { half.clone() + "x" }));
     let column = SqlColumn::Text((0..2003).map(texts).collect());
     let program = SqlProgram::new("length(a || a)", &[ValueClass::Text]).unwrap();
     let computed = program.compute(&[column], 2003);

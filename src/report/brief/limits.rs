@@ -69,7 +69,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
     let mut limits: Vec<AuditLimit> = Vec::new();
     let counts_all = audit.manifest.person.is_none() && audit.manifest.weight.is_none();
     for row in audit.gates.iter().filter(|row| row.decides == 1) {
-        let own = || audit.gates.iter().filter(|r| r.gate.as_str() == row.gate.as_str());
+        let own = || audit.rows_of_gate(row.gate.as_str()).iter();
         let of_harm = HARM.iter().all(|metric| own().any(|r| r.metric.as_str() == *metric));
         let first = LimitPart::of(row);
         let mut parts = vec![first.clone()];

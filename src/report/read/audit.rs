@@ -282,6 +282,12 @@ impl AuditFolder {
         })
     }
 
+    /// The rows of a gate: the table is sorted by gate.
+    pub(crate) fn rows_of_gate(&self, gate: &str) -> &[GateRow] {
+        let rest = &self.gates[self.gates.partition_point(|row| row.gate.as_str() < gate)..];
+        &rest[..rest.partition_point(|row| row.gate.as_str() == gate)]
+    }
+
     /// The title of the page: as the job words it, or the job's name.
     pub(crate) fn title(&self) -> String {
         let title = self.manifest.words.title.trim();

@@ -212,7 +212,7 @@ pub(super) fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Opt
 /// Of a gate on harm the other part about the two groups of the one that decides: both kinds of
 /// harm are one question. None of other gates.
 fn parts<'a>(audit: &'a AuditFolder, gate: &GateRow) -> Vec<&'a GateRow> {
-    let own = audit.gates.iter().filter(|row| row.gate.as_str() == gate.gate.as_str());
+    let own = audit.rows_of_gate(gate.gate.as_str()).iter();
     let is_of_harm = is_of_harm(audit, gate);
     let back = |row: &&GateRow| {
         let ends = [row.sensitive.as_str(), row.from_group.as_str(), row.to_group.as_str()];
@@ -223,7 +223,7 @@ fn parts<'a>(audit: &'a AuditFolder, gate: &GateRow) -> Vec<&'a GateRow> {
 
 /// Whether a gate asks about both kinds of harm.
 fn is_of_harm(audit: &AuditFolder, gate: &GateRow) -> bool {
-    let own = || audit.gates.iter().filter(|row| row.gate.as_str() == gate.gate.as_str());
+    let own = || audit.rows_of_gate(gate.gate.as_str()).iter();
     HARM.iter().all(|metric| own().any(|row| row.metric == *metric))
 }
 
@@ -231,8 +231,7 @@ fn is_of_harm(audit: &AuditFolder, gate: &GateRow) -> bool {
 pub(super) fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
     let all: Vec<&GateRow> = audit.gates.iter().filter(|gate| is_of_harm(audit, gate)).collect();
     let is_shown = |gate: &&GateRow| {
-        let of_gate: Vec<&GateRow> =
-            deciding(&audit.gates).filter(|row| row.gate.as_str() == gate.gate.as_str()).collect();
+        let of_gate: Vec<&GateRow> = deciding(audit.rows_of_gate(gate.gate.as_str())).collect();
         let is_part = |row: &&GateRow| place(row) == place(gate);
         of_gate.iter().any(|row| is_part(row) || parts(audit, row).iter().any(is_part))
     };

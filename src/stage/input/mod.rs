@@ -498,9 +498,8 @@ pub(crate) fn locate(
         Some(RowSource::Parquet(files)) => {
             let found = match files {
                 ParquetRows::Pattern(pattern) => find_arrived(pattern, "parquet", rows.arrival()),
-                ParquetRows::List(list) => find_listed(&list.files, rows.arrival()).map_err(|e| {
-                    e.asked_at(checked.places.at("data.rows.parquet.files"))
-                }),
+                ParquetRows::List(list) => find_listed(&list.files, rows.arrival())
+                    .map_err(|e| e.asked_at(checked.places.at("data.rows.parquet.files"))),
             };
             let found = found.map_err(of_rows)?;
             search.input.row_files.clone_from(&found.files);

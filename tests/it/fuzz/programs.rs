@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::Float64Type;
 
-use cfaudit::data::exchange::http::{HttpEndpoint, HttpProtocol, score_stream};
+use cfaudit::data::exchange::http::{HttpEndpoint, HttpFault, HttpProtocol, score_stream};
 use cfaudit::data::exchange::score_stream::read_stream;
 
 use super::mutate::{self, Dice};
@@ -252,7 +252,7 @@ impl Target for Endpoint {
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![0.0; ROWS]));
         let rows = tables::stream_cut_at(&vec![("x".to_owned(), numbers)], ROWS).unwrap();
         let mut scores = Vec::new();
-        if let Err(what) = score_stream(&endpoint, rows.as_slice(), &mut scores) {
+        if let Err(HttpFault { what, .. }) = score_stream(&endpoint, rows.as_slice(), &mut scores) {
             let bounded = !what.is_empty() && what.len() < 2000 && !what.contains('\0');
             return bounded.then_some(Verdict::Refused).ok_or(format!("says {what:?}"));
         }

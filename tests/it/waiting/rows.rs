@@ -213,7 +213,8 @@ fn keys_about_files_next_to_rows_that_come_from_none() {
         work.cfaudit(2, &format!("check job.yaml --no-data {set}")).says(&words.map(|w| w as &str));
     }
     job(&work, "{parquet: a, csv: {path: b}}");
-    work.cfaudit(2, "check job.yaml --no-data").says(&["needs exactly one of", "`parquet` and `csv`"]);
+    work.cfaudit(2, "check job.yaml --no-data")
+        .says(&["needs exactly one of", "`parquet` and `csv`"]);
     job(&work, "{wait: true}");
     work.cfaudit(2, "check job.yaml --no-data").says(&["needs exactly one of", "found none"]);
 }
