@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::process::{Output, Stdio};
 
 use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::DataType;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::shards::{add_models, is_without_lightgbm, people, with_job, write_scores};
@@ -169,6 +170,16 @@ fn rows_that_are_not_those_of_the_plan_are_refused() {
         columns
     }));
     survey(1, &other).says(&["error[input-changed]", "its column `age`", "one snapshot"]);
+    let single = stream_of(std::iter::once({
+        let mut columns = people(rows_of(1));
+        columns[3].1 = arrow::compute::cast(&columns[3].1, &DataType::Float32).unwrap();
+        columns
+    }));
+    survey(1, &single).says(&[
+        "error[input-changed]",
+        "type Float32) stands where",
+        "type Float64)",
+    ]);
     let whole = part(1);
     survey(1, &whole[..whole.len() - 8]).says(&["error[bad-output]", "without its end"]);
     survey(1, b"id,region\n").says(&["the sender of part 1 of `bank.credit version 7`"]);

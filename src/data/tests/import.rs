@@ -54,6 +54,13 @@ fn types_hold_for_the_whole_file() {
     assert_eq!(batch.column(3).null_count(), 3);
 }
 
+/// Without a line feed the whole file would be its header.
+#[test]
+fn lines_that_end_by_cr_alone_are_refused() {
+    let error = import(b"a,b\r1,2\r3,4\r", &["a"]).unwrap_err().to_string();
+    assert!(error.contains("ends its lines by CR alone") && error.contains("tr '\\r'"), "{error}");
+}
+
 #[test]
 fn what_is_no_number_makes_a_column_text() {
     let kind = |values: &str| {
