@@ -28,9 +28,9 @@ use crate::report::export::deciding;
 use crate::report::{self, PAGES};
 use crate::stage::artifact::GateOutcome;
 use crate::stage::report::{glossary, summary, words, words_of_job};
-use crate::table::file::{open_table, table_version};
+use crate::table::file::{open_table, read_rows, table_version};
 use crate::table::list::TABLES;
-use crate::table::{GateRow, RowColumns, TableRow};
+use crate::table::{GateRow, MetricRow, RowColumns, TableRow};
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,16 +118,20 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
         proof.notes.push("gates and pages were not checked: files have problems".to_owned());
         return Ok(proof);
     }
+    check_words(folder, &mut proof);
+    if let Some(stage) = &proof.manifest.stopped_after {
+        let note = format!("the run was to stop after `{stage}`: there are no gates to judge");
+        proof.notes.push(note);
+        return Ok(proof);
+    }
     if proof.manifest.awaited.is_empty() {
-        if let Some(stage) = &proof.manifest.stopped_after {
-            let note = format!("the run was to stop after `{stage}`: there are no gates to judge");
-            proof.notes.push(note);
-            return Ok(proof);
+        if let Some(outcome) = check_gates(folder, &mut proof) {
+            check_summary(folder, &mut proof, Some(outcome));
         }
     } else {
         proof.notes.push("the run waits for scores: its gates are not judged again".to_owned());
+        check_summary(folder, &mut proof, None);
     }
-    check_verdicts(folder, &mut proof);
     check_pages(folder, &mut proof);
     Ok(proof)
 }
@@ -269,47 +273,60 @@ fn verdict_of<'a>(rows: &'a [GateRow], gate: &str) -> &'a str {
     deciding(rows).find(|row| row.gate == *gate).map_or("nothing", |row| row.verdict.as_str())
 }
 
-/// Whether the manifest, the gates and the summary are what job and tables give.
-fn check_verdicts(folder: &Path, proof: &mut FolderProof) {
-    const TABLE: &str = "tables/gates.parquet";
-    let (again, found) =
-        match (rejudge::gates_again(folder, &proof.manifest), read::read_summary(folder)) {
-            (Ok(again), Ok(summary)) => (again, summary),
-            (Err(error), _) => {
-                let what = format!("the gates cannot be judged again: {}", error.cause());
-                return proof.problem(TABLE, what);
+/// Whether the manifest repeats what its job says.
+fn check_words(folder: &Path, proof: &mut FolderProof) {
+    match rejudge::job_of(folder) {
+        Ok(checked) => {
+            for key in words_not_of_job(&proof.manifest, &words_of_job(&checked)) {
+                proof.problem(MANIFEST, format!("its `{key}` is not what job.resolved.yaml says"));
             }
-            (_, Err(error)) => return proof.problem(SUMMARY, error.cause()),
-        };
-    for key in words_not_of_job(&proof.manifest, &words_of_job(&again.checked)) {
-        proof.problem(MANIFEST, format!("its `{key}` is not what job.resolved.yaml says"));
-    }
-    let mut outcome = again.outcome;
-    if proof.manifest.awaited.is_empty() {
-        proof.verdicts = deciding(&again.gates)
-            .map(|row| (row.gate.to_string(), row.verdict.to_string()))
-            .collect();
-        let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
-        let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
-        for name in names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name)) {
-            let stored = verdict_of(&again.stored, name);
-            let judged = verdict_of(&again.gates, name);
-            let what = if stored == judged {
-                format!("gate `{name}`: its numbers are not those that the tables give")
-            } else {
-                format!("gate `{name}`: it says {stored}, and the tables give {judged}")
-            };
-            proof.problem(TABLE, what);
         }
-    } else {
-        outcome = GateOutcome {
-            verdict: "waiting".to_owned(),
-            exit: Exit::Waiting.code(),
-            tally: found.gates,
-            worst: found.worst.clone(),
-        };
+        Err(error) => proof.problem("job.resolved.yaml", error.cause()),
     }
-    let given = summary(&proof.manifest, outcome, &again.metrics);
+}
+
+/// Whether the gates are what the tables give; how they came out by these.
+fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
+    const TABLE: &str = "tables/gates.parquet";
+    let again = match rejudge::gates_again(folder, &proof.manifest) {
+        Ok(again) => again,
+        Err(error) => {
+            let what = format!("the gates cannot be judged again: {}", error.cause());
+            proof.problem(TABLE, what);
+            return None;
+        }
+    };
+    proof.verdicts =
+        deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
+    let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
+    let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
+    for name in names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name)) {
+        let (stored, judged) = (verdict_of(&again.stored, name), verdict_of(&again.gates, name));
+        let what = if stored == judged {
+            format!("gate `{name}`: its numbers are not those that the tables give")
+        } else {
+            format!("gate `{name}`: it says {stored}, and the tables give {judged}")
+        };
+        proof.problem(TABLE, what);
+    }
+    Some(again.outcome)
+}
+
+/// Whether the summary is what manifest and tables give; a run that waits has judged no gate.
+fn check_summary(folder: &Path, proof: &mut FolderProof, judged: Option<GateOutcome>) {
+    let read = read::read_summary(folder)
+        .and_then(|found| Ok((found, read_rows::<MetricRow>(&folder.join("tables"))?)));
+    let (found, metrics) = match read {
+        Ok(read) => read,
+        Err(error) => return proof.problem(SUMMARY, error.cause()),
+    };
+    let outcome = judged.unwrap_or_else(|| GateOutcome {
+        verdict: "waiting".to_owned(),
+        exit: Exit::Waiting.code(),
+        tally: found.gates,
+        worst: found.worst.clone(),
+    });
+    let given = summary(&proof.manifest, outcome, &metrics);
     if (&given.verdict, given.exit) != (&found.verdict, found.exit) {
         let what = format!(
             "it says verdict {} and exit status {}, and the tables give {} and {}",
