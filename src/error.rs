@@ -377,6 +377,11 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("missing-threshold", "a row has a score and no threshold to compare it with"),
     ("missing-value", "a value is missing, which the job does not allow"),
     ("missing-variable", "a command needs an environment variable that is not set"),
+    (
+        "missing-word",
+        "a label, a sensitive column or a column of decisions holds a word that usually means \
+         missing, such as `nan`, and the job does not say what it is",
+    ),
     ("no-affected-rows", "nobody in a group has the unfavourable decision"),
     ("no-audit-rows", "no row is left to audit"),
     ("no-columns", "a file has no columns"),

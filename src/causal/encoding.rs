@@ -17,9 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::MAX_NODES;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
+use crate::data::source::list_words;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Fault, Result};
 use crate::num::fixed::FixedSum;
+
+/// The code of the fault of columns with one value.
+pub(crate) const CONSTANT_COLUMN: &str = "constant-column";
 
 /// A variable of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +118,19 @@ struct VariableTally {
     levels: Vec<u64>,
 }
 
+/// The fault of columns with one value, which no graph can contain; none without such columns.
+pub(crate) fn constant_columns(columns: &[&str]) -> Option<Fault> {
+    let first = columns.first()?;
+    let list = list_words(columns.iter().map(|column| format!("`{column}`")), columns.len());
+    let what = format!(
+        "all training rows have the same value in {list}, so no graph can contain {}",
+        if columns.len() == 1 { "it" } else { "them" }
+    );
+    let hint = "leave them out of the features, or name the other columns under `variables` of the \
+                graph set";
+    Some(Fault::new(CONSTANT_COLUMN, what).in_column(*first).hint(hint))
+}
+
 impl GraphEncoding {
     /// Learns means, deviations and levels from the training rows, and which rows are used.
     ///
@@ -173,6 +190,7 @@ impl GraphEncoding {
         let means = scaled_means(variables, rows, &tallies, n, None)?;
         let variances = scaled_means(variables, rows, &tallies, n, Some(&means))?;
         let mut encoding = GraphEncoding { variables: Vec::new() };
+        let mut constant: Vec<&str> = Vec::new();
         for (v, variable) in variables.iter().enumerate() {
             let tally = &tallies[v];
             let form = match &variable.levels {
@@ -195,13 +213,8 @@ impl GraphEncoding {
                 }
             };
             let Some(form) = form else {
-                return Err(Fault::new(
-                    "constant-column",
-                    "all training rows have the same value, so no graph can contain it",
-                )
-                .in_column(&variable.name)
-                .hint("leave the column out of the graph's variables")
-                .into());
+                constant.push(&variable.name);
+                continue;
             };
             let start = encoding.width();
             let width = match &form {
@@ -214,6 +227,9 @@ impl GraphEncoding {
                 columns: start..start + width,
                 form,
             });
+        }
+        if let Some(fault) = constant_columns(&constant) {
+            return Err(fault.into());
         }
         Ok((encoding, blocks))
     }

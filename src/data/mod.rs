@@ -24,6 +24,8 @@
 //!
 //! Not done here: no strategy, no model, no metric.
 
+pub(crate) mod canonical;
+pub mod column;
 pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
@@ -35,6 +37,7 @@ pub(crate) mod values;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::canonical::canonical_text;
 use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::weight::WeightColumn;
@@ -163,7 +166,8 @@ pub struct DecisionColumn {
 impl DecisionColumn {
     /// Whether a word is the positive decision; none for a word that is neither.
     pub(crate) fn decide(&self, word: &str) -> Option<bool> {
-        let is = |words: &[String]| words.iter().any(|known| known == word);
+        let canonical = canonical_text(word);
+        let is = |words: &[String]| words.iter().any(|known| *known == word || *known == canonical);
         is(&self.positive).then_some(true).or_else(|| is(&self.negative).then_some(false))
     }
 }

@@ -16,11 +16,12 @@ use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
+use crate::data::canonical::{boolean, canonical_text};
 use crate::error::{Fault, Result};
 use crate::num::hash::FastMap;
 
-/// Floats below this size represent every integer; larger ones are not written as integers.
-const EXACT: f64 = 1e15;
+/// Floats up to this size represent every integer, 2^53; larger ones are not written as integers.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Integers in a smaller range than this are distinguished by a table instead of a hash.
 const MAX_RANGE: i64 = 4096;
@@ -89,6 +90,11 @@ impl ValueClass {
         matches!(self, ValueClass::Int | ValueClass::Float)
     }
 
+    /// Of two classes of numbers the wider one; no value widens nothing.
+    pub(crate) fn max_number(self, other: ValueClass) -> ValueClass {
+        if self == ValueClass::Float { self } else { other }
+    }
+
     /// As [`ValueClass::canonical`], with a fault that names the word, the column and `asked_by`.
     ///
     /// # Errors
@@ -116,10 +122,17 @@ impl ValueClass {
     pub fn canonical(self, word: &str) -> Option<String> {
         match self {
             ValueClass::Text | ValueClass::Empty => Some(word.to_owned()),
-            ValueClass::Bool => matches!(word, "true" | "false").then(|| word.to_owned()),
-            ValueClass::Int | ValueClass::Float => match word.parse::<i64>() {
+            ValueClass::Bool => match &*canonical_text(word) {
+                "true" | "1" => Some("true".to_owned()),
+                "false" | "0" => Some("false".to_owned()),
+                _ => None,
+            },
+            ValueClass::Int | ValueClass::Float => match word.trim().parse::<i64>() {
                 Ok(integer) => Some(integer.to_string()),
-                Err(_) => parse_number(word).map(float_text),
+                Err(_) => parse_number(word)
+                    .or_else(|| parse_infinity(word).filter(|_| self == ValueClass::Float))
+                    .or_else(|| boolean(word.trim()).map(|is| f64::from(u8::from(is))))
+                    .map(float_text),
             },
         }
     }
@@ -156,6 +169,14 @@ pub(crate) fn parse_number(text: &str) -> Option<f64> {
     let digits = text.bytes().any(|b| b.is_ascii_digit())
         && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
+}
+
+/// An infinite number in words, as programs write the result of a division by 0.
+pub(crate) fn parse_infinity(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is = ["inf", "infinity"].iter().any(|word| bare.eq_ignore_ascii_case(word));
+    is.then_some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY })
 }
 
 /// Whether a field of a text file has digits after a leading zero.
@@ -213,7 +234,7 @@ fn is_digits(text: &str) -> bool {
 
 /// The word of a float: the integer where its value is integral, else the shortest exact text.
 pub(crate) fn float_text(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < EXACT {
+    if value.fract() == 0.0 && value.abs() <= EXACT {
         return format!("{}", value as i64);
     }
     format!("{value:?}")
@@ -330,12 +351,23 @@ impl SourceValues {
         })
     }
 
-    /// These values, with the class of their column if they are nothing but nulls.
+    /// These values with the class of their column: a part of the source may lack the type, or hold
+    /// integers where another holds floats.
     ///
-    /// A part of the source may lack the type.
-    #[must_use]
-    pub fn with_class(self, class: ValueClass) -> SourceValues {
-        match (self, class) {
+    /// # Errors
+    /// In words, an integer that no float holds.
+    pub fn with_class(self, class: ValueClass) -> Result<SourceValues, String> {
+        Ok(match (self, class) {
+            (SourceValues::Int(integers), ValueClass::Float) => {
+                let is_exact = |integer: i64| integer.unsigned_abs() <= EXACT as u64;
+                if let Some(integer) = integers.iter().flatten().find(|&of| !is_exact(of)) {
+                    return Err(format!(
+                        "{integer} is in a part with integers, another part holds floats, and no \
+                         float is that integer"
+                    ));
+                }
+                SourceValues::Float(integers.unary(|integer| integer as f64))
+            }
             (SourceValues::Empty(n), ValueClass::Int) => SourceValues::Int(Int64Array::new_null(n)),
             (SourceValues::Empty(n), ValueClass::Float) => {
                 SourceValues::Float(Float64Array::new_null(n))
@@ -347,7 +379,7 @@ impl SourceValues {
                 SourceValues::Text(StringArray::new_null(n))
             }
             (values, _) => values,
-        }
+        })
     }
 
     /// These values, with the marked ones made missing.
@@ -373,6 +405,18 @@ impl SourceValues {
                 SourceValues::Named(NamedValues { names: a.names.clone(), ids })
             }
             SourceValues::Empty(n) => SourceValues::Empty(*n),
+        }
+    }
+
+    /// Number of values.
+    pub fn n_rows(&self) -> usize {
+        match self {
+            SourceValues::Int(a) => a.len(),
+            SourceValues::Float(a) => a.len(),
+            SourceValues::Bool(a) => a.len(),
+            SourceValues::Text(a) => a.len(),
+            SourceValues::Named(a) => a.ids.len(),
+            SourceValues::Empty(n) => *n,
         }
     }
 
@@ -484,12 +528,7 @@ impl SourceValues {
                 return a.values().iter().map(|&value| value as f64).collect();
             }
             SourceValues::Float(a) if a.null_count() == 0 => return a.values().to_vec(),
-            SourceValues::Int(a) => a.len(),
-            SourceValues::Float(a) => a.len(),
-            SourceValues::Bool(a) => a.len(),
-            SourceValues::Text(a) => a.len(),
-            SourceValues::Named(a) => a.ids.len(),
-            SourceValues::Empty(n) => *n,
+            _ => self.n_rows(),
         };
         (0..n).map(|i| self.number(i)).collect()
     }
@@ -674,7 +713,11 @@ mod tests {
         check(ValueClass::Int, "-0", Some("0"));
         check(ValueClass::Float, "+1e2", Some("100"));
         check(ValueClass::Float, "0.10", Some("0.1"));
-        check(ValueClass::Float, "inf", None);
+        check(ValueClass::Float, "-Inf", Some("-inf"));
+        check(ValueClass::Int, "inf", None);
+        check(ValueClass::Int, "true", Some("1"));
+        check(ValueClass::Bool, "1.0", Some("true"));
+        check(ValueClass::Bool, "FALSE", Some("false"));
         check(ValueClass::Int, "no", None);
         check(ValueClass::Bool, "true", Some("true"));
         check(ValueClass::Bool, "yes", None);

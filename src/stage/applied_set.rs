@@ -1,7 +1,8 @@
 //! A counterfactual set applied to an attribute, and the texts that make a stage stale.
 
-use crate::exec::StageContext;
+use crate::error::Result;
 use crate::exec::pieces::StageWatch;
+use crate::exec::{StageContext, misfit};
 use crate::job::CounterfactualSet;
 use serde::Serialize;
 
@@ -22,7 +23,27 @@ pub(crate) fn with_watch<T>(ctx: &StageContext<'_>, work: impl FnOnce(StageWatch
     work(StageWatch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
 }
 
-/// The canonical text of a part of the job, for fingerprints.
-pub(crate) fn canonical_text(part: &impl Serialize) -> String {
-    serde_json::to_string(part).unwrap_or_default()
+/// The text of a part of the job, or of what is made of it, in the key of a result.
+///
+/// # Errors
+/// A value that cannot be written: an empty text would let two different values share a key.
+pub(crate) fn key_text(part: &impl Serialize) -> Result<String> {
+    let unwritable =
+        |e: serde_json::Error| misfit(format!("a part of a key cannot be written: {e}"));
+    serde_json::to_string(part).map_err(unwritable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::key_text;
+
+    #[test]
+    fn a_value_that_cannot_be_written_is_an_error_and_no_empty_key() {
+        assert_eq!(key_text(&("a", 1)).unwrap(), "[\"a\",1]");
+        // A key of a map must be a text.
+        let unwritable = BTreeMap::from([(vec![1], 2)]);
+        assert!(key_text(&unwritable).is_err());
+    }
 }

@@ -255,18 +255,22 @@ impl<'a> UnitModels<'a> {
     }
 
     /// Puts what makes trained models stale into the key, in addition to their rows.
-    pub(crate) fn training_inputs(&self, b: &mut StageBuilder<'_, 'a>) {
+    ///
+    /// # Errors
+    /// A part of it cannot be written.
+    pub(crate) fn training_inputs(&self, b: &mut StageBuilder<'_, 'a>) -> Result<()> {
         b.texts(self.again.iter().flat_map(TrainingRepeat::inputs));
         match self.call() {
             Some(call) => {
-                b.texts(call.model_inputs());
+                b.texts(call.model_inputs()?);
                 model_files(b, self.name);
             }
             None => {
-                b.texts(trainer::model_inputs(self.block, self.plan.job.run.seed));
+                trainer::model_inputs(b, self.block);
                 b.value("folds", self.n);
             }
         }
+        Ok(())
     }
 
     /// The seed that they train with.
@@ -318,7 +322,9 @@ impl<'a> AskedModels<'a> {
             b.value("lightgbm", lightgbm);
         }
         b.value("scale", models.plan.score_scale(block));
-        b.texts(call.iter().flat_map(CommandCall::score_inputs));
+        if let Some(call) = &call {
+            b.texts(call.score_inputs()?);
+        }
         model_files(b, models.name);
         Ok(AskedModels { models, call, train })
     }

@@ -1,5 +1,6 @@
 //! The parameters of preparation, as a job states them.
 
+use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
     DecisionParams, DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams,
     SplitColumn,
@@ -9,6 +10,7 @@ use crate::job::{CounterfactualSet, Job};
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::RowClasses;
+use indexmap::IndexMap;
 use std::collections::BTreeMap;
 
 /// What preparing needs to know of the job. Without `features` those are left out that no rule for
@@ -105,8 +107,10 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         integer: data
             .columns
             .iter()
-            .filter_map(|(name, says)| Some((name.to_string(), says.integer?)))
+            .filter_map(|(name, says)| Some((name.to_string(), says.is_integer()?)))
             .collect(),
+        declared: data.declared_columns(),
+        named_words: named_words(job),
         spelling: data.spellings(),
         missing: data.missing.clone(),
         weight: data.weight.clone(),
@@ -129,4 +133,13 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             })
         }),
     }
+}
+
+/// The words that usually mean missing and that the job gives a meaning.
+fn named_words(job: &Job) -> BTreeMap<String, Vec<String>> {
+    let of = |codes: &IndexMap<Word, String>| -> Vec<String> {
+        codes.keys().filter(|word| means_missing(word.as_str())).map(ToString::to_string).collect()
+    };
+    let named = job.data.names.iter().map(|(name, codes)| (name.to_string(), of(codes)));
+    named.filter(|(_, words)| !words.is_empty()).collect()
 }

@@ -5,7 +5,6 @@
 //! rows, in whatever pass comes first, and `prepare` adds what their codes mean: with a cache each
 //! row is decoded once. An ordinary run does both in `prepare`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::data::prepare::params::{LabelParams, PrepareParams};
@@ -15,7 +14,6 @@ use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};
 use crate::data::source::side_table::{JoinParams, SideTable};
 use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
-use crate::data::spelling::Spelling;
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::merge_all;
@@ -51,11 +49,12 @@ impl Stage for SourceStage {
             return Err(misfit("the rows are Parquet already".to_owned()));
         };
         let params = plan.prepare_params();
-        b.texts(import.fingerprint(&params.columns()));
+        b.texts(import.fingerprint(&params.columns(), &params.declared)?);
         work(move |ctx| {
             let out = ctx.out().join(input::SOURCE);
             with_watch(ctx, |watch| {
-                import.write(&params.columns(), &out, plan.batch_rows, plan.workers, watch)
+                let columns = (params.columns(), &params.declared);
+                import.write((&columns.0, columns.1), &out, plan.batch_rows, plan.workers, watch)
             })
         })
     }
@@ -81,7 +80,9 @@ impl Stage for ReferenceStage {
         }
         work(move |ctx| {
             let work = || {
-                let source = ParquetSource::parquet(&reference.parquet, &params.columns())?;
+                let columns = params.columns();
+                let source =
+                    ParquetSource::parquet(&reference.parquet, &columns, &params.declared)?;
                 ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
                 let prepared = with_watch(ctx, |watch| {
                     prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
@@ -263,10 +264,11 @@ impl<'a> PrepareInputs<'a> {
                 &source.folder(ctx).join(input::SOURCE),
                 &import.display_path(),
                 &columns,
+                &params.declared,
             ),
-            None => plan.input.open_rows(&columns),
+            None => plan.input.open_rows(&columns, &params.declared),
         }?;
-        let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
+        let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params));
         let source = source.join(tables.collect::<Result<_>>()?)?;
         let source = match passes.pieces() {
             None => source,
@@ -325,8 +327,9 @@ impl<'a> StagePlan<'a> {
         &self,
         ctx: &StageContext<'_>,
         join: &JoinParams,
-        spelling: &BTreeMap<String, Spelling>,
+        params: &PrepareParams,
     ) -> Result<SideTable> {
+        let declared = &params.declared;
         let read = || {
             let columns: Vec<&str> =
                 [&join.on].into_iter().chain(&join.columns).map(|name| name.as_str()).collect();
@@ -336,14 +339,15 @@ impl<'a> StagePlan<'a> {
                     with_watch(ctx, |watch| {
                         let quiet = StageWatch { check: watch.check, progress: &|_| () };
                         let (rows, workers) = (self.batch_rows, self.workers);
-                        csv_import::import_csv(csv, &columns, &imported, rows, workers, quiet)
+                        let columns = (columns.as_slice(), declared);
+                        csv_import::import_csv(csv, columns, &imported, rows, workers, quiet)
                     })?;
-                    ParquetSource::imported(&imported, Path::new(&csv.path), &columns)
+                    ParquetSource::imported(&imported, Path::new(&csv.path), &columns, declared)
                 }
-                Some((Some(pattern), None)) => ParquetSource::parquet(pattern, &columns),
+                Some((Some(pattern), None)) => ParquetSource::parquet(pattern, &columns, declared),
                 _ => Err(misfit(format!("the job has no side table `{}`", join.name))),
             }?;
-            let spelling = spelling.get(join.on.as_str()).copied().unwrap_or_default();
+            let spelling = params.spelling.get(join.on.as_str()).copied().unwrap_or_default();
             let allowed = memory::allowed(self.settings);
             let table = with_watch(ctx, |watch| {
                 SideTable::read(&source, join.clone(), spelling, allowed, self.batch_rows, watch)
@@ -378,6 +382,8 @@ fn column_inputs(b: &mut StageBuilder<'_, '_>, params: &PrepareParams) {
     b.value("data.missing", &params.missing);
     b.value("data.columns", &params.integer);
     b.value("spelling of columns", &params.spelling);
+    b.value("types of columns", &params.declared);
+    b.value("words that the job names", &params.named_words);
 }
 
 /// What preparing the reference needs to know of the job: the same columns, the whole file, nothing

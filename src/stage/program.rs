@@ -15,7 +15,7 @@ use crate::exec::child::{self, ChildProgram, ProgramExit, ProgramInput};
 use crate::exec::hash::keyed_hash;
 use crate::job::check::CheckedJob;
 use crate::param::CommandArgument;
-use crate::stage::applied_set::canonical_text;
+use crate::stage::applied_set::key_text;
 
 /// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
 /// programs are, where its user's libraries are, where temporary files go.
@@ -116,12 +116,15 @@ impl<'a> RowProgram<'a> {
 
     /// What makes its rows stale, in addition to what it gets and to watched files. Time limit,
     /// threads and secrets are not part of it.
-    pub(crate) fn inputs(&self, key: Option<&'a [u8]>) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// A part of it cannot be written.
+    pub(crate) fn inputs(&self, key: Option<&'a [u8]>) -> Result<Vec<(String, String)>> {
         let RowProgramBlock { run, pass_env, secret_env, .. } = self.block;
-        let command = ("command".to_owned(), canonical_text(&(run, pass_env, secret_env)));
+        let command = ("command".to_owned(), key_text(&(run, pass_env, secret_env))?);
         let seed = has_placeholder(run, "seed")
             .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()));
-        [command].into_iter().chain(self.variables().hashes(key)).chain(seed).collect()
+        Ok([command].into_iter().chain(self.variables().hashes(key)).chain(seed).collect())
     }
 
     fn child(&self) -> Result<ChildProgram> {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
-use crate::stage::applied_set::canonical_text;
+use crate::stage::applied_set::key_text;
 use crate::stage::kinds::{LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::CODE;
@@ -136,6 +136,8 @@ pub(crate) struct StageBuilder<'b, 'a> {
     also: Vec<usize>,
     inputs: IndexSet<(String, String)>,
     waits: bool,
+    /// A value of the key that cannot be written.
+    unwritable: Option<Error>,
 }
 
 /// The work of a stage from a closure.
@@ -175,7 +177,8 @@ impl<'a> Planner<'a> {
         };
         let mut b = StageBuilder::new(self);
         let run = K::plan(unit.fields(), &mut b)?;
-        let StageBuilder { plan, needs, also, inputs, waits, .. } = b;
+        let StageBuilder { plan, needs, also, inputs, waits, unwritable, .. } = b;
+        unwritable.map_or(Ok(()), Err)?;
         let needs: Vec<usize> = needs.into_iter().collect();
         let id = |&need: &usize| self.placed[need].stage.id.clone();
         let input = plan.input;
@@ -252,7 +255,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     fn new(planner: &'b mut Planner<'a>) -> Self {
         let plan = planner.plan;
         let (needs, also, inputs) = (IndexSet::new(), Vec::new(), IndexSet::new());
-        StageBuilder { plan, planner, needs, also, inputs, waits: false }
+        StageBuilder { plan, planner, needs, also, inputs, waits: false, unwritable: None }
     }
 
     /// A stage without which this one cannot be.
@@ -279,7 +282,8 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     ) -> Result<Option<T>> {
         let mut asked = StageBuilder::new(self.planner);
         let found = ask(&mut asked)?;
-        let StageBuilder { needs, also, inputs, waits, .. } = asked;
+        let StageBuilder { needs, also, inputs, waits, unwritable, .. } = asked;
+        self.unwritable = self.unwritable.take().or(unwritable);
         if waits {
             return Ok(None);
         }
@@ -313,7 +317,10 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
 
     /// A value that the stage depends on, likewise.
     pub(crate) fn value<T: Serialize>(&mut self, name: &str, value: T) -> T {
-        self.put((name.to_owned(), canonical_text(&value)));
+        match key_text(&value) {
+            Ok(text) => self.put((name.to_owned(), text)),
+            Err(error) => _ = self.unwritable.get_or_insert(error),
+        }
         value
     }
 

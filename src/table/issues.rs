@@ -82,14 +82,19 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          from it",
     ),
     (
+        "integer-code",
+        "reported by `check`: a continuous feature with a few whole numbers that may be codes of \
+         levels",
+    ),
+    (
         "inverted-scores",
         "scores or decisions of a model that are lower for people with a positive label than for \
          others: gates on the model are inconclusive, unless its `accept` lists this code",
     ),
     (
         "leaky-feature",
-        "reported by `check`: a feature that reveals the label, the score or the decision, or \
-         identifies rows",
+        "reported by `check`: a feature that reveals the label, the score or the decision, \
+         identifies rows or persons, or looks like a weight, a date or free text",
     ),
     (
         "many-levels",
@@ -98,8 +103,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "missing-code",
-        "reported by `check`: a number that may mean missing, such as 999 or -1, because it lies \
-         apart from all others",
+        "reported by `check`: numbers that may mean missing, such as 98 and 99, or -1, because \
+         they lie apart from all others",
     ),
     (
         "missing-group",
@@ -126,6 +131,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          strata, CDDPL",
     ),
     ("missing-values", "rows without a value of a feature, and how they are treated"),
+    (
+        "missing-word",
+        "a word among the levels of a feature that usually means missing, such as `nan` or `?`",
+    ),
     (
         "no-recheck",
         "scores of counterfactuals come from a file without `recheck`: it is not checked that \
@@ -156,6 +165,16 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "one-sided-gate",
         "reported by `check`: a gate that limits a signed gap between two groups on one side only, \
          and does not see the gap the other way round",
+    ),
+    (
+        "one-sided-label",
+        "reported by `check`: the training or the audited rows lack a value of the label, so \
+         nothing can be trained on them, or half of the metrics are undefined",
+    ),
+    (
+        "onehot-apart",
+        "reported by `check`: features of which in almost every row exactly one is 1, and that the \
+         job does not group under `onehot`",
     ),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     (

@@ -587,8 +587,10 @@ fn faults_of_the_data_are_said() {
         "constant-column",
         "`same`",
         "constant.yaml:",
-        "leave the column out",
+        "leave them out of the features",
     ]);
+    // `check` says the same before anything runs.
+    work.cfaudit(3, "check constant.yaml").says(&["constant-column", "`same`", "constant.yaml:"]);
     work.write("holes.yaml", &job(set).replace("[first, second]", "[first, second, holes]"));
     work.run(3, "holes.yaml", "").says(&["missing-value", "`holes`", "holes.yaml:"]);
     work.write(

@@ -1,10 +1,11 @@
 //! `cfaudit new`: from a file to a first job.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
 
-use crate::work::{Ran, Work, column};
+use crate::work::{Ran, Work, column, root};
 
 const N: i64 = 600;
 
@@ -686,4 +687,116 @@ fn words_that_tell_the_label_are_left_out() {
         assert!(text.contains(&words), "`{words}` is not in\n{text}");
     }
     assert!(text.contains("continuous: [x]"), "{text}");
+}
+
+/// The inputs of a case with the label and the sensitive column that its steps or its jobs name.
+fn inputs(folder: &Path) -> Vec<[String; 3]> {
+    let text = |path: &Path| fs::read_to_string(path).unwrap();
+    let mut found = Vec::new();
+    let expect: serde_json::Value =
+        serde_json::from_str(&text(&folder.join("expect.json"))).unwrap();
+    for step in expect["steps"].as_array().unwrap() {
+        let args: Vec<&str> =
+            step["run"].as_array().into_iter().flatten().filter_map(|arg| arg.as_str()).collect();
+        if let ["new", data, "--label", label, "--sensitive", sensitive] = args.as_slice() {
+            found.push([data, label, sensitive].map(|word| (*word).to_owned()));
+        }
+    }
+    let jobs = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    for job in jobs.filter(|path| path.extension().is_some_and(|e| e == "yaml")) {
+        let job = text(&job);
+        // The word after a key of a flow map.
+        let word = |keys: [&str; 2]| {
+            let rest = job.split_once(keys[0])?.1.split_once(keys[1])?.1;
+            let end = rest.find([',', '}', ':', '\n'])?;
+            Some(rest[..end].trim().trim_matches('"').to_owned())
+        };
+        let data = word(["rows:", "path:"]).or_else(|| word(["rows:", "parquet:"]));
+        let label = word(["label:", "column:"]);
+        let sensitive = word(["sensitive:", "{"]);
+        found.extend(data.zip(label).zip(sensitive).map(|((data, label), of)| [data, label, of]));
+    }
+    found.retain(|[data, ..]| folder.join(data).exists());
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What `new` writes is a job: its rows can be prepared.
+#[test]
+fn a_job_written_by_new_runs_on_every_input_of_the_cases() {
+    let mut cases: Vec<PathBuf> =
+        fs::read_dir(root().join("tests/cases")).unwrap().map(|e| e.unwrap().path()).collect();
+    cases.retain(|path| path.is_dir());
+    cases.sort();
+    let mut n = 0;
+    for case in cases {
+        for [data, label, sensitive] in inputs(&case) {
+            let work = Work::new();
+            let (from, to) = (case.join(&data), work.path(&data));
+            if from.is_dir() {
+                fs::create_dir_all(&to).unwrap();
+                for part in fs::read_dir(&from).unwrap().map(|part| part.unwrap()) {
+                    fs::copy(part.path(), to.join(part.file_name())).unwrap();
+                }
+            } else {
+                fs::copy(&from, &to).unwrap();
+            }
+            let new = format!("new {data} --label {label} --sensitive {sensitive}");
+            work.write("new.yaml", &work.cfaudit(0, &new).stdout);
+            work.cfaudit(0, "run new.yaml --until prepare --out out");
+            n += 1;
+        }
+    }
+    assert!(n >= 15, "{n} inputs");
+}
+
+/// One column of each role that no model should read.
+#[test]
+fn roles_of_columns_are_seen_by_their_values() {
+    let work = Work::new();
+    let head = "visit,patient_code,sex,born,weight,body_weight_kg,when,work_code,rate,repaid";
+    let line = |i: i64| {
+        let person = i / 3;
+        format!(
+            "{i},{},{},{},{:.5},{:.1},2024-{:02}-{:02},{},{:.1} %,{}",
+            90_000 + 7 * person,
+            ["f", "m"][(person % 2) as usize],
+            1940 + (draw(person, 3) * 60.0) as i64,
+            1.0 + draw(i, 5),
+            50.0 + 40.0 * draw(i, 7),
+            1 + i % 12,
+            1 + i % 28,
+            1 + i % 5,
+            100.0 * draw(i, 11),
+            ["no", "yes"][usize::from(draw(i, 5) + draw(i, 11) > 1.0)],
+        )
+    };
+    table(&work, "visits.csv", head, line);
+    let text = work.cfaudit(0, "new visits.csv --label repaid --sensitive sex").stdout;
+    for words in [
+        "person: patient_code   # DECIDE: a person has 3.0 rows",
+        "# weight: weight   # DECIDE",
+        "# left out: weight (it looks like the weight of a row",
+        "# left out: when (it holds dates",
+        "body_weight_kg",
+        "nominal: [work_code]   # DECIDE: whole numbers that may be codes: work_code",
+        "rate: percent",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+    let continuous = text.lines().find(|line| line.contains("continuous: [")).unwrap();
+    assert!(continuous.contains("body_weight_kg") && continuous.contains("rate"), "{text}");
+    work.write("job.yaml", &text);
+    work.cfaudit(0, "check job.yaml");
+    // What `new` leaves out `check` warns of.
+    let listed = text.replace("continuous: [", "continuous: [weight, work_code, ");
+    let listed = listed.replace("    nominal: [work_code]", "    nominal: [patient_code]");
+    let listed = listed.replace("  person: ", "  # person: ");
+    work.write("listed.yaml", &listed);
+    work.cfaudit(0, "check listed.yaml").says(&[
+        "`weight` may know what it should not: it looks like the weight of a row",
+        "`patient_code` may know what it should not: it says whose row it is",
+        "`work_code` has 5 different whole numbers, which may be codes of levels",
+    ]);
 }

@@ -29,6 +29,9 @@ pub(crate) fn run_with_persons(work: &Work, plain: &str) {
     }
     work.cfaudit(0, "run plain.yaml --out plain --cache cache");
     work.cfaudit(0, "run own.yaml --out own --cache cache");
+    // A row id names a person for each row, too.
+    work.write("id.yaml", &of("id"));
+    work.cfaudit(0, "run id.yaml --out id --cache cache");
 }
 
 /// Patients, of whom each has one to nine admissions.

@@ -8,8 +8,10 @@
 //! Choice: all rows of one attribute are held in memory, because rows of the file may be in any
 //! order; how much that takes is known, and checked, before they are read.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::data::canonical::canonical_text;
 use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{CHANGED, VALID};
 use crate::data::source::list_words;
@@ -144,7 +146,9 @@ impl ExternalRows {
                 };
                 let other = (0..entries.len()).find(|&i| {
                     let word = values.word(place(entries[i].file_row));
-                    word.as_deref() != Some(level(i))
+                    let is_level =
+                        |word: Cow<'_, str>| word == level(i) || canonical_text(&word) == level(i);
+                    !word.is_some_and(is_level)
                 });
                 if let Some(i) = other {
                     let word = values.word(place(entries[i].file_row)).unwrap_or_default();
@@ -348,7 +352,8 @@ impl<'a> ValueReader<'a> {
                 None => Err(self.absent()),
             };
         };
-        self.levels.get(&*word).copied().ok_or_else(|| {
+        let level = self.levels.get(&*word).or_else(|| self.levels.get(&*canonical_text(&word)));
+        level.copied().ok_or_else(|| {
             let levels = self.feature.levels.iter().map(|level| format!("`{level}`"));
             (
                 format!("`{word}` is no level of `{}`", self.feature.name),

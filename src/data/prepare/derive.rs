@@ -475,6 +475,7 @@ pub struct DerivedFeature {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::source::TextIdentity;
     use crate::num::float_precision::FloatPrecision;
 
     fn derivation(json: &str) -> Derivation {
@@ -486,8 +487,13 @@ mod tests {
     }
 
     fn parent(class: ValueClass) -> SourceColumn {
-        let (name, precision) = ("parent".to_owned(), FloatPrecision::Double);
-        SourceColumn { name, class, precision, spelling: Spelling::default() }
+        SourceColumn {
+            name: "parent".to_owned(),
+            class,
+            precision: FloatPrecision::Double,
+            spelling: Spelling::default(),
+            identity: TextIdentity::default(),
+        }
     }
 
     fn rule(json: &str, class: ValueClass) -> DerivationRule {

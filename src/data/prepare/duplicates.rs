@@ -162,7 +162,9 @@ mod tests {
             .map(|i| i as u64)
             .collect();
         assert!(expected.len() > 1000 && expected.len() < 2900, "{}", expected.len());
-        let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+        let source =
+            ParquetSource::parquet(file.to_str().unwrap(), &params.columns(), &params.declared)
+                .unwrap();
         let view = SourceView::new(&source, &params).unwrap();
         let plan = PreparePlan::new(&view, &params).unwrap();
         let positions: Vec<usize> = params

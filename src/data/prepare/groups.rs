@@ -2,6 +2,7 @@
 
 use crate::data::Attribute;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, issue, seen_text};
@@ -18,6 +19,9 @@ pub(super) fn attribute_of(
 ) -> Result<Attribute> {
     let name = &attribute.name;
     let column = plan.features[attribute.feature].column;
+    let is_declared = |word: &str| attribute.groups.iter().any(|(_, value)| value == word);
+    let role = ("sensitive column", "list it under `groups`");
+    check_words(plan, column, tally, role, &is_declared)?;
     let values: Vec<&str> = tally.by_count().into_iter().map(|(word, _)| word).collect();
     let absent: Vec<&str> = attribute
         .groups

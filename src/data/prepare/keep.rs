@@ -87,7 +87,8 @@ impl KeepFilter {
         };
         let mut passes = vec![true; slice.rows];
         for (&column, test) in self.columns.iter().zip(tests) {
-            let kept = test.holds(&series(&slice.columns[column])).map_err(|e| {
+            let values = view.columns()[column].canonical_values(&slice.columns[column]);
+            let kept = test.holds(&series(&values)).map_err(|e| {
                 Fault::new(
                     "filter-failed",
                     format!("the filter `{}` cannot be applied: {e}", self.what),

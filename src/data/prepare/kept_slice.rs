@@ -91,8 +91,12 @@ fn dropped_rows(plan: &PreparePlan<'_>, slice: &SourceSlice, rows: &[usize]) -> 
         let words = attribute.groups.iter().map(|(_, word)| word.as_str());
         let number: HashMap<&str, usize> = words.zip(0..).collect();
         let mut by_group = vec![0; attribute.groups.len()];
+        let column = &plan.view.columns()[plan.features[attribute.feature].column];
         for word in rows.iter().filter_map(|&i| values.word(i)) {
-            number.get(&*word).into_iter().for_each(|&group| by_group[group] += 1);
+            number
+                .get(&*column.canonical(&word))
+                .into_iter()
+                .for_each(|&group| by_group[group] += 1);
         }
         by_group
     };
@@ -187,8 +191,10 @@ pub(super) fn check_numbers(
                 None => return Ok(()),
                 Some((i, x)) => (
                     i,
-                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`"))
-                        .hint("write missing values as null, and use finite numbers for caps"),
+                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`")).hint(format!(
+                        "if it means missing, write `data.missing.null_values: {{{name}: [{x}]}}`; \
+                         use finite numbers for caps"
+                    )),
                 ),
             }
         }

@@ -3,6 +3,7 @@
 
 use crate::data::LabelDefinition;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{LabelPlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, issue, seen_text};
@@ -19,6 +20,11 @@ pub(super) fn label_of(
     issues: &mut Vec<DataIssue>,
 ) -> Result<LabelDefinition> {
     let name = plan.name(label.column);
+    let lists = [Some(&label.positive), label.negative.as_ref(), Some(&label.classes)];
+    let is_declared =
+        |word: &str| lists.iter().flatten().any(|list| list.iter().any(|(_, value)| value == word));
+    let declare = "list it under `positive` or `negative`";
+    check_words(plan, label.column, tally, ("label", declare), &is_declared)?;
     for (written, _) in
         label.positive.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
     {

@@ -12,6 +12,7 @@ use crate::data::prepare::groups::attribute_of;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
 use crate::data::prepare::label::label_of;
 use crate::data::prepare::levels::{levels_of, partition_levels};
+use crate::data::prepare::missing_words::{check_words, words_of_feature};
 use crate::data::prepare::params::{MissingRule, carried_decision};
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SplitPlan};
 use crate::data::prepare::survey::{MANY_LEVELS, SourceSurvey, check_decimals};
@@ -75,6 +76,9 @@ impl RowDescription {
                     feature.name
                 );
                 issues.push(issue("many-levels", IssueSeverity::Warning, &feature.name, n, text));
+            }
+            if feature.kind.is_coded() {
+                issues.extend(words_of_feature(plan, feature, tally(feature.column)));
             }
             if nulls > 0 && feature.kind != FeatureKind::Sensitive && !feature.hidden {
                 let then = if feature.rule == MissingRule::Level {
@@ -170,6 +174,12 @@ impl RowDescription {
         for decision in &plan.decisions {
             let name = plan.name(decision.column);
             let counted = tally(decision.column);
+            let lists = [Some(&decision.positive), decision.negative.as_ref()];
+            let is_declared = |word: &str| {
+                lists.iter().flatten().any(|list| list.iter().any(|(_, value)| value == word))
+            };
+            let role = ("column of decisions", "list it under `positive` or `negative`");
+            check_words(plan, decision.column, counted, role, &is_declared)?;
             decisions.push(decision_words(decision, name, counted, &mut issues)?);
             carried.push(carried_decision(name));
         }

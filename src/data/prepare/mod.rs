@@ -23,6 +23,7 @@ mod kept_slice;
 mod label;
 mod layout;
 mod levels;
+mod missing_words;
 pub(crate) mod params;
 mod plan;
 pub(crate) mod row_id;

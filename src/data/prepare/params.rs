@@ -1,5 +1,6 @@
 //! The parameters of preparing: the roles of columns, filters, and rules for missing values.
 
+use crate::data::column::declared::DeclaredColumns;
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::issues::MISSING_VALUES;
 use crate::data::rows::role_counts::HashSplit;
@@ -156,6 +157,10 @@ pub(crate) struct PrepareParams {
     /// Whether numeric columns are whole, where the values do not decide: by the job or the
     /// reference.
     pub integer: BTreeMap<String, bool>,
+    /// The columns whose type the job says.
+    pub declared: DeclaredColumns,
+    /// Words that usually mean missing and that the job gives a meaning, by column.
+    pub named_words: BTreeMap<String, Vec<String>>,
     /// The columns whose texts are brought to one spelling.
     pub spelling: BTreeMap<String, Spelling>,
     /// What happens to missing values.

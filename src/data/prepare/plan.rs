@@ -4,6 +4,8 @@
 //! feature: it is kept with the rows, so that counterfactuals can be written back and computed
 //! again, and no model reads it. So is the raw label, if it is needed.
 
+use std::collections::BTreeMap;
+
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
 use crate::data::prepare::params::{
@@ -45,6 +47,8 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) slices: Vec<FeaturePlan>,
     /// Source columns whose values are counted: coded features, the label, the split, strata.
     pub(crate) coded: Vec<usize>,
+    /// Words that usually mean missing and that the job gives a meaning, by column.
+    pub(crate) named_words: &'a BTreeMap<String, Vec<String>>,
 }
 
 pub(crate) struct LabelPlan {
@@ -114,13 +118,15 @@ impl<'a> PreparePlan<'a> {
                  `decision: {{column: {name}, positive: [WORD]}}`"
             )
         } else {
-            "list it under `nominal`, or, if the text means missing, under `null_values` of a CSV \
-             file"
-                .to_owned()
+            format!(
+                "list it under `nominal`; if the text means missing, say that the others are \
+                 numbers: `data.columns: {{{name}: number}}` and `data.missing.null_values: \
+                 {{{name}: [\"{text}\"]}}`"
+            )
         }
     }
 
-    pub(crate) fn new(view: &'a SourceView<'a>, params: &PrepareParams) -> Result<Self> {
+    pub(crate) fn new(view: &'a SourceView<'a>, params: &'a PrepareParams) -> Result<Self> {
         let steps =
             params.keep.iter().map(|entry| KeepFilter::new(entry, view)).collect::<Result<_>>()?;
         let row_id = params.row_id.as_ref();
@@ -205,6 +211,7 @@ impl<'a> PreparePlan<'a> {
             strata,
             slices,
             coded,
+            named_words: &params.named_words,
         })
     }
 

@@ -136,7 +136,8 @@ impl SourceSurvey {
         self.n_rows += slice.n as u64;
         let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            codes.push(tally.add_values(&slice.columns[column], |i| slice.row_number(i)));
+            let (of, values) = (&plan.view.columns()[column], &slice.columns[column]);
+            codes.push(tally.add_values(of, values, |i| slice.row_number(i)));
         }
         let located =
             |fault: Fault, i: usize| plan.view.source().locate_row(fault, slice.row_number(i));
@@ -209,7 +210,9 @@ impl SourceSurvey {
             }
             // A cross with a missing part has no name: the missing part is reported already.
             let &[parent] = derived.parents.as_slice() else { continue };
-            let (values, names) = (&slice.columns[parent], &slice.columns[column]);
+            let of = &plan.view.columns()[parent];
+            let values = of.canonical_values(&slice.columns[parent]);
+            let names = &slice.columns[column];
             let without: Vec<u32> = (0..slice.n as u32)
                 .filter(|&i| names.is_null(i as usize) && !values.is_null(i as usize))
                 .collect();
@@ -223,11 +226,10 @@ impl SourceSurvey {
                 }
                 _ => {
                     let row = |i: usize| slice.row_number(without[i] as usize);
-                    found.words.add_values(&values.take(&without), row);
-                    let alike = derived.rule.alike(values);
-                    found
-                        .alike
-                        .add_values(&values.take(&alike), |i| slice.row_number(alike[i] as usize));
+                    found.words.add_values(of, &values.take(&without), row);
+                    let alike = derived.rule.alike(&values);
+                    let row = |i: usize| slice.row_number(alike[i] as usize);
+                    found.alike.add_values(of, &values.take(&alike), row);
                 }
             }
             nameless.merge(&found);
@@ -585,7 +587,9 @@ mod tests {
             weight: columns(&["weight"]).pop(),
             ..PrepareParams::default()
         };
-        let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+        let source =
+            ParquetSource::parquet(file.to_str().unwrap(), &params.columns(), &params.declared)
+                .unwrap();
         let view = SourceView::new(&source, &params).unwrap();
         let plan = PreparePlan::new(&view, &params).unwrap();
         let survey = |batch_rows: usize, backwards: bool| {

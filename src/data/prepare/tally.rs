@@ -7,8 +7,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::data::source::list_words;
 use crate::data::source::side_table::EXAMPLES;
+use crate::data::source::{SourceColumn, list_words};
 use crate::data::values::SourceValues;
 
 /// Rows whose key a side table lacks.
@@ -79,9 +79,11 @@ impl ColumnTally {
         code as u32 + 1
     }
 
-    /// Counts the values of some rows; returns their codes.
+    /// Counts the values of some rows of a column; returns their codes. Values of one canonical text
+    /// are one.
     pub(super) fn add_values(
         &mut self,
+        column: &SourceColumn,
         values: &SourceValues,
         row: impl Fn(usize) -> u64,
     ) -> SliceCodes {
@@ -91,7 +93,7 @@ impl ColumnTally {
         for &(id, i) in &distinct.first {
             if let Some(word) = values.word(i) {
                 let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
-                table[id as usize] = self.add(&word, seen);
+                table[id as usize] = self.add(&column.canonical(&word), seen);
             }
         }
         let n_missing = distinct.counts[0];

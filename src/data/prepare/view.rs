@@ -5,18 +5,20 @@
 //! depend on the origin of a column. A derived column may not have the name of a column of the
 //! source: every mention of it would silently have another meaning.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::params::PrepareParams;
 use crate::data::source::{
-    ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
+    ParquetSource, SourceColumn, SourcePiece, SourceSlice, TextIdentity, hidden_column_fault,
 };
 use crate::data::spelling::Spelling;
 use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 use crate::num::float_precision::FloatPrecision;
+use crate::param::Word;
 
 /// A source with the job's missing values and derived columns.
 pub(crate) struct SourceView<'a> {
@@ -72,8 +74,14 @@ impl<'a> SourceView<'a> {
             let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else {
                 continue;
             };
+            // The reader of a declared type knows the words that are none of its values.
+            let declared = params.declared.contains_key(name.as_str());
+            let is_value = |word: &&Word| {
+                !declared || view.columns[column].class.canonical(word.as_str()).is_some()
+            };
             let words = words
                 .iter()
+                .filter(is_value)
                 .map(|w| view.columns[column].word("null_values", w.as_str()))
                 .collect::<Result<_>>()?;
             view.nulls.push(NullValues { column, words });
@@ -95,6 +103,7 @@ impl<'a> SourceView<'a> {
                 class: program.as_ref().map_or(ValueClass::Text, |of| of.gives().class()),
                 precision: FloatPrecision::Double,
                 spelling: Spelling::default(),
+                identity: TextIdentity::Exact,
             });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
             view.derived.push(DerivedColumn { parents, rule, program, names });
@@ -197,13 +206,12 @@ impl<'a> SourceView<'a> {
             for null in &self.nulls {
                 let column = &mut slice.columns[null.column];
                 let values = std::mem::replace(column, SourceValues::Empty(0));
-                let (values, n) = without(values, &null.words);
+                let (values, n) = without(values, &self.columns[null.column], &null.words);
                 *column = values;
-                slice.made_null.push(n);
+                let declared = slice.declared_null.get(null.column).copied().unwrap_or(0);
+                slice.made_null.push(n + declared);
             }
             for (position, derived) in self.derived() {
-                let parents: Vec<&SourceValues> =
-                    derived.parents.iter().map(|&p| &slice.columns[p]).collect();
                 let (values, not_finite) = match &derived.program {
                     Some(program) => {
                         let (values, rows) = self.computed(
@@ -214,7 +222,15 @@ impl<'a> SourceView<'a> {
                         )?;
                         (values.into_source(), rows)
                     }
-                    None => (derived.rule.values(&parents, slice.rows), Vec::new()),
+                    None => {
+                        let parent =
+                            |&p: &usize| self.columns[p].canonical_values(&slice.columns[p]);
+                        let parents: Vec<Cow<'_, SourceValues>> =
+                            derived.parents.iter().map(parent).collect();
+                        let parents: Vec<&SourceValues> =
+                            parents.iter().map(|values| &**values).collect();
+                        (derived.rule.values(&parents, slice.rows), Vec::new())
+                    }
                 };
                 slice.columns.push(values);
                 slice.not_finite.push(not_finite);
@@ -225,9 +241,14 @@ impl<'a> SourceView<'a> {
 }
 
 /// The values, with those among the words made missing, and the number of these.
-fn without(values: SourceValues, words: &HashSet<String>) -> (SourceValues, u64) {
+fn without(
+    values: SourceValues,
+    column: &SourceColumn,
+    words: &HashSet<String>,
+) -> (SourceValues, u64) {
     let distinct = values.distinct();
-    let is_gone = |row: usize| values.word(row).is_some_and(|word| words.contains(word.as_ref()));
+    let is_word = |word: Cow<'_, str>| words.contains(&*column.canonical(&word));
+    let is_gone = |row: usize| values.word(row).is_some_and(is_word);
     let gone = distinct.table(|row| u32::from(is_gone(row)));
     if !gone.contains(&1) {
         drop(distinct);

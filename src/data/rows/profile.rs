@@ -69,7 +69,8 @@ pub(crate) struct GroupProfile {
 }
 
 impl LabelCounts {
-    fn add(&mut self, label: Option<bool>) {
+    /// Counts the label of a row.
+    pub(crate) fn add(&mut self, label: Option<bool>) {
         match label {
             Some(true) => self.positive += 1,
             Some(false) => self.negative += 1,
@@ -77,7 +78,8 @@ impl LabelCounts {
         }
     }
 
-    fn merge(&mut self, other: LabelCounts) {
+    /// Adds the labels of other rows.
+    pub(crate) fn merge(&mut self, other: LabelCounts) {
         self.positive += other.positive;
         self.negative += other.negative;
         self.missing += other.missing;

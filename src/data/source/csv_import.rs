@@ -3,10 +3,10 @@
 //!
 //! Two passes: the first finds each column's type over all rows of all files (integers, else
 //! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
-//! missing. Booleans and dates stay text: they are compared as written. Numbers are in the notation
-//! that the block names ([`NumberNotation`]). Choice: a number may have blanks around it; `inf` and
-//! `nan` are text, so a column that holds them is text; an integer that does not fit 64 bits makes
-//! its column one of floats.
+//! missing. Booleans and dates stay text. Numbers are in the notation that the block names
+//! ([`NumberNotation`]). Columns whose type the job says stay text here and are read in their type
+//! by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have blanks around
+//! it; `inf` is a number, `nan` is text; integers of which one does not fit 64 bits are text.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. Errors that a lenient reader would silently accept (a quote inside a bare field, text
@@ -22,10 +22,11 @@ use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::data::column::declared::{ColumnType, DeclaredColumns};
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::missing_column_fault;
-use crate::data::source::notation::NumberNotation;
+use crate::data::source::notation::{FieldClass, NumberNotation};
 use crate::data::source::recut::RecutWriter;
 use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
@@ -60,7 +61,8 @@ pub struct CsvBlock {
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
     pub header: bool,
-    /// Texts that mean missing. The empty field always does.
+    /// Texts that mean missing, with blanks around them or without. The empty field always does; the
+    /// text "" is a field of only blanks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_values: Vec<Word>,
 }
@@ -153,7 +155,8 @@ impl CsvBlock {
     }
 }
 
-/// Writes the needed columns of the files to `path` in row groups of `batch_rows`.
+/// Writes the needed columns of the files to `path` in row groups of `batch_rows`. Columns of a
+/// declared type are texts there, with numbers in plain notation.
 ///
 /// Returns the files as the user names them. Each row is reported to `watch` twice, once per pass.
 ///
@@ -162,7 +165,7 @@ impl CsvBlock {
 /// the rules above; `path` cannot be written.
 pub(crate) fn import_csv(
     params: &CsvBlock,
-    needed: &[&str],
+    (needed, declared): (&[&str], &DeclaredColumns),
     path: &Path,
     batch_rows: usize,
     workers: &WorkerPool,
@@ -177,15 +180,26 @@ pub(crate) fn import_csv(
         watch,
     };
     let nulls: Vec<&str> = params.null_values.iter().map(Word::as_str).collect();
-    let is_null = |field: &str| field.is_empty() || nulls.contains(&field);
+    // A word is one with blanks around it, too; the empty word is a field of only blanks.
+    let is_null = |field: &str| {
+        field.is_empty()
+            || !nulls.is_empty() && nulls.contains(&field.trim())
+            || nulls.contains(&field)
+    };
 
-    let mut classes = vec![ValueClass::Empty; needed.len()];
+    let mut classes = vec![FieldClass::EMPTY; needed.len()];
     input.for_each_row(|fields| {
         for (class, field) in classes.iter_mut().zip(fields).filter(|(_, field)| !is_null(field)) {
-            *class = notation.widen(*class, field);
+            class.add(field, notation);
         }
         Ok(())
     })?;
+    let kinds: Vec<Option<ColumnType>> =
+        needed.iter().map(|name| declared.get(*name).map(|of| of.kind)).collect();
+    let class = |(class, kind): (&FieldClass, &Option<ColumnType>)| {
+        kind.map_or_else(|| class.class(), |_| ValueClass::Text)
+    };
+    let classes: Vec<ValueClass> = classes.iter().zip(&kinds).map(class).collect();
     let fields: Vec<Field> = needed
         .iter()
         .zip(&classes)
@@ -206,9 +220,13 @@ pub(crate) fn import_csv(
         })?)
     };
     input.for_each_row(|fields| {
-        builders.iter_mut().zip(fields).for_each(|(builder, field)| {
-            builder.append((!is_null(field)).then_some(field), notation);
-        });
+        for ((builder, field), kind) in builders.iter_mut().zip(fields).zip(&kinds) {
+            let field = Some(field).filter(|field| !is_null(field));
+            match field.filter(|_| kind.is_some_and(ColumnType::is_number)) {
+                Some(field) => builder.append(Some(&notation.plain_number(field)), notation),
+                None => builder.append(field, notation),
+            }
+        }
         waiting += 1;
         if waiting == batch_rows {
             flush(&mut builders, std::mem::take(&mut waiting))
@@ -353,7 +371,7 @@ impl ImportBuilder {
     fn append(&mut self, field: Option<&str>, notation: NumberNotation) {
         match self {
             ImportBuilder::Int(b) => b.append_option(field.and_then(|f| notation.integer(f))),
-            ImportBuilder::Float(b) => b.append_option(field.and_then(|f| notation.number(f))),
+            ImportBuilder::Float(b) => b.append_option(field.and_then(|f| notation.float(f))),
             ImportBuilder::Text(b) => b.append_option(field),
         }
     }

@@ -1,58 +1,33 @@
 //! Profiles a file without a job: its columns, their kinds and their values, in one pass.
 //!
-//! Choice: at most [`MAX_LISTED`] distinct values of a column are listed; beyond that, only the
-//! fact that there are more is kept. Whether the values of a column are unique is known exactly, by
-//! their hashes. Columns are compared on a sample of rows, drawn by the hash of their numbers. In a
-//! text file a numeric column may contain words that usually mean missing, such as `NA`; where one
-//! does, these words are missing in all columns. A text file that is not valid UTF-8 is read as
-//! Windows-1252, and the notation of its numbers is the one in which most columns hold nothing but
-//! numbers.
+//! Choice: columns are compared on a sample of rows, drawn by the hash of their numbers. A text file
+//! that is not valid UTF-8 is read as Windows-1252, and the notation of its numbers is the one in
+//! which most columns hold nothing but numbers. A column that cannot be read in its own type is read
+//! as text if its values have one, and else listed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
+use crate::data::column::declared::{ColumnType, DeclaredColumn, DeclaredColumns, without_percent};
+use crate::data::column::profile::{ColumnProfile, SeenValue};
 use crate::data::source::ParquetSource;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::found_files::find_files;
-use crate::data::source::notation::NumberNotation;
-use crate::data::spelling::{self, Spelling};
-use crate::data::values::{ValueClass, float_text};
+use crate::data::source::notation::{FieldClass, NumberNotation};
+use crate::data::spelling::Spelling;
+use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
 use crate::param::Word;
 use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
-
-/// Largest number of distinct values of a column that are listed.
-pub const MAX_LISTED: usize = 1000;
 
 /// Smallest size of the sample; at most twice as many, or all rows of a shorter file.
 const SAMPLE_ROWS: usize = 20_000;
 
 /// Separators that a text file may have, the most common first.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
-
-/// Words that mean missing where the other values of a column are numbers.
-const NULL_WORDS: [&str; 17] = [
-    "NA",
-    "N/A",
-    "n/a",
-    "na",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
-    "none",
-    "?",
-    "-",
-    "n.a.",
-    "N.A.",
-    "k.A.",
-    "k. A.",
-    "keine Angabe",
-];
 
 /// For each value of a column the number of its rows with a wanted value of another column.
 ///
@@ -68,8 +43,8 @@ pub struct FileProfile {
     pub rows: u64,
     /// The columns in their order.
     pub columns: Vec<ColumnProfile>,
-    /// Columns of types that cannot be read.
-    pub unreadable: Vec<String>,
+    /// Columns that cannot be read, each with the reason.
+    pub unreadable: Vec<(String, String)>,
 }
 
 /// What was profiled.
@@ -81,68 +56,6 @@ pub enum ProfiledRows {
     Csv(CsvBlock),
 }
 
-/// The profile of a column.
-#[derive(Debug, Clone)]
-pub struct ColumnProfile {
-    /// Its name.
-    pub name: String,
-    /// The type of its values.
-    pub class: ValueClass,
-    /// Rows without a value.
-    pub missing: u64,
-    /// Those of them with a word that means missing.
-    pub null_words: u64,
-    /// Its values and how often each occurs; empty where there are more than [`MAX_LISTED`].
-    pub levels: BTreeMap<String, u64>,
-    /// Whether there are more than [`MAX_LISTED`].
-    pub has_more_levels: bool,
-    /// Whether no value occurs twice.
-    pub is_unique: bool,
-    /// Smallest and largest number; `None` where it holds none.
-    pub range: Option<(f64, f64)>,
-    /// Whether every number is above the one before.
-    pub is_ascending: bool,
-    /// Mean number of letters of a value.
-    pub mean_letters: f64,
-    /// Mean number of blanks of a value.
-    pub mean_blanks: f64,
-    /// Its values in the rows of the sample, the same rows for all columns.
-    pub sample: Vec<Option<SampledValue>>,
-    /// The spelling in which texts that differ only by case or blanks are one value. Levels and
-    /// sample have it.
-    pub spelling: Spelling,
-    /// The values of the file that it joins.
-    pub joined: Vec<Vec<String>>,
-    last: f64,
-    seen: Option<HashSet<u64, BuildHasherDefault<FastHasher>>>,
-    /// How often each of [`NULL_WORDS`] occurs.
-    nulls: [u64; NULL_WORDS.len()],
-    /// Which of [`NumberNotation::OTHERS`] no value excludes.
-    notations: [bool; NumberNotation::OTHERS.len()],
-}
-
-/// A value in a row of the sample.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SampledValue {
-    /// [`hash_of`] its word.
-    pub word: u64,
-    /// Its number; NaN where it is none.
-    pub number: f64,
-}
-
-/// The values of a column in a sample of rows.
-pub(crate) enum SampleColumn<'a> {
-    /// Numbers; NaN is missing.
-    Numbers(&'a [f64]),
-    /// Positions of texts; others are missing.
-    Codes(&'a [u32], &'a [String]),
-}
-
-/// The hash by which the values of a sample are compared.
-pub fn hash_of(word: &str) -> u64 {
-    BuildHasherDefault::<FastHasher>::default().hash_one(word)
-}
-
 /// Draws rows by the hash of their numbers, independently of the order and the size of the file.
 struct RowSampler {
     /// Rows with a hash up to this one are in the sample.
@@ -152,7 +65,11 @@ struct RowSampler {
 
 impl RowSampler {
     /// Whether row `row` is in the sample; a full sample drops half of its rows.
-    fn accepts(&mut self, row: u64, columns: &mut [ColumnProfile]) -> bool {
+    fn accepts<'a>(
+        &mut self,
+        row: u64,
+        columns: impl IntoIterator<Item = &'a mut ColumnProfile>,
+    ) -> bool {
         let hash = BuildHasherDefault::<FastHasher>::default().hash_one(row);
         if hash <= self.limit && self.hashes.len() == 2 * SAMPLE_ROWS {
             self.limit /= 2;
@@ -167,160 +84,6 @@ impl RowSampler {
             self.hashes.push(hash);
         }
         takes
-    }
-}
-
-impl ColumnProfile {
-    fn new(name: &str, class: ValueClass) -> Self {
-        ColumnProfile {
-            name: name.to_owned(),
-            class,
-            missing: 0,
-            null_words: 0,
-            levels: BTreeMap::new(),
-            has_more_levels: false,
-            is_unique: true,
-            range: None,
-            is_ascending: true,
-            mean_letters: 0.0,
-            mean_blanks: 0.0,
-            sample: Vec::new(),
-            spelling: Spelling::default(),
-            joined: Vec::new(),
-            last: f64::NEG_INFINITY,
-            seen: Some(HashSet::default()),
-            nulls: [0; NULL_WORDS.len()],
-            notations: [true; NumberNotation::OTHERS.len()],
-        }
-    }
-
-    /// The profile of a column that was read already, by its values in a sample of the rows. A
-    /// number represents its text; `levels` are the texts of a column of codes.
-    pub(crate) fn of_sample(name: &str, class: ValueClass, values: &SampleColumn<'_>) -> Self {
-        let mut look = ColumnProfile::new(name, class);
-        let mut rows = 0;
-        let mut add = |word: Option<&str>, value: Option<f64>| {
-            rows += 1;
-            look.add(word, value, true);
-        };
-        match values {
-            SampleColumn::Numbers(values) => values.iter().for_each(|&value| {
-                let text = (!value.is_nan()).then(|| float_text(value));
-                add(text.as_deref(), Some(value));
-            }),
-            SampleColumn::Codes(codes, levels) => codes.iter().for_each(|&code| {
-                add(levels.get(code as usize).map(String::as_str), None);
-            }),
-        }
-        look.finish(rows);
-        look
-    }
-
-    fn add(&mut self, word: Option<&str>, value: Option<f64>, sampled: bool) {
-        if sampled {
-            self.sample.push(word.map(|word| SampledValue {
-                word: hash_of(word),
-                number: value.unwrap_or(f64::NAN),
-            }));
-        }
-        let Some(word) = word else {
-            self.missing += 1;
-            self.seen = None;
-            return;
-        };
-        if let Some(seen) = &mut self.seen
-            && !seen.insert(hash_of(word))
-        {
-            self.seen = None;
-        }
-        self.mean_letters += word.chars().count() as f64;
-        self.mean_blanks += word.matches(' ').count() as f64;
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            self.is_ascending &= value > self.last;
-            self.last = value;
-            self.range =
-                Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
-        }
-        if self.has_more_levels {
-            return;
-        }
-        if let Some(n) = self.levels.get_mut(word) {
-            *n += 1;
-        } else if self.levels.len() < MAX_LISTED {
-            self.levels.insert(word.to_owned(), 1);
-        } else {
-            self.has_more_levels = true;
-            self.levels.clear();
-        }
-    }
-
-    /// Narrows the class to one that holds a field of a text file as well.
-    fn widen(&mut self, field: &str, notation: NumberNotation) {
-        let others = self.notations.iter_mut().zip(NumberNotation::OTHERS);
-        for (possible, other) in others.filter(|(possible, _)| **possible) {
-            *possible = other.number(field).is_some() && !other.is_code(field);
-        }
-        self.class = notation.widen(self.class, field);
-    }
-
-    /// Counts these words as missing.
-    fn count_as_missing(&mut self, nulls: &[&str]) {
-        for (word, n) in
-            NULL_WORDS.iter().zip(self.nulls).filter(|(word, n)| *n > 0 && nulls.contains(word))
-        {
-            self.missing += n;
-            self.null_words += n;
-            self.levels.remove(*word);
-            self.seen = None;
-            let hash = hash_of(word);
-            self.sample
-                .iter_mut()
-                .filter(|value| value.is_some_and(|value| value.word == hash))
-                .for_each(|value| *value = None);
-        }
-    }
-
-    /// Brings listed texts to one spelling where some differ only by case or blanks.
-    fn respell(&mut self) {
-        if self.class != ValueClass::Text {
-            return;
-        }
-        let listed = std::mem::take(&mut self.levels);
-        let found = spelling::alike(listed.iter().map(|(word, n)| (word.as_str(), *n)));
-        let Some((groups, spelling)) = found else {
-            self.levels = listed;
-            return;
-        };
-        let texts = |group: &Vec<(&str, u64)>| {
-            group.iter().map(|(word, _)| (*word).to_owned()).collect::<Vec<String>>()
-        };
-        (self.spelling, self.joined) = (spelling, groups.iter().map(texts).collect());
-        let mut spelt = HashMap::new();
-        for (word, n) in &listed {
-            let to = spelling.of(word);
-            let is_missing = spelling.trim && to.is_empty();
-            spelt.insert(hash_of(word), (!is_missing).then(|| hash_of(&to)));
-            if is_missing {
-                self.missing += n;
-            } else {
-                *self.levels.entry(to.into_owned()).or_default() += n;
-            }
-        }
-        for value in &mut self.sample {
-            let to = value.and_then(|of| spelt.get(&of.word).copied());
-            if let Some(to) = to {
-                *value = to.map(|word| SampledValue { word, number: f64::NAN });
-            }
-        }
-    }
-
-    fn finish(&mut self, rows: u64) {
-        self.respell();
-        self.is_unique = rows > 0 && self.seen.take().is_some();
-        self.is_ascending &= self.range.is_some();
-        let there = rows.saturating_sub(self.missing).max(1) as f64;
-        (self.mean_letters, self.mean_blanks) =
-            (self.mean_letters / there, self.mean_blanks / there);
     }
 }
 
@@ -341,12 +104,22 @@ impl FileProfile {
             look.map_or_else(Spelling::default, |look| look.spelling)
         };
         let mut shares = vec![LevelShares::new(); of.len()];
+        let notation = match &self.rows_in {
+            ProfiledRows::Parquet(_) => NumberNotation::default(),
+            ProfiledRows::Csv(csv) => csv.dialect()?.1,
+        };
+        let is_null = |name: &str, field: &str| {
+            let look = self.columns.iter().find(|look| look.name == name);
+            look.is_some_and(|look| look.missing_words.contains_key(field.trim()))
+        };
         let mut add = |value: Option<&str>, others: &mut dyn Iterator<Item = Option<&str>>| {
-            let Some(value) = value else { return };
-            let value = spelling(wanted.0).of(value);
+            let Some(value) = value.filter(|value| !is_null(wanted.0, value)) else { return };
+            let value = notation.canonical(value);
+            let value = spelling(wanted.0).of(&value);
             for ((share, group), name) in shares.iter_mut().zip(others).zip(of) {
-                let Some(group) = group else { continue };
-                let group = &*spelling(name).of(group);
+                let Some(group) = group.filter(|group| !is_null(name, group)) else { continue };
+                let group = notation.canonical(group);
+                let group = &*spelling(name).of(&group);
                 if !share.contains_key(group) {
                     share.insert(group.to_owned(), (0, 0));
                 }
@@ -359,16 +132,15 @@ impl FileProfile {
         let path = match &self.rows_in {
             ProfiledRows::Parquet(path) => path,
             ProfiledRows::Csv(csv) => {
-                let is_value = |field: &&str| {
-                    !field.is_empty() && !csv.null_values.iter().any(|null| null.as_str() == *field)
-                };
                 let (dialect, _) = csv.dialect()?;
                 for path in find_files(&csv.path, Some("csv"))? {
                     let mut reader = CsvReader::open(&path, dialect)?;
                     let mut record = CsvRecord::default();
                     reader.read(&mut record)?;
                     while reader.read(&mut record)? {
-                        let field = |name: &str| record.fields().nth(place(name)?).filter(is_value);
+                        let field = |name: &str| {
+                            record.fields().nth(place(name)?).filter(|field| !field.is_empty())
+                        };
                         add(field(wanted.0), &mut of.iter().map(|name| field(name)));
                     }
                 }
@@ -376,7 +148,7 @@ impl FileProfile {
             }
         };
         let needed: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
-        let source = ParquetSource::parquet(path, &needed)?;
+        let source = ParquetSource::parquet(path, &needed, &self.declared())?;
         let at = |name: &str| source.columns().iter().position(|column| column.name == name);
         for piece in source.pieces() {
             source.read(piece, BATCH_ROWS, |slice| {
@@ -389,6 +161,15 @@ impl FileProfile {
             })?;
         }
         Ok(shares)
+    }
+
+    /// The columns whose type the job must say.
+    fn declared(&self) -> DeclaredColumns {
+        let declared = |look: &ColumnProfile| {
+            let declared = DeclaredColumn { kind: look.declared?, nulls: Vec::new() };
+            Some((look.name.clone(), declared))
+        };
+        self.columns.iter().filter_map(declared).collect()
     }
 }
 
@@ -412,36 +193,75 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
     for field in first.schema().fields() {
         match ValueClass::of(field.data_type()) {
             Some(_) => names.push(field.name().clone()),
-            None => unreadable.push(field.name().clone()),
+            None => {
+                let kind = type_in_words(field.data_type());
+                unreadable.push((field.name().clone(), format!("it holds {kind}")));
+            }
         }
     }
+    let mut declared = DeclaredColumns::new();
+    loop {
+        let (column, why) = match profile_columns(pattern, &names, &declared) {
+            Err(Error::Data(fault))
+                if ["unreadable-value", "type-changes"].contains(&fault.code)
+                    && fault.column.is_some() =>
+            {
+                (fault.column.clone().unwrap_or_default(), fault.what.clone())
+            }
+            found => {
+                let (rows, columns) = found?;
+                let rows_in = ProfiledRows::Parquet(pattern.to_owned());
+                return Ok(FileProfile { rows_in, rows, columns, unreadable });
+            }
+        };
+        let as_text = DeclaredColumn { kind: ColumnType::Text, nulls: Vec::new() };
+        if declared.insert(column.clone(), as_text).is_some() {
+            declared.remove(&column);
+            names.retain(|name| *name != column);
+            unreadable.push((column, why));
+        }
+    }
+}
+
+/// The number of rows, and the profiles of these columns.
+fn profile_columns(
+    pattern: &str,
+    names: &[String],
+    declared: &DeclaredColumns,
+) -> Result<(u64, Vec<ColumnProfile>)> {
     let needed: Vec<&str> = names.iter().map(String::as_str).collect();
-    let source = ParquetSource::parquet(pattern, &needed)?;
-    let mut columns: Vec<ColumnProfile> = source
-        .columns()
-        .iter()
-        .map(|column| ColumnProfile::new(&column.name, column.class))
-        .collect();
+    let source = ParquetSource::parquet(pattern, &needed, declared)?;
+    let profile = |name: &str, class| {
+        let mut look = ColumnProfile::new(name, class);
+        look.declared = declared.get(name).map(|of| of.kind);
+        look
+    };
+    let mut columns: Vec<ColumnProfile> =
+        source.columns().iter().map(|column| profile(&column.name, column.class)).collect();
     let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
     for piece in source.pieces() {
         source.read(piece, BATCH_ROWS, |slice| {
             for i in 0..slice.rows {
                 let sampled = sampler.accepts(slice.first_row + i as u64, &mut columns);
-                for (look, values) in columns.iter_mut().zip(&slice.columns) {
-                    let value = look.class.is_number().then(|| values.number(i));
-                    look.add(values.word(i).as_deref(), value, sampled);
+                for (at, (look, values)) in columns.iter_mut().zip(&slice.columns).enumerate() {
+                    let word = values.word(i);
+                    let is_text = look.class == ValueClass::Text;
+                    if let Some(word) = word.as_deref().filter(|_| is_text)
+                        && look.add_missing_word(word, sampled)
+                    {
+                        continue;
+                    }
+                    let number = look.class.is_number().then(|| values.number(i));
+                    let word = word.as_deref().map(|word| source.columns()[at].canonical(word));
+                    let seen = word.as_deref().map(|word| SeenValue { word, number });
+                    look.add(seen, sampled);
                 }
             }
             Ok(())
         })?;
     }
-    columns.iter_mut().for_each(|look| look.finish(source.n_rows()));
-    Ok(FileProfile {
-        rows_in: ProfiledRows::Parquet(pattern.to_owned()),
-        rows: source.n_rows(),
-        columns,
-        unreadable,
-    })
+    columns.iter_mut().for_each(ColumnProfile::finish);
+    Ok((source.n_rows(), columns))
 }
 
 fn profile_text(path: &str) -> Result<FileProfile> {
@@ -491,37 +311,85 @@ fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
         notation = other;
         (rows, columns) = text.profile(notation)?;
     }
-    let is_met =
-        |i: &usize| columns.iter().any(|look| look.class.is_number() && look.nulls[*i] > 0);
-    let nulls: Vec<&'static str> =
-        (0..NULL_WORDS.len()).filter(is_met).map(|i| NULL_WORDS[i]).collect();
-    for look in &mut columns {
-        look.count_as_missing(&nulls);
-        let is_level = |(null, n): (&&str, u64)| n > 0 && !nulls.contains(null);
-        if look.class == ValueClass::Empty && NULL_WORDS.iter().zip(look.nulls).any(is_level) {
-            look.class = ValueClass::Text;
-        }
-        look.finish(rows);
-    }
+    let mut columns: Vec<ColumnProfile> = columns.into_iter().map(FieldColumn::finish).collect();
+    columns.iter_mut().for_each(ColumnProfile::finish);
+    // Words among numbers: without them the column is one of numbers.
+    let numeric = columns.iter().filter(|look| look.class.is_number());
+    let nulls: BTreeSet<&String> = numeric.flat_map(|look| look.missing_words.keys()).collect();
     let csv = CsvBlock {
         delimiter,
         encoding,
         decimal: notation.decimal(),
         thousands: notation.thousands(),
-        null_values: nulls.into_iter().map(|null| Word(null.to_owned())).collect(),
+        null_values: nulls.into_iter().map(|null| Word(null.clone())).collect(),
         ..CsvBlock::at(path)
     };
     Ok(FileProfile { rows_in: ProfiledRows::Csv(csv), rows, columns, unreadable: Vec::new() })
 }
 
+/// A column of a text file while it is read.
+struct FieldColumn {
+    profile: ColumnProfile,
+    class: FieldClass,
+    /// Which of [`NumberNotation::OTHERS`] no value excludes.
+    notations: [bool; NumberNotation::OTHERS.len()],
+    /// Whether every value is a number with a percent sign.
+    are_percent: bool,
+}
+
+impl FieldColumn {
+    fn new(name: &str) -> Self {
+        FieldColumn {
+            profile: ColumnProfile::new(name, ValueClass::Empty),
+            class: FieldClass::EMPTY,
+            notations: [true; NumberNotation::OTHERS.len()],
+            are_percent: true,
+        }
+    }
+
+    /// Adds a field of a row; the empty one is missing.
+    fn add(&mut self, field: &str, notation: NumberNotation, sampled: bool) {
+        if field.is_empty() {
+            return self.profile.add(None, sampled);
+        }
+        if self.profile.add_missing_word(field, sampled) {
+            return;
+        }
+        self.class.add(field, notation);
+        let others = self.notations.iter_mut().zip(NumberNotation::OTHERS);
+        for (possible, other) in others.filter(|(possible, _)| **possible) {
+            *possible = other.number(field).is_some() && !other.is_code(field);
+        }
+        self.are_percent &= field.trim_end().ends_with('%');
+        let number = notation.float(field).filter(|_| !notation.is_code(field));
+        let percent = || notation.number(without_percent(field)).filter(|_| self.are_percent);
+        let number = number.or_else(percent);
+        self.are_percent &= number.is_some();
+        let word = notation.canonical(field);
+        self.profile.add(Some(SeenValue { word: &word, number }), sampled);
+    }
+
+    /// The profile with the class of the column.
+    fn finish(self) -> ColumnProfile {
+        let FieldColumn { mut profile, class, are_percent, .. } = self;
+        let has_values = profile.present() > 0;
+        profile.class = class.class();
+        if are_percent && has_values {
+            profile.class = ValueClass::Float;
+            profile.declared = Some(ColumnType::Percent);
+        }
+        profile
+    }
+}
+
 /// The notation other than the plain one in which most columns hold nothing but numbers; `None`
 /// where the plain one does as well.
-fn notation_of(columns: &[ColumnProfile]) -> Option<NumberNotation> {
-    let has_values = |column: &&ColumnProfile| column.class != ValueClass::Empty;
-    let n = |is_numeric: &dyn Fn(&ColumnProfile) -> bool| {
+fn notation_of(columns: &[FieldColumn]) -> Option<NumberNotation> {
+    let has_values = |column: &&FieldColumn| column.profile.present() > 0;
+    let n = |is_numeric: &dyn Fn(&FieldColumn) -> bool| {
         columns.iter().filter(has_values).filter(|column| is_numeric(column)).count()
     };
-    let plain = n(&|column| column.class.is_number());
+    let plain = n(&|column| column.class.class().is_number());
     let (mut best, mut found) = (plain, None);
     for (i, notation) in NumberNotation::OTHERS.into_iter().enumerate() {
         let numeric = n(&|column| column.notations[i]);
@@ -541,9 +409,9 @@ struct TextFile<'a> {
 
 impl TextFile<'_> {
     /// The number of rows, and the columns with numbers in a notation.
-    fn profile(&self, notation: NumberNotation) -> Result<(u64, Vec<ColumnProfile>)> {
-        let mut columns: Vec<ColumnProfile> =
-            self.names.iter().map(|name| ColumnProfile::new(name, ValueClass::Empty)).collect();
+    fn profile(&self, notation: NumberNotation) -> Result<(u64, Vec<FieldColumn>)> {
+        let mut columns: Vec<FieldColumn> =
+            self.names.iter().map(|name| FieldColumn::new(name)).collect();
         let mut rows = 0;
         let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
         for path in self.files {
@@ -561,16 +429,11 @@ impl TextFile<'_> {
                         .hint("correct the line, or quote the field that contains a separator")
                         .into());
                 }
-                let sampled = sampler.accepts(rows, &mut columns);
+                let looks = columns.iter_mut().map(|column| &mut column.profile);
+                let sampled = sampler.accepts(rows, looks);
                 rows += 1;
-                for (look, field) in columns.iter_mut().zip(record.fields()) {
-                    let word = Some(field).filter(|field| !field.is_empty());
-                    look.add(word, word.and_then(|word| notation.number(word)), sampled);
-                    let Some(word) = word else { continue };
-                    match NULL_WORDS.iter().position(|null| *null == word) {
-                        Some(null) => look.nulls[null] += 1,
-                        None => look.widen(word, notation),
-                    }
+                for (column, field) in columns.iter_mut().zip(record.fields()) {
+                    column.add(field, notation, sampled);
                 }
             }
         }

@@ -16,14 +16,17 @@ pub mod row_program;
 pub(crate) mod side_table;
 pub(crate) mod synthetic;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
 
+use crate::data::canonical::canonical_text;
+use crate::data::column::declared::{ColumnType, DeclaredColumn, DeclaredColumns, MistypedValue};
 use crate::data::source::found_files::find_files;
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
@@ -45,6 +48,8 @@ const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 pub struct ParquetSource {
     parts: Vec<SourcePart>,
     columns: Vec<SourceColumn>,
+    /// How the job says that each column of the files is read; none: by its own type.
+    declared: Vec<Option<DeclaredColumn>>,
     /// Side tables; their columns follow those of the files.
     joined: Vec<side_table::SideTable>,
     pieces: Vec<SourcePiece>,
@@ -56,12 +61,26 @@ pub struct ParquetSource {
 pub struct SourceColumn {
     /// Its name.
     pub name: String,
-    /// Its type, the same in all parts.
+    /// Its type over all parts.
     pub class: ValueClass,
     /// Of numbers, in how many bits all parts hold them.
     pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
+    /// What counts for nothing where its texts are compared as labels, groups, levels and keys.
+    pub identity: TextIdentity,
+}
+
+/// What counts for nothing where texts of a column are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TextIdentity {
+    /// Blanks around them, and how numbers and booleans are spelt.
+    #[default]
+    Canonical,
+    /// Blanks around them: the job says that the column is one of texts.
+    Trimmed,
+    /// Nothing: the names of a derived column are the job's own.
+    Exact,
 }
 
 impl SourceColumn {
@@ -70,7 +89,34 @@ impl SourceColumn {
     /// # Errors
     /// No value of the column can match the word.
     pub(crate) fn word(&self, asked_by: &str, word: &str) -> Result<String> {
-        self.class.word(asked_by, &self.name, &self.spelling.of(word))
+        let word = self.class.word(asked_by, &self.name, &self.spelling.of(word))?;
+        Ok(self.canonical(&word).into_owned())
+    }
+
+    /// The text by which a value of the column is compared, given its word.
+    pub(crate) fn canonical<'a>(&self, word: &'a str) -> Cow<'a, str> {
+        match (self.class, self.identity) {
+            (ValueClass::Text, TextIdentity::Canonical) => canonical_text(word),
+            (ValueClass::Text, TextIdentity::Trimmed) => Cow::Borrowed(word.trim()),
+            _ => Cow::Borrowed(word),
+        }
+    }
+
+    /// The values as they are compared; only texts can differ from what was read.
+    pub(crate) fn canonical_values<'a>(&self, values: &'a SourceValues) -> Cow<'a, SourceValues> {
+        let is_text = matches!(values, SourceValues::Text(_) | SourceValues::Named(_));
+        if !is_text || self.identity == TextIdentity::Exact {
+            return Cow::Borrowed(values);
+        }
+        let distinct = values.distinct();
+        let differs = |&(_, row): &(u32, usize)| {
+            values.word(row).is_some_and(|word| self.canonical(&word) != word)
+        };
+        if !distinct.first.iter().any(differs) {
+            return Cow::Borrowed(values);
+        }
+        let named = distinct.named(|row| Some(self.canonical(&values.word(row)?).into_owned()));
+        Cow::Owned(SourceValues::Named(named))
     }
 }
 
@@ -113,6 +159,8 @@ pub struct SourceSlice {
     pub rows: usize,
     /// The needed columns, as [`ParquetSource::columns`] lists them.
     pub columns: Vec<SourceValues>,
+    /// By column the number of texts that mean missing and are no value of the declared type.
+    pub(crate) declared_null: Vec<u64>,
     /// For each column of `null_values` the number of values made missing.
     ///
     /// The caller that replaces them fills it.
@@ -130,37 +178,56 @@ pub struct SourceSlice {
 }
 
 impl ParquetSource {
-    /// Opens the user's Parquet: `pattern` is a file, a folder or a glob.
+    /// Opens the user's Parquet: `pattern` is a file, a folder or a glob. `declared` are the types
+    /// that the job says.
     ///
     /// # Errors
     /// No such file; a damaged file; a needed column that is missing, has no supported type, or
     /// changes its type between parts.
-    pub fn parquet(pattern: &str, needed: &[&str]) -> Result<Self> {
-        ParquetSource::files_of(&find_files(pattern, Some("parquet"))?, needed)
+    pub(crate) fn parquet(
+        pattern: &str,
+        needed: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<Self> {
+        ParquetSource::files_of(&find_files(pattern, Some("parquet"))?, needed, declared)
     }
 
     /// Opens files of the user's Parquet.
     ///
     /// # Errors
     /// As [`ParquetSource::parquet`].
-    pub(crate) fn files_of(files: &[PathBuf], needed: &[&str]) -> Result<Self> {
+    pub(crate) fn files_of(
+        files: &[PathBuf],
+        needed: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<Self> {
         let opened = ParquetFile::open_all(files, FileOwner::User)?;
         let part = |(file, path): (ParquetFile, &PathBuf)| (file, path.clone(), hive_keys(path));
-        ParquetSource::of_parts(opened.into_iter().zip(files).map(part).collect(), needed)
+        ParquetSource::of_parts(opened.into_iter().zip(files).map(part).collect(), needed, declared)
     }
 
     /// Opens a file that an import made; messages use `name`, the user's file.
     ///
     /// # Errors
     /// As [`ParquetSource::parquet`].
-    pub fn imported(path: &Path, name: &Path, needed: &[&str]) -> Result<Self> {
+    pub(crate) fn imported(
+        path: &Path,
+        name: &Path,
+        needed: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<Self> {
         ParquetSource::of_parts(
             vec![(ParquetFile::open(path, FileOwner::Program)?, name.to_path_buf(), Vec::new())],
             needed,
+            declared,
         )
     }
 
-    fn of_parts(found: Vec<FoundPart>, needed: &[&str]) -> Result<Self> {
+    fn of_parts(
+        found: Vec<FoundPart>,
+        needed: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<Self> {
         let mut parts = Vec::new();
         let (mut pieces, mut n_rows) = (Vec::new(), 0);
         for (file, name, keys) in found {
@@ -190,9 +257,10 @@ impl ParquetSource {
         let columns = needed
             .iter()
             .enumerate()
-            .map(|(i, name)| column(&parts, i, name))
+            .map(|(i, name)| column(&parts, i, name, declared.get(*name)))
             .collect::<Result<_>>()?;
-        Ok(ParquetSource { parts, columns, joined: Vec::new(), pieces, n_rows })
+        let declared = needed.iter().map(|name| declared.get(*name).cloned()).collect();
+        Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
     }
 
     /// Joins side tables: their columns follow those that the source has.
@@ -317,13 +385,14 @@ impl ParquetSource {
         )? {
             let batch = batch?;
             let rows = batch.num_rows();
+            let mut declared_null = vec![0; self.columns.len()];
             let mut columns = (0..part.keys.len())
-                .map(|i| self.values(part, &batch, i))
+                .map(|i| self.values(part, (&batch, first_row), i, &mut declared_null[i]))
                 .collect::<Result<Vec<_>>>()?;
             let mut matched = Vec::new();
             for table in &self.joined {
-                let (values, has_key) =
-                    table.look_up(&columns[self.position(table.params.on.as_str())?]);
+                let key = self.position(table.params.on.as_str())?;
+                let (values, has_key) = table.look_up(&self.columns[key], &columns[key]);
                 columns.extend(values);
                 matched.push(has_key);
             }
@@ -331,6 +400,7 @@ impl ParquetSource {
                 first_row,
                 rows,
                 columns,
+                declared_null,
                 made_null: Vec::new(),
                 respelt: Vec::new(),
                 not_finite: Vec::new(),
@@ -341,18 +411,44 @@ impl ParquetSource {
         Ok(())
     }
 
-    fn values(&self, part: &SourcePart, batch: &RecordBatch, i: usize) -> Result<SourceValues> {
+    /// The values of a column of a batch, whose first row has a number. Counts in `n_null` the texts
+    /// that mean missing in a column of a declared type.
+    fn values(
+        &self,
+        part: &SourcePart,
+        (batch, first_row): (&RecordBatch, u64),
+        i: usize,
+        n_null: &mut u64,
+    ) -> Result<SourceValues> {
         let SourceColumn { name, class, .. } = &self.columns[i];
-        let values = match (&part.keys[i], batch.column_by_name(name)) {
+        let array = match (&part.keys[i], batch.column_by_name(name)) {
             (Some(key), _) => key_values(key, *class, batch.num_rows()),
-            (None, Some(array)) => SourceValues::new(array),
+            (None, Some(array)) => Ok(Arc::clone(array)),
             (None, None) => Err("the column is missing from a batch".to_owned()),
         };
+        if let (Ok(array), Some(declared)) = (&array, &self.declared[i]) {
+            return match declared.read(array) {
+                Ok((values, n)) => {
+                    *n_null = n;
+                    Ok(values)
+                }
+                Err(MistypedValue { position, text, what }) => {
+                    let what = format!("column `{name}` holds `{text}`, which is not {what}");
+                    let fault = Fault::new("unreadable-value", what).in_column(name);
+                    let hint = format!(
+                        "correct the value or the type under `data.columns.{name}`; if it means \
+                         missing, write `data.missing.null_values: {{{name}: [\"{text}\"]}}`"
+                    );
+                    Err(self.locate_row(fault, first_row + position as u64).hint(hint).into())
+                }
+            };
+        }
+        let values = array.and_then(|array| SourceValues::new(&array)?.with_class(*class));
         let values = values.map_err(|why| {
             let hint = match class {
                 ValueClass::Int => {
-                    "whole numbers up to 9223372036854775807 are read; write larger \
-                     ids as text and larger amounts as Float64"
+                    "whole numbers up to 9223372036854775807 are read: say what larger ones are by \
+                     `data.columns`, `text` for ids and `number` for amounts"
                 }
                 _ => "convert the column where the file is written: to text, or to Float64",
             };
@@ -360,7 +456,7 @@ impl ParquetSource {
                 Fault::new("unreadable-value", format!("column `{name}` cannot be read: {why}"));
             fault.in_file(&part.name).in_column(name).hint(hint)
         })?;
-        Ok(values.with_class(*class))
+        Ok(values)
     }
 
     /// The fault with the file and the row where it was found.
@@ -503,7 +599,12 @@ pub fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The class of a needed column over all parts.
-fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
+fn column(
+    parts: &[SourcePart],
+    i: usize,
+    name: &str,
+    declared: Option<&DeclaredColumn>,
+) -> Result<SourceColumn> {
     let mut seen: Option<(ValueClass, &Path)> = None;
     let mut precision: Option<FloatPrecision> = None;
     // A key of folders is an integer only where every value reads back as written: `007` is text.
@@ -541,7 +642,12 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
             precision = Some(precision.map_or(own, |others| others.finer(own)));
         }
         seen = match seen {
+            _ if declared.is_some() => None,
             Some((before, _)) if class == ValueClass::Empty || before == class => seen,
+            // Integers of one part and floats of another are numbers.
+            Some((before, file)) if before.is_number() && class.is_number() => {
+                Some((ValueClass::Float, file))
+            }
             None | Some((ValueClass::Empty, _)) => Some((class, &part.name)),
             Some((before, file)) => {
                 let (first, second) = (file.display(), part.name.display());
@@ -553,28 +659,36 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
                 return Err(Fault::new("type-changes", what)
                     .in_file(&part.name)
                     .in_column(name)
-                    .hint("write the files with one type per column")
+                    .hint(format!(
+                        "write the files with one type per column, or say the type in the job: \
+                         `data.columns: {{{name}: text}}`"
+                    ))
                     .into());
             }
         };
     }
+    let class = declared
+        .map(|declared| declared.kind.class())
+        .or(seen.map(|(class, _)| class))
+        .unwrap_or(ValueClass::Empty);
+    let is_text = declared.is_some_and(|declared| declared.kind == ColumnType::Text);
     Ok(SourceColumn {
         name: name.to_owned(),
-        class: seen.map_or(ValueClass::Empty, |(class, _)| class),
+        class,
         precision: precision.unwrap_or_default(),
         spelling: Spelling::default(),
+        identity: if is_text { TextIdentity::Trimmed } else { TextIdentity::default() },
     })
 }
 
-fn key_values(key: &str, class: ValueClass, rows: usize) -> Result<SourceValues, String> {
-    let array: ArrayRef = match class {
-        _ if key == HIVE_NULL => return Ok(SourceValues::Empty(rows)),
-        ValueClass::Int => {
+fn key_values(key: &str, class: ValueClass, rows: usize) -> Result<ArrayRef, String> {
+    Ok(match class {
+        _ if key == HIVE_NULL => new_null_array(&DataType::Null, rows),
+        ValueClass::Int if key.parse::<i64>().is_ok() => {
             let value: i64 =
                 key.parse().map_err(|_| format!("the folder's value `{key}` is not an integer"))?;
             Arc::new(arrow::array::Int64Array::from_value(value, rows))
         }
         _ => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(key, rows))),
-    };
-    SourceValues::new(&array)
+    })
 }

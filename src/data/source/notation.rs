@@ -7,7 +7,9 @@
 
 use std::borrow::Cow;
 
-use crate::data::values::{ValueClass, is_code, parse_number};
+use crate::data::canonical::canonical_text;
+use crate::data::column::declared::without_percent;
+use crate::data::values::{ValueClass, is_code, parse_infinity, parse_number};
 
 /// Signs that may be between thousands. A blank represents every kind of blank.
 const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
@@ -71,18 +73,28 @@ impl NumberNotation {
         self.plain(field).is_some_and(|plain| is_code(&plain))
     }
 
-    /// The narrowest class of a column that holds values of a class and this field as well:
-    /// integers, else numbers, else text. `007` is a code: as a number it would equal `7`.
-    pub(crate) fn widen(self, class: ValueClass, field: &str) -> ValueClass {
-        match class {
-            _ if self.is_code(field) => ValueClass::Text,
-            ValueClass::Empty | ValueClass::Int if self.integer(field).is_some() => ValueClass::Int,
-            ValueClass::Empty | ValueClass::Int | ValueClass::Float
-                if self.number(field).is_some() =>
-            {
-                ValueClass::Float
-            }
-            _ => ValueClass::Text,
+    /// The number that a field holds, or the infinity in words.
+    pub(crate) fn float(self, field: &str) -> Option<f64> {
+        self.number(field).or_else(|| parse_infinity(field))
+    }
+
+    /// The canonical text of a field.
+    pub(crate) fn canonical(self, field: &str) -> Cow<'_, str> {
+        if self == NumberNotation::default() {
+            return canonical_text(field);
+        }
+        match self.plain(field).filter(|plain| parse_number(plain).is_some()) {
+            Some(plain) => Cow::Owned(canonical_text(&plain).into_owned()),
+            None => canonical_text(field),
+        }
+    }
+
+    /// The number of a field in plain notation; a field that holds none as it stands.
+    pub(crate) fn plain_number(self, field: &str) -> Cow<'_, str> {
+        let bare = without_percent(field);
+        match self.plain(bare).filter(|plain| parse_number(plain).is_some()) {
+            Some(plain) => Cow::Owned(plain.into_owned()),
+            None => Cow::Borrowed(field),
         }
     }
 
@@ -141,9 +153,77 @@ impl NumberNotation {
     }
 }
 
+/// The narrowest class of a column of a text file: integers, else numbers, else text.
+///
+/// `007` is a code: as a number it would equal `7`. So is an integer beyond 64 bits in a column of
+/// integers, which floats would round; among numbers with decimals it is a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FieldClass {
+    class: ValueClass,
+    /// Whether an integer does not fit 64 bits.
+    has_long: bool,
+}
+
+impl FieldClass {
+    /// The class of a column without a value.
+    pub(crate) const EMPTY: FieldClass = FieldClass { class: ValueClass::Empty, has_long: false };
+
+    /// Widens the class to one that holds a field as well.
+    pub(crate) fn add(&mut self, field: &str, notation: NumberNotation) {
+        self.class = match self.class {
+            ValueClass::Text | ValueClass::Bool => ValueClass::Text,
+            _ if notation.is_code(field) => ValueClass::Text,
+            before if notation.integer(field).is_some() => before.max_number(ValueClass::Int),
+            before if notation.number(field).is_some() => {
+                let is_long = |c: char| c.is_ascii_digit() || c == '-' || c == '+';
+                let plain = notation.plain(field).unwrap_or_default();
+                if plain.trim().chars().all(is_long) {
+                    self.has_long = true;
+                    before.max_number(ValueClass::Int)
+                } else {
+                    ValueClass::Float
+                }
+            }
+            _ if parse_infinity(field).is_some() => ValueClass::Float,
+            _ => ValueClass::Text,
+        };
+    }
+
+    /// The class of the column.
+    pub(crate) fn class(self) -> ValueClass {
+        match self.class {
+            ValueClass::Int if self.has_long => ValueClass::Text,
+            class => class,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::NumberNotation;
+    use super::{FieldClass, NumberNotation};
+    use crate::data::values::ValueClass;
+
+    #[test]
+    fn a_column_has_the_narrowest_class_in_any_order_of_its_fields() {
+        let long = "10000000000000000001";
+        for (fields, class) in [
+            (vec!["1", " 2", "-3"], ValueClass::Int),
+            (vec!["1", "1.5", "2"], ValueClass::Float),
+            (vec!["1", "inf", "-Infinity"], ValueClass::Float),
+            (vec!["1", "007"], ValueClass::Text),
+            (vec!["1", "x", "1.5"], ValueClass::Text),
+            (vec!["1", long], ValueClass::Text),
+            (vec!["1.5", long, "1"], ValueClass::Float),
+        ] {
+            for turn in 0..fields.len() {
+                let mut found = FieldClass::EMPTY;
+                let mut turned = fields.clone();
+                turned.rotate_left(turn);
+                turned.iter().for_each(|field| found.add(field, NumberNotation::default()));
+                assert_eq!(found.class(), class, "{turned:?}");
+            }
+        }
+    }
 
     fn number(decimal: char, thousands: Option<char>, field: &str) -> Option<f64> {
         NumberNotation::new(decimal, thousands).unwrap().number(field)

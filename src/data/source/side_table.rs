@@ -4,7 +4,8 @@
 //! read whole, and each row of the source takes the values that are under its key. Many rows may
 //! have one key; in the table a key stands once.
 //!
-//! Choice: keys are compared by their words, so the integer 17 is the text `17` and not `0017`; by
+//! Choice: keys are compared by their canonical texts, so the integer 17 is the text `17` and
+//! ` 17.0`, and not `0017`; by
 //! the 128-bit xxh3 of these, of which two different words share one about once in 10^38 pairs. A
 //! row of the table without a key belongs to nobody.
 //! Memory: 80 bytes a key, 16 a number, 4 a text and each different text once; told before they are
@@ -142,6 +143,7 @@ impl SideTable {
                 for i in 0..slice.rows {
                     let Some(key) = keys.word(i) else { continue };
                     let key = spelling.of(&key);
+                    let key = source.columns()[0].canonical(&key);
                     let row = slice.first_row + i as u64;
                     match table.rows.entry(xxh3_128(key.as_bytes())) {
                         std::collections::hash_map::Entry::Vacant(free) => {
@@ -193,12 +195,17 @@ impl SideTable {
         list_words(self.examples.iter().map(|key| format!("`{key}`")), EXAMPLES)
     }
 
-    /// The columns for rows with these keys, and for each row whether the table has its key.
-    pub(crate) fn look_up(&self, keys: &SourceValues) -> (Vec<SourceValues>, Vec<bool>) {
+    /// The columns for rows with these keys, the values of a column of the rows, and for each row
+    /// whether the table has its key.
+    pub(crate) fn look_up(
+        &self,
+        column: &SourceColumn,
+        keys: &SourceValues,
+    ) -> (Vec<SourceValues>, Vec<bool>) {
         let distinct = keys.distinct();
         let table = distinct.table(|row| {
             let key = keys.word(row).unwrap_or_default();
-            let key = xxh3_128(self.spelling.of(&key).as_bytes());
+            let key = xxh3_128(column.canonical(&self.spelling.of(&key)).as_bytes());
             self.rows.get(&key).copied().unwrap_or(0)
         });
         let at: Vec<u32> = distinct.ids.iter().map(|&id| table[id as usize]).collect();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
-use crate::data::source::SourceColumn;
+use crate::data::source::{SourceColumn, TextIdentity};
 use crate::data::spelling::Spelling;
 use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram, SqlType, parse};
 use crate::data::values::{SourceValues, ValueClass};
@@ -191,6 +191,7 @@ fn integers_that_no_float_holds_are_an_error() {
         class: ValueClass::Int,
         precision: FloatPrecision::Double,
         spelling: Spelling::default(),
+        identity: TextIdentity::default(),
     };
     let most = 1_i64 << 53;
     let held = SourceValues::Int(vec![Some(most), Some(-most), None].into());

@@ -13,6 +13,7 @@ use super::{
     batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
     prepare_parquet, sensitive, texts, words,
 };
+use crate::data::column::declared::DeclaredColumns;
 use crate::data::prepare::issues::IssueSeverity;
 use crate::data::prepare::params::{
     MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
@@ -539,8 +540,12 @@ fn parts_must_agree_and_folders_may_be_columns() {
         prepare_parquet(&dir.path().join(pattern), &params(), &out, 1024, 2).unwrap();
         assert_eq!(batches(&out)[0].groups[0], [0, 0, 1, 1], "{pattern}");
     }
-    let source =
-        ParquetSource::parquet(dir.path().join("lake").to_str().unwrap(), &["g", "x"]).unwrap();
+    let source = ParquetSource::parquet(
+        dir.path().join("lake").to_str().unwrap(),
+        &["g", "x"],
+        &DeclaredColumns::new(),
+    )
+    .unwrap();
     let rows_of = |fault: Fault| fault.row.unwrap();
     assert_eq!(rows_of(source.locate_row(Fault::default(), 3)), "row 3 (row 1 of this file)");
     // A part without a type for its nulls takes the type of the others.

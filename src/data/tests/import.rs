@@ -6,6 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
+use crate::data::column::declared::DeclaredColumns;
 use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::prepare;
 use crate::data::source::ParquetSource;
@@ -30,7 +31,9 @@ fn import_as(text: &[u8], needed: &[&str], change: impl Fn(&mut CsvBlock)) -> Re
     std::fs::write(&from, text).unwrap();
     let mut params = params(&from);
     change(&mut params);
-    import_csv(&params, needed, &to, 1024, &workers(2), StageWatch::SILENT)?;
+    let declared = DeclaredColumns::new();
+    let columns = (needed, &declared);
+    import_csv(&params, columns, &to, 1024, &workers(2), StageWatch::SILENT)?;
     let file = ParquetFile::open(&to, FileOwner::Program)?;
     file.read_group(0, None)
 }
@@ -166,6 +169,8 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
         ..PrepareParams::default()
     };
     let needed = prepare_params.columns();
+    let declared = DeclaredColumns::new();
+    let of = (needed.as_slice(), &declared);
     let run = |name: &str, source: &ParquetSource| {
         let out = dir.path().join(name);
         std::fs::create_dir(&out).unwrap();
@@ -174,20 +179,18 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
     };
     let imported = dir.path().join("source.parquet");
     let files =
-        import_csv(&params(&text), &needed, &imported, 1024, &workers(2), StageWatch::SILENT)
-            .unwrap();
+        import_csv(&params(&text), of, &imported, 1024, &workers(2), StageWatch::SILENT).unwrap();
     assert_eq!(files, std::slice::from_ref(&text));
-    let from_text = run("text", &ParquetSource::imported(&imported, &text, &needed).unwrap());
+    let source = ParquetSource::imported(&imported, &text, &needed, &declared).unwrap();
+    let from_text = run("text", &source);
     assert_eq!(from_text.1.values().sum::<u64>(), 6_172);
-    assert!(
-        from_text
-            == run("parquet", &ParquetSource::parquet(typed.to_str().unwrap(), &needed).unwrap())
-    );
+    let source = ParquetSource::parquet(typed.to_str().unwrap(), &needed, &declared).unwrap();
+    assert!(from_text == run("parquet", &source));
     // `priors_count` has a twin in the file.
     assert_eq!(
         fault(import_csv(
             &params(&text),
-            &["priors_count"],
+            (&["priors_count"], &declared),
             &imported,
             1024,
             &workers(1),

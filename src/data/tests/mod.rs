@@ -112,7 +112,8 @@ pub(super) fn prepare_parquet(
     batch_rows: usize,
     threads: usize,
 ) -> Result<PrepareFindings> {
-    let source = ParquetSource::parquet(pattern.to_str().unwrap(), &params.columns())?;
+    let source =
+        ParquetSource::parquet(pattern.to_str().unwrap(), &params.columns(), &params.declared)?;
     prepare(&source, params, out, batch_rows, &workers(threads), StageWatch::SILENT)
 }
 

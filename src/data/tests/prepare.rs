@@ -135,7 +135,9 @@ fn a_run_can_be_stopped_between_row_groups() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
     let params = adult();
-    let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+    let source =
+        ParquetSource::parquet(file.to_str().unwrap(), &params.columns(), &params.declared)
+            .unwrap();
     let left = AtomicU64::new(3);
     let check = || {
         if left.fetch_sub(1, Relaxed) > 0 {

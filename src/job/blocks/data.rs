@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::data::column::declared::ColumnType;
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
@@ -99,28 +100,95 @@ pub struct DataBlock {
     pub split: Option<SplitBlock>,
 }
 
-/// What the job says about one column.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// What the job says about one column: its type, or a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ColumnBlock {
-    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
-    /// no others. Default: where all values are whole, of `data.reference` where the job names
-    /// one, else of the rows that are kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ColumnType>,
+    /// Whether only whole numbers make sense.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
-    /// Whether blanks around the texts of the column are taken off as soon as they are read: `w `
-    /// is `w`, and texts of only blanks are missing. Words of the job for this column lose theirs
-    /// too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether blanks around its texts are taken off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trim: bool,
-    /// `fold`: capital letters become small ones as soon as the column is read, so that `W` is `w`.
-    /// Words of the job for this column may be written either way; models and programs get small
-    /// letters.
-    #[serde(default, skip_serializing_if = "LetterCase::is_kept")]
+    /// What becomes of capital letters.
+    #[serde(skip_serializing_if = "LetterCase::is_kept")]
     pub case: LetterCase,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ColumnMap {
+    /// The type of its values, in the rows, the reference and side tables that have such a column:
+    /// `text` (ids of any length and codes such as `01067` stay as they stand), `number`,
+    /// `integer`, `boolean`, `percent` (`54.2 %` is 54.2) or `date`. A value that is none of the
+    /// type ends the run. Default: of a Parquet column its own type, of a column of text files the
+    /// narrowest of integers, numbers and text.
+    #[serde(default, rename = "type")]
+    kind: Option<ColumnType>,
+    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
+    /// no others. Default: where all values are whole, of `data.reference` where the job names
+    /// one, else of the rows that are kept.
+    #[serde(default)]
+    integer: Option<bool>,
+    /// Whether blanks around the texts of the column are taken off as soon as they are read, and
+    /// texts of only blanks are missing. Labels, groups, levels and keys are compared without these
+    /// blanks in any case; expressions see them unless they are taken off.
+    #[serde(default)]
+    trim: bool,
+    /// `fold`: capital letters become small ones as soon as the column is read, so that `W` is `w`.
+    /// Words of the job for this column may be written either way.
+    #[serde(default)]
+    case: LetterCase,
+}
+
+impl<'de> Deserialize<'de> for ColumnBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ColumnBlockVisitor;
+        impl<'de> Visitor<'de> for ColumnBlockVisitor {
+            type Value = ColumnBlock;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "`text`, `number`, `integer`, `boolean`, `percent` or `date`, or a map with \
+                     `type`",
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, kind: &str) -> Result<ColumnBlock, E> {
+                let kind = ColumnType::deserialize(de::value::StrDeserializer::new(kind))?;
+                Ok(ColumnBlock { kind: Some(kind), ..ColumnBlock::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ColumnBlock, A::Error> {
+                let ColumnMap { kind, integer, trim, case } =
+                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(ColumnBlock { kind, integer, trim, case })
+            }
+        }
+        deserializer.deserialize_any(ColumnBlockVisitor)
+    }
+}
+
+impl JsonSchema for ColumnBlock {
+    fn schema_name() -> Cow<'static, str> {
+        "ColumnBlock".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (kind, map) =
+            (generator.subschema_for::<ColumnType>(), generator.subschema_for::<ColumnMap>());
+        json_schema!({"anyOf": [kind, map]})
+    }
+}
+
 impl ColumnBlock {
+    /// Whether only whole numbers make sense, as the job says it by itself or by the type.
+    pub fn is_integer(&self) -> Option<bool> {
+        self.integer.or((self.kind == Some(ColumnType::Integer)).then_some(true))
+    }
+
     /// How the texts of the column are spelt.
     pub fn spelling(&self) -> Spelling {
         Spelling { trim: self.trim, case: self.case }

@@ -612,6 +612,7 @@ impl JobChecker<'_> {
         let mut known: Vec<ColumnName> = data.duplicate_columns(named);
         let apart =
             data.row_id.iter().chain(data.split.iter().filter_map(|split| split.column.as_ref()));
+        let apart = apart.chain(data.join.values().map(|join| &join.on));
         known.extend(apart.flat_map(|column| data.roots(column)));
         known
     }

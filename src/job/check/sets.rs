@@ -9,6 +9,7 @@ use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
+use crate::data::column::declared::ColumnType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
@@ -697,7 +698,8 @@ impl JobChecker<'_> {
         self.spellings();
     }
 
-    /// Only texts have blanks around them and capital letters.
+    /// What is said of columns fits their types and roles: only texts have blanks around them and
+    /// capital letters, and only columns that are read have a type.
     fn spellings(&mut self) {
         let data = &self.job.data;
         if !self.is_sound(&["data", "models", "metrics"]) {
@@ -705,6 +707,26 @@ impl JobChecker<'_> {
         }
         let known = self.columns_read();
         let features = &data.features;
+        for (name, says) in &data.columns {
+            let at = path(&["data", "columns", name.as_str()]);
+            let Some(kind) = says.kind else { continue };
+            let is_text = matches!(kind, ColumnType::Text | ColumnType::Date);
+            if data.is_derived(name) {
+                let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
+                let what = format!("`{name}` is derived, and its rule decides what it holds");
+                let hint = format!("name the column from which it is derived: {}", list(&roots));
+                self.push_problem("derived-column", at, what, hint);
+            } else if !is_text && !says.spelling().is_plain() {
+                let what = format!("`{name}` holds no text, and `trim` and `case` are for text");
+                self.push_problem("bad-value", at, what, "remove them, or the type");
+            } else if says.integer == Some(false) && kind == ColumnType::Integer {
+                let what =
+                    format!("`{name}` is of type integer, and `integer: false` allows decimals");
+                self.push_problem("bad-value", at, what, "write `type: number`");
+            } else if !known.contains(name) {
+                self.unread_column(at, name, &known);
+            }
+        }
         for (name, says) in data.columns.iter().filter(|(_, says)| !says.spelling().is_plain()) {
             let key = if says.trim { "trim" } else { "case" };
             let at = join(&path(&["data", "columns", name.as_str()]), key);
@@ -729,13 +751,17 @@ impl JobChecker<'_> {
                     what,
                     "remove it: `trim` and `case` are for text",
                 );
-            } else if !known.contains(name) {
-                let what = format!("no part of the job uses the column `{name}`");
-                let hint =
-                    suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str));
-                self.push_problem("unknown-column", at, what, hint);
+            } else if says.kind.is_none() && !known.contains(name) {
+                self.unread_column(at, name, &known);
             }
         }
+    }
+
+    /// A column that no part of the job reads.
+    fn unread_column(&mut self, at: String, name: &ColumnName, known: &[ColumnName]) {
+        let what = format!("no part of the job uses the column `{name}`");
+        let hint = suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str));
+        self.push_problem("unknown-column", at, what, hint);
     }
 
     /// The file of the reference.

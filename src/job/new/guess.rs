@@ -1,10 +1,14 @@
 //! Guesses of `cfaudit new`: the role of a column, the positive and the favourable value, the
 //! column of decisions, and the group at risk.
 
-use super::leaks;
 use super::named_columns::{NewJobOptions, is_duplicated};
 use super::yaml::word;
-use crate::data::source::file_profile::{ColumnProfile, FileProfile, LevelShares, hash_of};
+use crate::data::column::onehot::onehot_groups;
+use crate::data::column::profile::{ColumnProfile, hash_of};
+use crate::data::column::roles::{
+    SuspectedRole, is_called, is_called_id, is_code, is_person, is_row_id, parts, suspected_role,
+};
+use crate::data::source::file_profile::{FileProfile, LevelShares};
 use crate::data::source::list_words;
 use crate::data::values::ValueClass;
 use crate::error::{Fault, Result};
@@ -72,25 +76,6 @@ pub(super) const UNWANTED_WORDS: [&str; 25] = [
 /// Words in a name that turn what follows.
 pub(super) const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
 
-/// Words in the names of columns that distinguish people, and ends of such words.
-pub(super) const ID_WORDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
-
-pub(super) const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
-
-/// Parts of names of columns that say whose row it is.
-pub(super) const PERSON_WORDS: [&str; 10] = [
-    "patient",
-    "person",
-    "customer",
-    "client",
-    "member",
-    "applicant",
-    "user",
-    "kunde",
-    "kundin",
-    "versicherter",
-];
-
 /// Words that say that something is so, and that it is not.
 pub(super) const YES_WORDS: [&str; 14] = [
     "1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim",
@@ -107,6 +92,8 @@ pub(super) fn is_among(words: &[&str], text: &str) -> bool {
 pub(super) enum GuessedRole {
     Continuous,
     Nominal,
+    /// Whole numbers that may be codes of levels.
+    Code,
     Ignored(String),
 }
 
@@ -126,45 +113,31 @@ pub(super) fn id_column<'a>(
     roles: [Option<&ColumnProfile>; 2],
 ) -> Option<&'a ColumnProfile> {
     let is_role = |look: &ColumnProfile| roles.iter().flatten().any(|role| role.name == look.name);
-    let kind = |look: &ColumnProfile| matches!(look.class, ValueClass::Int | ValueClass::Text);
-    let could =
-        |look: &&ColumnProfile| look.is_unique && kind(look) && is_id(look) && usable(&look.name);
+    let could = |look: &&ColumnProfile| {
+        look.is_unique && is_row_id(look) && is_called_id(look) && usable(&look.name)
+    };
     let free = |look: &&ColumnProfile| !is_role(look) && !is_duplicated(glance, &look.name);
     // The first of those that are called an id, else of the others.
-    glance.columns.iter().filter(could).filter(free).min_by_key(|look| !is_called_id(look))
+    let is_id = |look: &&ColumnProfile| !is_called(look, &["id", "key"]);
+    glance.columns.iter().filter(could).filter(free).min_by_key(is_id)
 }
 
-/// A column that may say whose row it is: called so, and with values that come back.
+/// The column that says whose row it is.
 pub(super) fn person_column<'a>(
     glance: &'a FileProfile,
     roles: &[&ColumnProfile],
+    sensitive: &[&str],
 ) -> Option<&'a ColumnProfile> {
-    let is_called_person = |look: &ColumnProfile| {
-        let named = |part: &String| PERSON_WORDS.contains(&part.as_str());
-        leaks::parts(&look.name).iter().any(named)
-    };
     glance.columns.iter().find(|look| {
-        let kind = matches!(look.class, ValueClass::Int | ValueClass::Text);
         let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
-        is_called_person(look) && kind && free && !look.is_unique
+        free && !is_duplicated(glance, &look.name) && is_person(look, &glance.columns, sensitive)
     })
-}
-
-pub(super) fn is_called_id(look: &ColumnProfile) -> bool {
-    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
-}
-
-pub(super) fn is_id(look: &ColumnProfile) -> bool {
-    let is_word = |part: &String| {
-        ID_WORDS.contains(&part.as_str()) || ID_ENDINGS.iter().any(|end| part.ends_with(end))
-    };
-    is_called_id(look) || leaks::parts(&look.name).iter().any(is_word)
 }
 
 /// Which prediction people probably want: what the positive value says, turned where the label is
 /// called after something bad, and once more for each negation in its name.
 pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
-    let parts = leaks::parts(&label.name);
+    let parts = parts(&label.name);
     let turns = parts.iter().filter(|part| NEGATIONS.contains(&part.as_str())).count();
     let is_bad =
         parts.iter().any(|part| UNWANTED_WORDS.contains(&part.as_str())) != (turns % 2 == 1);
@@ -184,8 +157,7 @@ pub(super) fn positive(
     levels: &[(&String, u64)],
 ) -> Result<String> {
     if let Some(wished) = &wishes.positive {
-        let wished = label.spelling.of(wished);
-        let wished = label.class.canonical(&wished).unwrap_or_else(|| wished.into_owned());
+        let wished = label.level_of(wished);
         if levels.iter().any(|(level, _)| **level == wished) {
             return Ok(wished);
         }
@@ -207,26 +179,63 @@ pub(super) fn positive(
     Ok(found.map_or_else(String::new, |(level, _)| (*level).clone()))
 }
 
-pub(super) fn role(look: &ColumnProfile) -> GuessedRole {
+/// The role of a column that is neither label nor attribute.
+pub(super) fn role(
+    look: &ColumnProfile,
+    columns: &[ColumnProfile],
+    sensitive: &[&str],
+) -> GuessedRole {
     let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
     match look.class {
         _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
         ValueClass::Empty => ignored("it holds no value"),
         _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
-        ValueClass::Text if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it identifies rows")
-        }
-        _ if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it identifies rows; move it to continuous if it is a number")
-        }
-        ValueClass::Int | ValueClass::Float if look.has_more_levels || look.levels.len() > 2 => {
-            GuessedRole::Continuous
-        }
-        _ if look.has_more_levels || look.levels.len() > NOMINAL_LEVELS_AT_MOST => {
-            ignored("it has very many levels")
+        class => match suspected_role(look, columns, sensitive) {
+            None => feature_kind(look),
+            Some(SuspectedRole::Date) => ignored("it holds dates; derive a number from them"),
+            Some(role) if class.is_number() => {
+                ignored(&format!("{}; move it to continuous if it is a number", role.why()))
+            }
+            Some(role) => ignored(role.why()),
+        },
+    }
+}
+
+/// The kind of a feature.
+fn feature_kind(look: &ColumnProfile) -> GuessedRole {
+    let has_many = |most: usize| look.has_more_levels || look.levels.len() > most;
+    match look.class {
+        _ if is_code(look) => GuessedRole::Code,
+        ValueClass::Int | ValueClass::Float if has_many(2) => GuessedRole::Continuous,
+        _ if has_many(NOMINAL_LEVELS_AT_MOST) => {
+            GuessedRole::Ignored("it has very many levels".to_owned())
         }
         _ => GuessedRole::Nominal,
     }
+}
+
+/// One-hot groups among the features, each with its name and its columns.
+pub(super) fn onehot<'a>(
+    glance: &FileProfile,
+    roles: &[(&'a ColumnProfile, GuessedRole)],
+) -> Vec<(String, Vec<&'a ColumnProfile>)> {
+    let columns: Vec<(&str, Option<Vec<bool>>)> = roles
+        .iter()
+        .map(|(look, role)| {
+            let is_feature = !matches!(role, GuessedRole::Ignored(_));
+            (look.name.as_str(), look.bits().filter(|_| is_feature))
+        })
+        .collect();
+    let mut named = Vec::new();
+    for (i, group) in onehot_groups(&columns).into_iter().enumerate() {
+        let is_free =
+            |name: &str| usable(name) && glance.columns.iter().all(|look| look.name != name);
+        let name = [group.name.clone(), format!("{}_group", group.name)];
+        let name = name.into_iter().find(|name| is_free(name));
+        let name = name.unwrap_or_else(|| format!("onehot_{}", i + 1));
+        named.push((name, group.columns.iter().map(|&place| roles[place].0).collect()));
+    }
+    named
 }
 
 /// The column that tells what was decided about people.

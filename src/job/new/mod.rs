@@ -4,28 +4,35 @@
 //! A job must say which label is positive, which side people want and which group is the reference;
 //! a file does not tell. Where the caller does not say either, the job gets a value anyway,
 //! so that it runs, with the word DECIDE next to it and what else could be there; each such
-//! guess is also told to the caller. Columns that no model should read (`leaks`) are left out with
-//! the reason.
+//! guess is also told to the caller. Columns that no model should read are left out with the
+//! reason.
 //!
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
 //! attributes: its scores are audited unchanged, without counterfactuals.
 
 mod guess;
-pub(crate) mod leaks;
 mod named_columns;
 mod yaml;
 
 use std::fmt::Write as _;
 
+use indexmap::{IndexMap, IndexSet};
+
 use self::guess::{
     Decided, GuessedRole, GuessedScale, are_selective, at_risk, decision_column, has_groups,
-    id_column, lowest_shares, person_column, positive, role, scale, side, usable,
+    id_column, lowest_shares, onehot, person_column, positive, role, scale, side, usable,
 };
 pub use self::named_columns::NewJobOptions;
 use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
 use self::yaml::{comment_text, csv_block, line, name, word, words};
-use crate::data::source::file_profile::{ColumnProfile, FileProfile, ProfiledRows};
+use crate::data::column::codes::missing_codes;
+use crate::data::column::declared::ColumnType;
+use crate::data::column::leaks;
+use crate::data::column::profile::ColumnProfile;
+use crate::data::column::roles::{is_row_id, is_weight};
+use crate::data::source::file_profile::{FileProfile, ProfiledRows};
 use crate::data::source::list_words;
+use crate::data::values::{ValueClass, float_text};
 use crate::error::{Fault, Result};
 use crate::job::FavourableClass;
 use crate::job::read::nearest::suggest;
@@ -123,13 +130,14 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         data(&mut text, glance, wishes, (label, row_id, &sensitive), &mut guesses)?;
     match score {
         None => {
-            let leaks = leaks::find(&glance.columns, Some((label, &positive)), None);
+            let leaks = leaks::find(&glance.columns, Some((label, &positive)), &[]);
+            let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
             let role = |look: &ColumnProfile| match leaks.reasons.get(&look.name) {
                 _ if is_duplicated(glance, &look.name) => {
                     GuessedRole::Ignored("several columns have this name".to_owned())
                 }
                 Some(why) if usable(&look.name) => GuessedRole::Ignored(comment_text(why)),
-                _ => role(look),
+                _ => role(look, &glance.columns, &attributes),
             };
             let others = glance
                 .columns
@@ -170,16 +178,37 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let at_risk: Vec<_> = of
                 .map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses))
                 .collect();
+            let onehot = onehot(glance, &roles);
             let nominal = roles.iter().filter(|(_, role)| matches!(role, GuessedRole::Nominal));
+            let features =
+                roles.iter().filter(|(_, role)| !matches!(role, GuessedRole::Ignored(_)));
+            let features: Vec<&ColumnProfile> = features.map(|(look, _)| *look).collect();
+            let named: Vec<&ColumnProfile> =
+                [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
+            let person = person_column(glance, &named, &attributes);
             let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
-            spellings(&mut text, std::iter::once(label).chain(texts));
+            let spelt = std::iter::once(label).chain(texts);
+            let of_group = |look: &ColumnProfile| {
+                onehot.iter().any(|(_, of)| of.iter().any(|column| column.name == look.name))
+            };
+            let types = row_id.into_iter().chain(person).chain(sensitive.iter().copied());
+            let types = types.chain([label]).chain(features.iter().copied());
+            columns(&mut text, spelt, types, &of_group);
             let current = decided.as_ref().map(|decided| current_decisions(decided, favourable));
             let scores = leaks.scores.iter().filter_map(|name| column(glance, wishes, name).ok());
             let found = FoundModels { current, scores: scores.collect() };
-            trained(&mut text, &roles, (&sensitive, &at_risk), &found);
+            let missing = missing_values(glance, &named, &features);
+            trained(&mut text, (&roles, &onehot), (&sensitive, &at_risk), &found, &missing);
         }
         Some(score) => {
-            spellings(&mut text, std::iter::once(label).chain(sensitive.iter().copied()));
+            let named: Vec<&ColumnProfile> =
+                [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
+            let spelt = std::iter::once(label).chain(sensitive.iter().copied());
+            columns(&mut text, spelt, named.iter().copied(), &|_| false);
+            let (null_values, why) = missing_values(glance, &named, &[]);
+            if !null_values.is_empty() {
+                line!(text, "  missing: {{null_values: {{{}}}}}   # {why}", null_values.join(", "));
+            }
             // The end of the scale that people want, where it is not the one that is taken for
             // granted.
             let turned = leaks::rises_with(score, label, &positive) == Some(false);
@@ -197,6 +226,12 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                 ));
             }
         }
+    }
+    if !glance.unreadable.is_empty() {
+        line!(text, "");
+    }
+    for (name, why) in &glance.unreadable {
+        line!(text, "# cannot be read: {}", comment_text(&format!("{name} ({why})")));
     }
     if text.contains(&literal("${")) {
         line!(text, "");
@@ -277,13 +312,28 @@ fn data(
     }
     let roles: Vec<&ColumnProfile> =
         [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-    if let Some(person) = person_column(glance, &roles) {
+    let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
+    if let Some(person) = person_column(glance, &roles, &attributes) {
+        // A row without a person would end the run.
+        let sign = if person.missing == 0 { "" } else { "# " };
         line!(
             text,
-            "  # person: {}   # take the `#` away if it says whose row it is: a person may have \
-             several",
-            word(&person.name)
+            "  {sign}person: {}   # DECIDE: a person has {:.1} rows here; leave it out if each row is \
+             a case of its own",
+            word(&person.name),
+            person.rows_per_value
         );
+        guesses.push(format!("`person: {}`: several rows are one person's", word(&person.name)));
+    }
+    for weight in glance.columns.iter().filter(|look| usable(&look.name) && is_weight(look)) {
+        if roles.iter().all(|role| role.name != weight.name) {
+            line!(
+                text,
+                "  # weight: {}   # DECIDE: take the `#` away if it says how many people a row \
+                 stands for",
+                word(&weight.name)
+            );
+        }
     }
     let levels = levels(label, wishes, 2)?;
     let positive = positive(label, wishes, &levels)?;
@@ -332,7 +382,7 @@ fn data(
     for look in sensitive {
         let groups = groups(look, wishes)?;
         let largest = groups.iter().max_by_key(|(_, n)| *n).map_or("", |(group, _)| group.as_str());
-        let wished = wishes.reference.as_deref().map(|wished| look.spelling.of(wished));
+        let wished = wishes.reference.as_deref().map(|wished| look.level_of(wished));
         let wished = wished.filter(|wished| groups.iter().any(|(group, _)| group == wished));
         let wished = wished.as_deref();
         let decide = if wished.is_some() {
@@ -369,7 +419,7 @@ fn data(
         }
     }
     if let Some(wished) = &wishes.reference
-        && !sensitive.iter().any(|look| look.levels.contains_key(&*look.spelling.of(wished)))
+        && !sensitive.iter().any(|look| look.levels.contains_key(&look.level_of(wished)))
     {
         let fault =
             Fault::new("unknown-group", format!("no sensitive attribute has a group `{wished}`"))
@@ -390,34 +440,99 @@ fn data(
     Ok((positive, favourable))
 }
 
-/// The columns with values that differ only by case or blanks.
-fn spellings<'a>(text: &mut String, looks: impl Iterator<Item = &'a ColumnProfile>) {
-    let mut looks = looks.filter(|look| !look.spelling.is_plain()).peekable();
-    if looks.peek().is_some() {
-        line!(text, "  columns:             # DECIDE: are these one value each?");
+/// The columns whose type must be said, and those with values that differ only by case; of a one-hot
+/// group, which holds numbers, those that spell booleans out.
+fn columns<'a>(
+    text: &mut String,
+    spelt: impl Iterator<Item = &'a ColumnProfile>,
+    typed: impl Iterator<Item = &'a ColumnProfile>,
+    of_group: &dyn Fn(&ColumnProfile) -> bool,
+) {
+    let spelt: Vec<&ColumnProfile> = spelt.filter(|look| !look.spelling.is_plain()).collect();
+    let kind = |look: &ColumnProfile| match look.declared {
+        None if of_group(look) && look.spells_booleans() => Some(ColumnType::Integer),
+        None if look.class == ValueClass::Float && is_row_id(look) => Some(ColumnType::Integer),
+        declared => declared,
+    };
+    let mut lines: IndexMap<&str, String> = IndexMap::new();
+    for look in typed {
+        let Some(kind) = kind(look) else { continue };
+        let why = match kind {
+            ColumnType::Text => "its numbers are longer than 64 bits",
+            ColumnType::Percent => "DECIDE: numbers with a percent sign, read without it",
+            _ => "whole numbers",
+        };
+        let kind = serde_json::to_string(&kind).unwrap_or_default();
+        lines.entry(&look.name).or_insert(format!("{}   # {why}", kind.trim_matches('"')));
     }
-    for look in looks {
+    for look in spelt {
         let joined = look.joined.iter().map(|texts| {
             let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
             texts.join(" and ")
         });
-        line!(
-            text,
-            "    {}: {}   # {}",
-            word(&look.name),
-            look.spelling.in_a_job(),
-            comment_text(&list_words(joined, 10))
+        let joined = list_words(joined, 10);
+        let says = look.spelling.in_a_job();
+        lines.insert(
+            &look.name,
+            format!("{says}   # DECIDE: one value each? {}", comment_text(&joined)),
         );
     }
+    if !lines.is_empty() {
+        line!(text, "  columns:");
+    }
+    for (name, says) in lines {
+        line!(text, "    {}: {says}", word(name));
+    }
+}
+
+/// The words and numbers that may mean missing, by column, and why: words in the label, the
+/// attributes and the features, codes and infinite numbers in the features.
+fn missing_values(
+    glance: &FileProfile,
+    named: &[&ColumnProfile],
+    features: &[&ColumnProfile],
+) -> (Vec<String>, String) {
+    let known: Vec<&str> = match &glance.rows_in {
+        ProfiledRows::Csv(csv) => csv.null_values.iter().map(|null| null.as_str()).collect(),
+        ProfiledRows::Parquet(_) => Vec::new(),
+    };
+    let (mut list, mut why) = (Vec::new(), IndexSet::new());
+    for look in named.iter().chain(features) {
+        let mut words: Vec<String> = Vec::new();
+        if look.class == ValueClass::Text {
+            let new = look.missing_words.keys().filter(|null| !known.contains(&null.as_str()));
+            words.extend(new.map(|null| word(null)));
+        }
+        if !words.is_empty() {
+            why.insert("words that usually mean missing");
+        }
+        if features.iter().any(|feature| feature.name == look.name) && look.class.is_number() {
+            if !look.infinite.is_empty() {
+                words.extend(look.infinite.keys().map(|text| word(text)));
+                why.insert("infinite numbers, as after a division by 0");
+            }
+            let codes = missing_codes(look.numbers());
+            let is_plain = look.levels.len() > 2 || look.has_more_levels;
+            for code in codes.iter().filter(|_| is_plain).flat_map(|set| &set.codes) {
+                words.push(float_text(*code));
+                why.insert("codes for missing, which lie apart from all other numbers");
+            }
+        }
+        if !words.is_empty() {
+            list.push(format!("{}: [{}]", word(&look.name), words.join(", ")));
+        }
+    }
+    let why: Vec<&str> = why.into_iter().collect();
+    (list, format!("DECIDE: do these mean missing? {}", why.join("; ")))
 }
 
 /// A remark on rows whose word for missing may mean something here.
 fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
-    let n = look.null_words;
+    let n = look.n_missing_words();
     (n > 0).then(|| {
         format!(
-            "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; remove \
-             the word from `null_values` if it is a value"
+            "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; if it is \
+             a value, declare it here and remove it from `null_values`"
         )
     })
 }
@@ -455,15 +570,22 @@ fn scale_keys(score: &ColumnProfile) -> String {
 
 fn trained(
     text: &mut String,
-    roles: &[(&ColumnProfile, GuessedRole)],
+    (roles, onehot): (&[(&ColumnProfile, GuessedRole)], &[(String, Vec<&ColumnProfile>)]),
     (sensitive, at_risk): (&[&ColumnProfile], &[(String, String)]),
     found: &FoundModels<'_>,
+    (null_values, why): &(Vec<String>, String),
 ) {
+    let is_alone = |look: &ColumnProfile| {
+        onehot.iter().all(|(_, columns)| columns.iter().all(|column| column.name != look.name))
+    };
     let of = |wanted: fn(&GuessedRole) -> bool| {
-        roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| look.name.as_str())
+        let wanted = roles.iter().filter(move |(look, role)| wanted(role) && is_alone(look));
+        wanted.map(|(look, _)| look.name.as_str())
     };
     let is_continuous: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Continuous);
-    let is_nominal: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Nominal);
+    let is_nominal: fn(&GuessedRole) -> bool =
+        |role| matches!(role, GuessedRole::Nominal | GuessedRole::Code);
+    let is_code: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Code);
     line!(
         text,
         "  features:          # what the model reads in addition to the sensitive columns; \
@@ -473,9 +595,30 @@ fn trained(
         line!(text, "    continuous: [{}]", words(of(is_continuous)));
     }
     if of(is_nominal).next().is_some() {
-        line!(text, "    nominal: [{}]", words(of(is_nominal)));
+        let codes = list_words(of(is_code).map(str::to_owned), 10);
+        let decide = match codes.as_str() {
+            "" => String::new(),
+            codes => format!(
+                "   # DECIDE: whole numbers that may be codes: {}; list them under continuous or \
+                 ordinal if they are numbers",
+                comment_text(codes)
+            ),
+        };
+        line!(text, "    nominal: [{}]{decide}", words(of(is_nominal)));
     }
-    let alone = of(is_continuous).chain(of(is_nominal)).next().is_none();
+    if !onehot.is_empty() {
+        let group = |(name, columns): &(String, Vec<&ColumnProfile>)| {
+            let columns = words(columns.iter().map(|column| column.name.as_str()));
+            format!("{}: [{columns}]", word(name))
+        };
+        let groups: Vec<String> = onehot.iter().map(group).collect();
+        line!(
+            text,
+            "    onehot: {{{}}}   # in almost every row one column of a group is 1",
+            groups.join(", ")
+        );
+    }
+    let alone = of(is_continuous).chain(of(is_nominal)).next().is_none() && onehot.is_empty();
     if alone {
         line!(text, "    continuous: []   # no suitable column was found");
     }
@@ -484,18 +627,9 @@ fn trained(
             line!(text, "    # left out: {} ({why})", comment_text(&look.name));
         }
     }
-    let numbers = roles.iter().filter(|(_, role)| is_continuous(role));
-    let codes: Vec<(&str, f64)> = numbers
-        .filter_map(|(look, _)| Some((look.name.as_str(), leaks::missing_code(look)?.0)))
-        .collect();
-    let list: Vec<String> =
-        codes.iter().map(|(name, code)| format!("{}: [{code}]", word(name))).collect();
-    let (codes, why) = match list.as_slice() {
-        [] => (String::new(), ""),
-        list => (
-            format!(", null_values: {{{}}}", list.join(", ")),
-            "; DECIDE: codes for missing? they lie apart from all other values",
-        ),
+    let (codes, why) = match null_values.as_slice() {
+        [] => (String::new(), String::new()),
+        list => (format!(", null_values: {{{}}}", list.join(", ")), format!("; {why}")),
     };
     if !codes.is_empty() || roles.iter().any(|(look, _)| look.missing > 0) {
         line!(

@@ -1,6 +1,7 @@
 //! What the caller of `cfaudit new` says, and the columns and values that this names.
 
-use crate::data::source::file_profile::{ColumnProfile, FileProfile};
+use crate::data::column::profile::{ColumnProfile, MAX_LISTED};
+use crate::data::source::file_profile::FileProfile;
 use crate::data::source::{list_words, missing_column_fault};
 use crate::error::{Fault, Result};
 use crate::job::FavourableClass;
@@ -81,7 +82,7 @@ pub(super) fn levels<'a>(
         |code, what: String| Fault::new(code, what).in_file(&wishes.data).in_column(&look.name);
     if look.has_more_levels || look.levels.len() > LEVELS_LISTED {
         let n = if look.has_more_levels {
-            format!("more than {}", crate::data::source::file_profile::MAX_LISTED)
+            format!("more than {}", MAX_LISTED)
         } else {
             look.levels.len().to_string()
         };

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::data::column::declared::{DeclaredColumn, DeclaredColumns};
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::prepare::params::KeepStep;
 use crate::data::rows::role_counts::HashSplit;
@@ -416,6 +417,16 @@ impl DataBlock {
     pub fn spellings(&self) -> BTreeMap<String, Spelling> {
         let spellings = self.columns.iter().map(|(name, says)| (name.to_string(), says.spelling()));
         spellings.filter(|(_, spelling)| !spelling.is_plain()).collect()
+    }
+
+    /// The columns whose type the job says, each with the texts that mean missing in it.
+    pub(crate) fn declared_columns(&self) -> DeclaredColumns {
+        let declared = self.columns.iter().filter_map(|(name, says)| {
+            let nulls = self.missing.null_values.get(name).into_iter().flatten();
+            let nulls = nulls.map(|word| word.as_str().trim().to_owned()).collect();
+            Some((name.to_string(), DeclaredColumn { kind: says.kind?, nulls }))
+        });
+        declared.collect()
     }
 
     /// The columns of the source that a column is derived from; itself where it is one. Sorted.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::causal::bag::BagOfDags;
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::class::LargeClassRule;
-use crate::causal::encoding::{GraphEncoding, GraphVariable, TrainingBlocks};
+use crate::causal::encoding::{CONSTANT_COLUMN, GraphEncoding, GraphVariable, TrainingBlocks};
 use crate::causal::graph::Dag;
 use crate::causal::knowledge::Knowledge;
 use crate::causal::moments::EncodedMoments;
@@ -124,7 +124,7 @@ pub(crate) fn discover(
         match GraphEncoding::fit(&variables, &rows, asked.graphs.missing, strata) {
             // All rows are of one group: nothing tells how they differ from the other.
             Err(Error::Data(fault))
-                if fault.code == "constant-column"
+                if fault.code == CONSTANT_COLUMN
                     && fault.column.as_ref() == Some(&variables[sensitive].name) =>
             {
                 return without_graphs(asked, attribute, &variables[sensitive], &rows, &names);

@@ -33,7 +33,7 @@ impl Stage for BaselineStage {
         b.texts([("baseline".to_owned(), fingerprint)]);
         // The job says what differs; what varies besides does not.
         b.texts(
-            folder_inputs(plan)
+            folder_inputs(plan)?
                 .into_iter()
                 .filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())),
         );

@@ -104,7 +104,7 @@ impl Stage for ExternalStage {
             return Err(misfit(format!("no program makes the set `{}`", applied.set)));
         };
         let rows = RowInputs::of_job(b)?;
-        b.texts(program.inputs(plan.secret.as_deref()));
+        b.texts(program.inputs(plan.secret.as_deref())?);
         let what = external_what(applied.set);
         plan.input.files.iter().filter(|file| file.what == what).for_each(|file| {
             b.file(file);

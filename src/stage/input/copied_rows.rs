@@ -52,10 +52,10 @@ pub(crate) fn row_program<'a>(
 }
 
 /// The folder of the copy below the cache.
-fn folder(program: &RowProgram<'_>) -> String {
-    let inputs = program.inputs(None);
+fn folder(program: &RowProgram<'_>) -> Result<String> {
+    let inputs = program.inputs(None)?;
     let parts = inputs.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]);
-    format!("{COPIED_ROWS}/{}", hash_parts(parts))
+    Ok(format!("{COPIED_ROWS}/{}", hash_parts(parts)))
 }
 
 /// The copy that the last run left; none where the rows come from elsewhere, or nobody asked yet.
@@ -65,7 +65,7 @@ pub(crate) fn last_copy(
     cache: &StoreView,
 ) -> Option<CopiedRows> {
     let program = row_program(checked, settings)?;
-    let path = cache.file(&format!("{}/{COPY}", folder(&program)))?;
+    let path = cache.file(&format!("{}/{COPY}", folder(&program).ok()?))?;
     Some(CopiedRows { path, first_row: 0 })
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn copy_rows(
     let new = cache.scratch();
     let ctx = StageContext::outside("source", observer, cancel);
     program.ask(&ctx, &new, |_| Ok(()))?;
-    let folder = cache.private_folder(&folder(&program))?;
+    let folder = cache.private_folder(&folder(&program)?)?;
     let copy = folder.join(COPY);
     // Another run may be reading the copy: where the rows are the same, it stays.
     if files::metadata_if_there(&copy)?.is_some()

@@ -20,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
@@ -40,7 +41,7 @@ use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
 use crate::param::CommandArgument;
-use crate::stage::applied_set::canonical_text;
+use crate::stage::applied_set::key_text;
 use crate::stage::input::copied_rows::{ASKED_ROWS, CopiedRows, no_stream};
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::model_files::{module_file, weight_files_of};
@@ -139,12 +140,17 @@ pub(crate) enum RowImport {
 
 impl RowImport {
     /// What makes the imported file stale, given the columns that are read.
-    pub(crate) fn fingerprint(&self, columns: &[&str]) -> Vec<(String, String)> {
-        match self {
+    pub(crate) fn fingerprint(
+        &self,
+        columns: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<Vec<(String, String)>> {
+        Ok(match self {
             RowImport::Csv { csv, hashes } => {
                 vec![
-                    ("csv".to_owned(), canonical_text(csv)),
+                    ("csv".to_owned(), key_text(csv)?),
                     ("columns".to_owned(), columns.join(",")),
+                    ("types".to_owned(), key_text(declared)?),
                     ("files".to_owned(), hashes.join(",")),
                 ]
             }
@@ -158,10 +164,10 @@ impl RowImport {
                 set.members.iter().zip(&found.versions).map(file).collect()
             }
             RowImport::Synthetic { params, seed } => vec![
-                ("synthetic".to_owned(), canonical_text(params)),
+                ("synthetic".to_owned(), key_text(params)?),
                 ("run.seed".to_owned(), seed.to_string()),
             ],
-        }
+        })
     }
 
     /// How messages call the rows.
@@ -182,7 +188,7 @@ impl RowImport {
     /// What is wrong with the rows, or the disk refuses.
     pub(crate) fn write(
         &self,
-        columns: &[&str],
+        columns: (&[&str], &DeclaredColumns),
         path: &Path,
         batch_rows: usize,
         workers: &WorkerPool,
@@ -234,13 +240,17 @@ impl JobInputs {
     ///
     /// # Errors
     /// A file is damaged, or lacks one of the columns.
-    pub(crate) fn open_rows(&self, columns: &[&str]) -> Result<ParquetSource> {
+    pub(crate) fn open_rows(
+        &self,
+        columns: &[&str],
+        declared: &DeclaredColumns,
+    ) -> Result<ParquetSource> {
         match (&self.copied, self.row_files.as_slice()) {
             (Some((name, first_row)), [copy]) => {
-                let source = ParquetSource::imported(copy, Path::new(name), columns)?;
+                let source = ParquetSource::imported(copy, Path::new(name), columns, declared)?;
                 Ok(source.starting_at(*first_row))
             }
-            (_, files) => ParquetSource::files_of(files, columns),
+            (_, files) => ParquetSource::files_of(files, columns, declared),
         }
     }
 

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::causal::encoding::constant_columns;
 use crate::data::prepare::issues::{IssueSeverity, MISSING_VALUES};
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
-use crate::error::{FilePlace, Result};
+use crate::error::{Error, FilePlace, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
@@ -53,6 +54,9 @@ use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
 const LEVELS_SHOWN: usize = 10;
+
+/// A side of the split that lacks a value of the label.
+const ONE_SIDED_LABEL: &str = "one-sided-label";
 
 /// What a run of a job would do; serializes as `cfaudit plan --json` prints it.
 #[derive(Debug, Clone, Serialize)]
@@ -211,6 +215,7 @@ pub(crate) fn check_data(
         for (name, model) in &plan.job.models {
             plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
         }
+        constant_variables(plan, &look.constant)?;
         look_outside(plan, rows.layout(), observer, cancel)?;
         warnings
             .retain(|issue| issue.is_warning() && params.reports_issue(&issue.code, &issue.place));
@@ -220,6 +225,7 @@ pub(crate) fn check_data(
         seen.warnings.extend(warnings);
         seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
         seen.warnings.extend(against_labels(plan, &look.counted));
+        seen.warnings.extend(one_sided_labels(rows.layout(), &look));
         seen.warnings.extend(look.traps);
         seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
@@ -327,6 +333,50 @@ fn selective_labels(
         hint: None,
     };
     found.into_iter().map(issue).collect()
+}
+
+/// Fails where a graph set has variables with one value among the training rows: all of them in one
+/// message. The attribute itself may be constant, and graphs of a reference are learnt elsewhere.
+fn constant_variables(plan: &StagePlan<'_>, constant: &[String]) -> Result<()> {
+    let data = &plan.job.data;
+    for (name, set) in &plan.job.counterfactuals {
+        let Some(graphs) = set.graphs().filter(|_| data.reference.is_none()) else { continue };
+        for attribute in data.sensitive.keys() {
+            let own = data.column_of(attribute);
+            let variables = data.graph_variables(graphs, attribute);
+            let is_constant = |column: &&str| constant.iter().any(|known| known == column);
+            let variables = variables.iter().filter(|column| *column != own);
+            let found: Vec<&str> = variables.map(|of| of.as_str()).filter(is_constant).collect();
+            if let Some(fault) = constant_columns(&found) {
+                let error = Error::from(fault);
+                return Err(plan.with_model_place(error, &["counterfactuals", name.as_str()]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sides of the split that lack a value of the label, unless all rows do.
+fn one_sided_labels(layout: &Layout, look: &RowsLook) -> Vec<IssueNote> {
+    let Some(label) = &layout.label else { return Vec::new() };
+    let all = {
+        let mut all = look.labels.trained;
+        all.merge(look.labels.audited);
+        all
+    };
+    let lacking = match all.positive == 0 || all.negative == 0 {
+        true => Vec::new(),
+        false => look.labels.lacking(&label.column),
+    };
+    let issue = |(n, text): (u64, String)| IssueNote {
+        code: ONE_SIDED_LABEL.to_owned(),
+        severity: IssueSeverity::Warning.as_str().to_owned(),
+        place: label.column.clone(),
+        n,
+        text,
+        hint: Some("divide the rows otherwise under `data.split`".to_owned()),
+    };
+    lacking.into_iter().map(issue).collect()
 }
 
 fn folder_of(records: &[StageRecord], kind: UnitKind) -> PathBuf {
@@ -518,6 +568,7 @@ pub(crate) fn data(
         let look = RowsLook::read(&folder(UnitKind::Labels))?;
         issues.extend(selective_labels(plan, layout, &look.counted));
         issues.extend(against_labels(plan, &look.counted));
+        issues.extend(one_sided_labels(layout, &look));
         let job = &checked.job;
         let label =
             job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelPreview {

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Layout, MISSING_GROUP};
+use crate::data::rows::profile::LabelCounts;
+use crate::data::rows::split::TRAIN;
+use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -36,8 +38,50 @@ pub(crate) struct RowsLook {
     pub(crate) trained: u64,
     /// The audited rows.
     pub(crate) counted: CountedRows,
+    /// The labels of each side of the split.
+    pub(crate) labels: SideLabels,
     /// What is suspicious about the features.
     pub(crate) traps: Vec<IssueNote>,
+    /// Features with one value among the training rows.
+    pub(crate) constant: Vec<String>,
+}
+
+/// The labels of the training rows and of the audited ones; with folds all train, and are counted
+/// as audited alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SideLabels {
+    pub(crate) trained: LabelCounts,
+    pub(crate) audited: LabelCounts,
+}
+
+impl SideLabels {
+    /// Adds the labels of other rows.
+    fn merge(&mut self, other: SideLabels) {
+        self.trained.merge(other.trained);
+        self.audited.merge(other.audited);
+    }
+
+    /// What the sides lack of the label `column`, a sentence each with its rows.
+    pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
+        let rows = |labels: &LabelCounts| labels.positive + labels.negative + labels.missing;
+        let lacks = |(side, then, labels): (&str, &str, &LabelCounts)| {
+            let what = match (labels.positive, labels.negative) {
+                _ if rows(labels) == 0 => return None,
+                (0, 0) => "has a label",
+                (0, _) => "has a positive label",
+                (_, 0) => "has a negative label",
+                _ => return None,
+            };
+            let n = rows(labels);
+            Some((n, format!("none of the {n} {side} rows {what} in `{column}`: {then}")))
+        };
+        let of_audit = "rates over such labels are undefined";
+        let of_training = "no model can be trained on them";
+        [("training", of_training, &self.trained), ("audited", of_audit, &self.audited)]
+            .into_iter()
+            .filter_map(lacks)
+            .collect()
+    }
 }
 
 impl RowsLook {
@@ -70,12 +114,34 @@ impl Stage for LabelStage {
             let look = rows.with(ctx, 1, |row_context| {
                 let (audited, trained) =
                     (row_context.roles.n_audited(), row_context.roles.n_trained());
-                let (counted, traps) = (count(plan, row_context)?, traps::find(plan, row_context)?);
-                Ok(RowsLook { audited, trained, counted, traps })
+                let counted = count(plan, row_context)?;
+                let (traps, constant) = traps::find(plan, row_context)?;
+                let labels = side_labels(row_context)?;
+                Ok(RowsLook { audited, trained, counted, labels, traps, constant })
             })?;
             files::write_compact(&ctx.out().join(COUNTED), &look)
         })
     }
+}
+
+fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
+    let RowContext { rows, roles, .. } = row_context;
+    let is_of_two = |label: &LabelDefinition| label.classes.is_empty();
+    if !rows.layout().label.as_ref().is_some_and(is_of_two) {
+        return Ok(SideLabels::default());
+    }
+    let add = |sides: &mut SideLabels, g: usize| {
+        let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+        for (i, &label) in batch.label.iter().enumerate() {
+            if roles.audited(i).is_some() {
+                sides.audited.add(label);
+            } else if roles.0.get(i) == Some(&TRAIN) {
+                sides.trained.add(label);
+            }
+        }
+        Ok(0)
+    };
+    row_context.row_groups().fold(SideLabels::default, add, SideLabels::merge)
 }
 
 fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {

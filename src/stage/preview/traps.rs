@@ -1,17 +1,23 @@
-//! Features that tell the label, the score or who a person is, and numbers that may mean missing:
-//! what `cfaudit check` warns of before a model is trained on them.
+//! Features that tell the label, the score or who a person is, numbers that may be codes or mean
+//! missing, and one-hot columns that stand apart: what `cfaudit check` warns of before a model is
+//! trained on them.
 //!
-//! The rules are those of `cfaudit new` ([`crate::job::new::leaks`]), on rows drawn by the hash of
+//! The rules are those of `cfaudit new` ([`crate::data::column`]), on rows drawn by the hash of
 //! their numbers: about 100,000, or as many as hold four million values.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
+use crate::data::column::codes::missing_codes;
+use crate::data::column::leaks;
+use crate::data::column::onehot::{OneHotGroup, onehot_groups};
+use crate::data::column::profile::{ColumnProfile, SampleColumn};
+use crate::data::column::roles::{SuspectedRole, is_code, suspected_role};
 use crate::data::prepare::issues::IssueSeverity;
-use crate::data::source::file_profile::{ColumnProfile, SampleColumn};
+use crate::data::rows::split::TRAIN;
+use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
-use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout};
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
-use crate::job::new::leaks;
 use crate::num::hash::FastHasher;
 use crate::stage::advice::IssueNote;
 use crate::stage::plan::StagePlan;
@@ -27,8 +33,15 @@ const TRAP_VALUES: u64 = 4_000_000;
 /// Rows from which on values that all differ are reported.
 const TOLD_APART: usize = 300;
 
-/// A feature that tells the label, the score, the decision or who a person is.
+/// A feature that tells the label, the score, the decision or who a person is, or that looks like
+/// a weight, a date or free text.
 pub(crate) const LEAKY_FEATURE: &str = "leaky-feature";
+
+/// A number that may be the code of a level.
+pub(crate) const INTEGER_CODE: &str = "integer-code";
+
+/// Columns of a one-hot group that are features of their own.
+pub(crate) const ONEHOT_APART: &str = "onehot-apart";
 
 /// A number that may mean missing.
 pub(crate) const MISSING_CODE: &str = "missing-code";
@@ -42,6 +55,8 @@ struct TrapRows {
     features: Vec<FeatureColumn>,
     carried: Vec<Vec<f64>>,
     label: Vec<u32>,
+    /// For each feature the smallest and the largest value, or code, of all training rows.
+    ranges: Vec<Option<(f64, f64)>>,
 }
 
 impl TrapRows {
@@ -63,46 +78,37 @@ impl TrapRows {
     }
 }
 
-/// What is suspicious about the features that models read.
+/// What is suspicious about the features that models read, and those of them that are constant among
+/// the training rows; where none trains, among all.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
-pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<Vec<IssueNote>> {
+pub(crate) fn find(
+    plan: &StagePlan<'_>,
+    row_context: RowContext<'_>,
+) -> Result<(Vec<IssueNote>, Vec<String>)> {
     let layout = row_context.rows.layout();
     if !plan.features || layout.inputs().next().is_none() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let sample = draw(row_context)?;
     for (position, attribute) in layout.attributes.iter().enumerate() {
         let of = (position, attribute.name.as_str());
         unshared_numbers::refuse(plan.checked, layout, of, &sample.features)?;
     }
+    let is_constant =
+        |(_, range): &(&Feature, &Option<(f64, f64)>)| range.is_none_or(|(low, high)| low == high);
+    let constant = layout.features.iter().zip(&sample.ranges).filter(is_constant);
+    let constant = constant.map(|(feature, _)| feature.name.clone()).collect();
     let label = layout.label.as_ref().filter(|label| label.classes.is_empty()).map(|label| {
         let words = LABELS.map(str::to_owned);
         let codes = SampleColumn::Codes(&sample.label, &words);
         ColumnProfile::of_sample(&label.column, ValueClass::Text, &codes)
     });
-    let mut columns: Vec<ColumnProfile> = Vec::new();
-    let mut looked = Vec::new();
-    for f in layout.inputs() {
-        let feature = &layout.features[f];
-        // A sensitive column is a feature by itself, and nothing but its groups is asked of it.
-        if feature.kind == FeatureKind::Sensitive {
-            continue;
-        }
-        let (class, values) = match &sample.features[f] {
-            FeatureColumn::Code(codes) => {
-                (ValueClass::Text, SampleColumn::Codes(codes, &feature.levels))
-            }
-            FeatureColumn::Number(numbers) => {
-                let whole = numbers.iter().all(|x| x.is_nan() || x.fract() == 0.0);
-                let class = if whole { ValueClass::Int } else { ValueClass::Float };
-                (class, SampleColumn::Numbers(numbers))
-            }
-        };
-        columns.push(ColumnProfile::of_sample(&feature.name, class, &values));
-        looked.push(f);
-    }
+    let (sensitive, looked): (Vec<usize>, Vec<usize>) =
+        layout.inputs().partition(|&f| layout.features[f].kind == FeatureKind::Sensitive);
+    let mut columns: Vec<ColumnProfile> =
+        looked.iter().map(|&f| of_feature(layout, &sample, f)).collect();
     let scores = scores(plan, layout);
     for (name, numbers) in layout.carried.iter().zip(&sample.carried) {
         let (name, _) = layout.source_of_carried(name);
@@ -111,38 +117,93 @@ pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<
             columns.push(ColumnProfile::of_sample(name, ValueClass::Float, &values));
         }
     }
-    let found =
-        leaks::find(&columns, label.as_ref().map(|label| (label, LABELS[1])), Some(&scores));
-    let mut notes = Vec::new();
+    let found = leaks::find(&columns, label.as_ref().map(|label| (label, LABELS[1])), &scores);
+    // A sensitive column is a feature by itself, and nothing but its groups is asked of it.
+    columns.extend(sensitive.iter().map(|&f| of_feature(layout, &sample, f)));
+    let attributes: Vec<&str> =
+        layout.attributes.iter().map(|of| layout.features[of.feature].name.as_str()).collect();
+    let mut notes = onehot_apart(plan, &columns[..looked.len()]);
     for (look, &f) in columns.iter().zip(&looked) {
         let name = &look.name;
         let told = found.reasons.get(name).and_then(|why| why.split(';').next());
-        let apart = || {
-            let are_enough = look.sample.len() >= TOLD_APART;
-            let is_apart = are_enough && leaks::tells_rows_apart(look, false);
-            is_apart.then_some("it identifies rows")
+        let suspected = || {
+            let role = suspected_role(look, &columns, &attributes)?;
+            let tells = role != SuspectedRole::RowId || look.sample.len() >= TOLD_APART;
+            tells.then(|| role.why())
         };
-        if let Some(why) = told.or_else(apart) {
+        if let Some(why) = told.or_else(suspected) {
             let text = format!("the feature `{name}` may know what it should not: {why}");
             let hint = "list it under `features.ignore` unless it is known before the decision";
             notes.push(note(LEAKY_FEATURE, name, 0, text).with_hint(hint.to_owned()));
         }
-        if let (FeatureKind::Continuous { .. }, Some((code, n, next))) =
-            (&layout.features[f].kind, leaks::missing_code(look))
-        {
-            let (code, next) = (float_text(code), float_text(next));
+        if !matches!(layout.features[f].kind, FeatureKind::Continuous { .. }) {
+            continue;
+        }
+        let is_onehot =
+            plan.job.data.features.onehot.values().flatten().any(|of| of.as_str() == name);
+        for set in missing_codes(look.numbers()).iter().filter(|_| !is_onehot) {
+            let codes = list_words(set.codes.iter().map(|&code| float_text(code)), 10);
             let text = format!(
-                "the feature `{name}` is {code} in {n} of {} rows looked at, and the nearest other \
-                 number is {next}",
-                look.sample.len()
+                "the feature `{name}` is {codes} in {} of {} rows looked at, and the nearest other \
+                 number is {}",
+                set.rows,
+                look.sample.len(),
+                float_text(set.nearest)
             );
             let hint = format!(
-                "if it means missing, write `data.missing.null_values: {{{name}: [{code}]}}`"
+                "if it means missing, write `data.missing.null_values: {{{name}: [{codes}]}}`"
             );
-            notes.push(note(MISSING_CODE, name, n as u64, text).with_hint(hint));
+            notes.push(note(MISSING_CODE, name, set.rows, text).with_hint(hint));
+        }
+        if is_code(look) {
+            let text = format!(
+                "the feature `{name}` has {} different whole numbers, which may be codes of levels",
+                look.levels.len()
+            );
+            let hint = "list it under `nominal` if they are codes, under `ordinal` if only their \
+                        order counts";
+            notes.push(note(INTEGER_CODE, name, 0, text).with_hint(hint.to_owned()));
         }
     }
-    Ok(notes)
+    Ok((notes, constant))
+}
+
+/// The profile of a feature in the sample.
+fn of_feature(layout: &Layout, sample: &TrapRows, f: usize) -> ColumnProfile {
+    let feature = &layout.features[f];
+    let (class, values) = match &sample.features[f] {
+        FeatureColumn::Code(codes) => {
+            (ValueClass::Text, SampleColumn::Codes(codes, &feature.levels))
+        }
+        FeatureColumn::Number(numbers) => {
+            let whole = numbers.iter().all(|x| x.is_nan() || x.fract() == 0.0);
+            let class = if whole { ValueClass::Int } else { ValueClass::Float };
+            (class, SampleColumn::Numbers(numbers))
+        }
+    };
+    ColumnProfile::of_sample(&feature.name, class, &values)
+}
+
+/// Columns of which in almost every row exactly one is 1 and that the job does not group.
+fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNote> {
+    let grouped = &plan.job.data.features.onehot;
+    let is_alone = |name: &str| grouped.values().flatten().all(|column| column.as_str() != name);
+    let bits: Vec<(&str, Option<Vec<bool>>)> = columns
+        .iter()
+        .map(|look| (look.name.as_str(), look.bits().filter(|_| is_alone(&look.name))))
+        .collect();
+    let apart = |(i, group): (usize, OneHotGroup)| {
+        let names: Vec<&str> = group.columns.iter().map(|&at| columns[at].name.as_str()).collect();
+        let list = list_words(names.iter().map(|name| format!("`{name}`")), 10);
+        let text = format!(
+            "in almost every row exactly one of the features {list} is 1, as in a one-hot group, \
+             and each is moved by itself: counterfactuals may have several of them, or none"
+        );
+        let name = if group.name.is_empty() { format!("group_{}", i + 1) } else { group.name };
+        let hint = format!("write `data.features.onehot: {{{name}: [{}]}}`", names.join(", "));
+        note(ONEHOT_APART, names[0], 0, text).with_hint(hint)
+    };
+    onehot_groups(&bits).into_iter().enumerate().map(apart).collect()
 }
 
 fn note(code: &str, place: &str, n: u64, text: String) -> IssueNote {
@@ -165,6 +226,21 @@ fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
     named.filter_map(|name| Some(layout.source_of_carried(carried(name)?).0)).collect()
 }
 
+/// The smallest and the largest value, or code, of the rows that count.
+fn range_of(column: &FeatureColumn, counts: impl Fn(usize) -> bool) -> Option<(f64, f64)> {
+    let value = |i: usize| match column {
+        FeatureColumn::Number(numbers) => Some(numbers[i]).filter(|x| !x.is_nan()),
+        FeatureColumn::Code(codes) => Some(codes[i]).filter(|&code| code != MISSING).map(f64::from),
+    };
+    let n = match column {
+        FeatureColumn::Number(numbers) => numbers.len(),
+        FeatureColumn::Code(codes) => codes.len(),
+    };
+    (0..n).filter(|&i| counts(i)).filter_map(value).fold(None, |range, x| {
+        Some(range.map_or((x, x), |(low, high): (f64, f64)| (low.min(x), high.max(x))))
+    })
+}
+
 /// Rows drawn by the hash of their numbers.
 fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
     let rows = row_context.rows;
@@ -175,6 +251,9 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
         n if n <= wanted => u64::MAX,
         n => u64::MAX / n * wanted,
     };
+    // With folds every row trains, in some fold.
+    let has_training =
+        row_context.roles.n_trained() > 0 && row_context.roles.n_audited() < layout.n_rows;
     let hash = |row: u64| BuildHasherDefault::<FastHasher>::default().hash_one(row);
     let look = |g: usize| {
         (row_context.watch.check)()?;
@@ -189,11 +268,20 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
             _ => u32::MAX,
         };
         let labels: Vec<u32> = drawn.iter().map(|&i| label(i)).collect();
-        Ok::<_, Error>((batch.rows.take(&drawn), carried, labels))
+        let roles = row_context.roles.read(g)?;
+        let trains = |i: usize| !has_training || roles.0.get(i) == Some(&TRAIN);
+        let ranges: Vec<Option<(f64, f64)>> =
+            batch.rows.columns.iter().map(|column| range_of(column, trains)).collect();
+        Ok::<_, Error>((batch.rows.take(&drawn), carried, labels, ranges))
     };
-    let mut all = TrapRows::default();
-    row_context.workers.map(rows.n_groups(), look, |_, (rows, carried, labels)| {
+    let mut all = TrapRows { ranges: vec![None; layout.features.len()], ..TrapRows::default() };
+    row_context.workers.map(rows.n_groups(), look, |_, (rows, carried, labels, ranges)| {
         all.add(&rows, carried, labels);
+        for (all, (low, high)) in
+            all.ranges.iter_mut().zip(ranges).filter_map(|(all, part)| Some((all, part?)))
+        {
+            *all = Some(all.map_or((low, high), |(lo, hi)| (lo.min(low), hi.max(high))));
+        }
         Ok(())
     })?;
     Ok(all)

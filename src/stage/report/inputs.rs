@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::ModelBlock;
-use crate::stage::applied_set::canonical_text;
+use crate::stage::applied_set::key_text;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::generate::refits::FitInputs;
 use crate::stage::input::request::AnswerInputs;
@@ -156,18 +156,18 @@ impl<'a> FolderInputs<'a> {
 }
 
 /// What makes an output folder stale in addition to what it is derived from.
-pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Vec<(String, String)> {
+pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Result<Vec<(String, String)>> {
     let mut inputs = vec![
         ("job".to_owned(), plan.checked.hash.clone()),
         ("run".to_owned(), plan.run_id.to_owned()),
-        ("--set".to_owned(), canonical_text(&plan.checked.sets)),
+        ("--set".to_owned(), key_text(&plan.checked.sets)?),
         ("job file".to_owned(), plan.settings.job_file.clone()),
-        ("inputs".to_owned(), canonical_text(&plan.input.files)),
+        ("inputs".to_owned(), key_text(&plan.input.files)?),
     ];
     if !plan.history.is_empty() {
         inputs.push(("--history".to_owned(), plan.history.join(" ")));
     }
-    inputs
+    Ok(inputs)
 }
 
 /// Where a folder comes from, to be opened.
@@ -179,7 +179,7 @@ pub(crate) struct OriginInputs<'a> {
 impl<'a> OriginInputs<'a> {
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
-        b.texts(folder_inputs(plan));
+        b.texts(folder_inputs(plan)?);
         Ok(OriginInputs { plan, rows: RowInputs::of_job(b)? })
     }
 

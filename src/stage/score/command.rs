@@ -26,7 +26,7 @@ use crate::model::score_spool::{ScoreSpool, SpooledScores, score_complaint};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{CommandArgument, Seed};
-use crate::stage::applied_set::canonical_text;
+use crate::stage::applied_set::key_text;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
@@ -120,32 +120,38 @@ impl<'a> CommandCall<'a> {
 
     /// What makes the scores stale, in addition to rows and watched files. Time limit, threads and
     /// secrets are not part of it.
-    pub(crate) fn score_inputs(&self) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// A part of it cannot be written.
+    pub(crate) fn score_inputs(&self) -> Result<Vec<(String, String)>> {
         let command = self.command;
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![(
             "command".to_owned(),
-            canonical_text(&(&command.score, &command.model, command.stream, names, &command.omit)),
+            key_text(&(&command.score, &command.model, command.stream, names, &command.omit))?,
         )];
         made_of.extend(self.variables().hashes(self.secret));
         made_of
             .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
         made_of.extend(self.seed_input(&command.score));
-        made_of
+        Ok(made_of)
     }
 
     /// What makes a trained model stale, likewise.
-    pub(crate) fn model_inputs(&self) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// As [`CommandCall::score_inputs`].
+    pub(crate) fn model_inputs(&self) -> Result<Vec<(String, String)>> {
         let command = self.command;
         let train = command.train.as_deref().unwrap_or_default();
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![
-            ("command".to_owned(), canonical_text(&(train, command.stream, names, &command.omit))),
+            ("command".to_owned(), key_text(&(train, command.stream, names, &command.omit))?),
             ("folds".to_owned(), self.n_folds.to_string()),
         ];
         made_of.extend(self.variables().hashes(self.secret));
         made_of.extend(self.seed_input(train));
-        made_of
+        Ok(made_of)
     }
 
     fn variables(&self) -> NamedVariables<'a> {
@@ -159,11 +165,11 @@ impl<'a> CommandCall<'a> {
 
     /// Where answers of an endpoint are kept until the stage is done: under all that decides them
     /// but the rows, and under the stage, so that rows that are asked for twice are.
-    fn answers(&self, ctx: &StageContext<'_>) -> PathBuf {
-        let (url, folder) = (canonical_text(&self.command.score), "http");
+    fn answers(&self, ctx: &StageContext<'_>) -> Result<PathBuf> {
+        let (url, folder) = (key_text(&self.command.score)?, "http");
         let parts = [self.model, ctx.stage(), url.as_str()];
         let root = self.cache.map_or_else(|| ctx.out().join(SCRATCH), Path::to_path_buf);
-        root.join(folder).join(hash_parts(parts))
+        Ok(root.join(folder).join(hash_parts(parts)))
     }
 
     /// What messages call the program.
@@ -471,7 +477,7 @@ impl<'a> CommandCall<'a> {
             take(scores)?;
         }
         if has_placeholder(&self.command.score, "answers") {
-            remove_folder(&self.answers(ctx))?;
+            remove_folder(&self.answers(ctx)?)?;
         }
         remove_folder(&scratch)?;
         let all = answers.iter().flatten().map(|answer| answer.precision);
@@ -494,7 +500,7 @@ impl<'a> CommandCall<'a> {
         if has_placeholder(&self.command.score, "script") {
             files::write(&script, SCRIPT)?;
         }
-        let answers = self.answers(ctx);
+        let answers = self.answers(ctx)?;
         let columns = RawColumns::new(row_context.rows.layout(), &self.command.omit, false);
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(

@@ -17,6 +17,7 @@ pub(crate) mod worlds_inputs;
 
 use std::path::{Path, PathBuf};
 
+use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::{Fault, Result};
@@ -48,7 +49,7 @@ impl StagePlan<'_> {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
             // The file was read before; where it has gone since, its row is all that can be said.
-            None => match self.input.open_rows(&[]) {
+            None => match self.input.open_rows(&[], &DeclaredColumns::new()) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
             },

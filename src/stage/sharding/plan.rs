@@ -418,9 +418,9 @@ fn planned(
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages, columns.is_some())?;
     // The columns of a stream are known now, and no worker needs to find out what they lack.
-    let needed = stages.prepare_params();
-    let needed = if columns.is_some() { needed.columns() } else { Vec::new() };
-    let source = input.open_rows(&needed)?;
+    let params = stages.prepare_params();
+    let needed = if columns.is_some() { params.columns() } else { Vec::new() };
+    let source = input.open_rows(&needed, &params.declared)?;
     let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
     let shards = cut(&pieces, count);
     Ok(ShardPlan {

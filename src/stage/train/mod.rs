@@ -38,7 +38,7 @@ impl Stage for TrainStage {
             }
             None => None,
         };
-        models.training_inputs(b);
+        models.training_inputs(b)?;
         let experiment = unit.experiment.clone();
         work(move |ctx| {
             let trained = models.rows.with(ctx, 0, |rows| {

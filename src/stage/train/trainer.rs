@@ -15,7 +15,7 @@ use crate::model::onnx::OnnxParams;
 use crate::model::{ModelTrainer, TrainedModel};
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Seed};
-use crate::stage::applied_set::canonical_text;
+use crate::stage::stage_builder::StageBuilder;
 
 /// The trainer of a model; none for one that is not trained here.
 pub(crate) fn trainer(
@@ -103,12 +103,14 @@ pub(crate) fn lightgbm_params(block: &LightgbmBlock, layout: &Layout) -> Lightgb
     }
 }
 
-/// What makes a model stale that is trained here, in addition to its rows.
-pub(crate) fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
-    let Some((kind, knobs)) = model.trained_here() else { return Vec::new() };
+/// Puts what makes a model stale that is trained here into a key, in addition to its rows.
+pub(crate) fn model_inputs(b: &mut StageBuilder<'_, '_>, model: &ModelBlock) {
+    let Some((kind, knobs)) = model.trained_here() else { return };
+    b.value(kind.key(), &kind);
     // The seed only where chance has a part in the training.
-    let seed = knobs.draws().then(|| ("run.seed".to_owned(), seed.0.to_string()));
-    [(kind.key().to_owned(), canonical_text(&kind))].into_iter().chain(seed).collect()
+    if knobs.draws() {
+        b.seed();
+    }
 }
 
 /// How many trees a model has whose growth ended early, and how many the job asked for; none for

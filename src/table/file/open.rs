@@ -93,11 +93,18 @@ impl ParquetFile {
             (0..leaves.num_columns())
                 .any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf))
         };
+        let is_text = |data_type: &DataType| {
+            matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        };
         let read_as = |field: &Field| match field.data_type() {
             DataType::Utf8 if coded(field.name()) => {
                 let positions =
                     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
                 field.clone().with_data_type(positions)
+            }
+            // Dictionaries of other values are decoded as their values.
+            DataType::Dictionary(_, value) if !is_text(value) => {
+                field.clone().with_data_type(value.as_ref().clone())
             }
             _ => field.clone(),
         };

@@ -66,7 +66,9 @@ fn write_rows(folder: &Path) {
         nominal: vec![column("race")],
         ..PrepareParams::default()
     };
-    let source = ParquetSource::parquet(path.to_str().unwrap(), &params.columns()).unwrap();
+    let source =
+        ParquetSource::parquet(path.to_str().unwrap(), &params.columns(), &params.declared)
+            .unwrap();
     prepare(&source, &params, folder, 1024, &WorkerPool::new(1).unwrap(), StageWatch::SILENT)
         .unwrap();
 }

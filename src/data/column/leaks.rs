@@ -1,40 +1,26 @@
-//! Columns of a file that no model should read, found by their values for `cfaudit new`: what tells
-//! the label, the score or the decision that people got, and what distinguishes people.
+//! Columns that tell the label, the score or the decision that people got.
 //!
-//! Choice: rows are compared on a sample drawn by the hash of their number
-//! ([`crate::data::source::file_profile`]), at least [`ROWS_AT_LEAST`] of them. A column is *the
+//! Choice: rows are compared on a sample drawn by the hash of their number, at least
+//! [`ROWS_AT_LEAST`] of them. A column is *the
 //! label again* where both are one to one; *tells the label* where its AUC is 0.99 or above, or
 //! 0.01 or below;
-//! *a score* where it has more than [`SCORE_VALUES_ABOVE`] numbers and its name says so, or where
-//! its rank correlation with such a column is 0.99 or more; *a decision* where it has two or three
+//! *a score* where its name says so, or where it has more than [`SCORE_VALUES_ABOVE`] numbers and
+//! their rank correlation with those of such a column is 0.99 or more; *a decision* where it has two or three
 //! values that some score divides, where labels are missing for some of its values only, where its
 //! name says so, or where it is one to one with such a column. Of a column with at most
 //! [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive label,
-//! missing as a separate value; of another, whether there is a value counts so. Free text is long
-//! text that mostly differs. `cfaudit check` asks the same of the features of a job.
+//! missing as a separate value; of another, whether there is a value counts so.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::data::source::file_profile::{ColumnProfile, SampledValue, hash_of};
-use crate::data::values::ValueClass;
-
-/// Rows that two columns must both have before anything is said about them.
-const ROWS_AT_LEAST: usize = 20;
+use crate::data::column::profile::{ColumnProfile, SampledValue, hash_of};
+use crate::data::column::roles::{ROWS_AT_LEAST, parts};
 
 /// Different values that a score has at least, one more.
 const SCORE_VALUES_ABOVE: usize = 20;
 
 /// Rank correlation from which two columns say the same.
 const SAME_RANK_CORRELATION: f64 = 0.99;
-
-/// Rows from which on whole numbers that are all different are taken for ids.
-const ID_ROWS_AT_LEAST: usize = 300;
-
-/// Numbers above all others that often mean missing.
-const MISSING_ABOVE: [f64; 4] = [99.0, 999.0, 9999.0, 99999.0];
-
-/// Numbers below all others that often mean missing.
-const MISSING_BELOW: [f64; 5] = [-1.0, -9.0, -99.0, -999.0, -9999.0];
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
 const SCORES: [&str; 11] = [
@@ -65,19 +51,6 @@ const DECISIONS: [&str; 10] = [
     "abgelehnt",
 ];
 
-/// The words of a column's name, small: `LoanDefault` has two, as `loan_default` has.
-pub(crate) fn parts(name: &str) -> Vec<String> {
-    let (mut words, mut after_small) = (String::new(), false);
-    for c in name.chars() {
-        if after_small && c.is_uppercase() {
-            words.push(' ');
-        }
-        after_small = c.is_lowercase();
-        words.extend(c.to_lowercase());
-    }
-    words.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
-}
-
 /// What was found in the columns of a file.
 pub(crate) struct LeakyColumns {
     /// Why the columns should be left out that should be, by name.
@@ -90,12 +63,11 @@ pub(crate) struct LeakyColumns {
 }
 
 /// Finds columns that no model should read. `label` comes with one of its values, the positive one.
-/// `known` are the scores of a job; without them names tell which columns hold scores and
-/// decisions.
+/// `known` are the scores of a job.
 pub(crate) fn find(
     columns: &[ColumnProfile],
     label: Option<(&ColumnProfile, &str)>,
-    known: Option<&[&str]>,
+    known: &[&str],
 ) -> LeakyColumns {
     let is_label = |look: &ColumnProfile| label.is_some_and(|(label, _)| look.name == label.name);
     let others = || columns.iter().filter(|look| !is_label(look));
@@ -105,14 +77,18 @@ pub(crate) fn find(
         let is_named = parts(&look.name)
             .iter()
             .any(|part| SCORES.contains(&part.as_str()) || part.ends_with("score"));
-        let is_named = known.map_or(is_named, |known| known.contains(&look.name.as_str()));
+        let is_known = known.contains(&look.name.as_str());
         if let Some(why) = label.and_then(|(label, positive)| by_label(look, label, positive)) {
             reasons.insert(look.name.clone(), why);
-        } else if is_named && has_many_numbers(look) {
-            let why = "its name suggests that it is a score; move it to continuous if the model \
-                       may read it";
-            reasons.insert(look.name.clone(), why.to_owned());
-            scores.push(look);
+        } else if is_known || is_named && (has_many_numbers(look) || is_few(look, 2..=20)) {
+            let kind = if look.class.is_number() { "continuous" } else { "nominal" };
+            let why = format!(
+                "its name suggests that it is a score; move it to {kind} if the model may read it"
+            );
+            reasons.insert(look.name.clone(), why);
+            if look.class.is_number() {
+                scores.push(look);
+            }
         }
     }
     let named = scores.clone();
@@ -133,8 +109,7 @@ pub(crate) fn find(
         } else if !without.is_empty() {
             let values = without.join(" or ");
             format!("a decision: labels are missing where it is {values}, and nowhere else")
-        } else if known.is_none()
-            && is_few(look, 2..=3)
+        } else if is_few(look, 2..=3)
             && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
         {
             "its name suggests that it is a decision; move it to nominal if the model may read it"
@@ -152,51 +127,9 @@ pub(crate) fn find(
             reasons.entry(look.name.clone()).or_insert_with(why);
         }
     }
-    for look in others()
-        .filter(|look| look.class == ValueClass::Text && is_long(look) && mostly_differs(look))
-    {
-        reasons.entry(look.name.clone()).or_insert_with(|| "free text".to_owned());
-    }
     let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
     let scores = scores.iter().map(|look| look.name.clone()).collect();
     LeakyColumns { reasons, decisions: decisions.collect(), scores }
-}
-
-/// Whether the values distinguish rows: texts that all differ, and whole numbers that do, where
-/// they rise, are many or have the name of an id.
-pub(crate) fn tells_rows_apart(look: &ColumnProfile, is_called_so: bool) -> bool {
-    let rises = || look.is_ascending || is_called_so || look.sample.len() >= ID_ROWS_AT_LEAST;
-    match look.class {
-        ValueClass::Text => look.is_unique,
-        ValueClass::Int => look.is_unique && rises(),
-        _ => false,
-    }
-}
-
-/// A number that may be a code for missing: one of the usual ones, in at least 20 rows of the
-/// sample and one in a hundred, far beyond all others, or the only one below 0. Gives its rows, and
-/// the number nearest to it.
-pub(crate) fn missing_code(look: &ColumnProfile) -> Option<(f64, usize, f64)> {
-    let numbers: Vec<f64> = look.sample.iter().flatten().map(|value| value.number).collect();
-    let (low, high) = look.range?;
-    let rows = |code: f64| numbers.iter().filter(|x| **x == code).count();
-    let others = || numbers.iter().copied().filter(|x| x.is_finite());
-    let is_often = |n: usize| n >= ROWS_AT_LEAST && n * 100 >= numbers.len();
-    if MISSING_ABOVE.contains(&high) {
-        let next = others().filter(|x| *x < high).fold(f64::NEG_INFINITY, f64::max);
-        let n = rows(high);
-        if next.is_finite() && next <= high / 3.0 && is_often(n) {
-            return Some((high, n, next));
-        }
-    }
-    if MISSING_BELOW.contains(&low) {
-        let next = others().filter(|x| *x > low).fold(f64::INFINITY, f64::min);
-        let n = rows(low);
-        if next.is_finite() && next >= 0.0 && is_often(n) {
-            return Some((low, n, next));
-        }
-    }
-    None
 }
 
 fn has_many_numbers(look: &ColumnProfile) -> bool {
@@ -205,16 +138,6 @@ fn has_many_numbers(look: &ColumnProfile) -> bool {
 
 fn is_few(look: &ColumnProfile, n: std::ops::RangeInclusive<usize>) -> bool {
     !look.has_more_levels && n.contains(&look.levels.len())
-}
-
-/// Long words with blanks between them.
-fn is_long(look: &ColumnProfile) -> bool {
-    look.mean_letters >= 25.0 && look.mean_blanks >= 2.0
-}
-
-fn mostly_differs(look: &ColumnProfile) -> bool {
-    let values: Vec<u64> = look.sample.iter().flatten().map(|value| value.word).collect();
-    values.len() >= ROWS_AT_LEAST && values.iter().collect::<HashSet<_>>().len() * 2 > values.len()
 }
 
 /// The rows of the sample that have a value in both columns.
@@ -292,7 +215,7 @@ fn auc(mut numbers: Vec<(f64, bool)>) -> Option<f64> {
 }
 
 /// Whether high scores go with the positive label; none where the rows hardly tell.
-pub(super) fn rises_with(
+pub(crate) fn rises_with(
     score: &ColumnProfile,
     label: &ColumnProfile,
     positive: &str,
