@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::{ColumnType, DeclaredColumn, DeclaredColumns, without_percent};
 use crate::data::column::profile::{ColumnProfile, SeenValue};
-use crate::data::source::ParquetSource;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::notation::{FieldClass, NumberNotation};
+use crate::data::source::{ParquetSource, hive_keys};
 use crate::data::spelling::Spelling;
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
@@ -197,6 +197,12 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
                 let kind = type_in_words(field.data_type());
                 unreadable.push((field.name().clone(), format!("it holds {kind}")));
             }
+        }
+    }
+    // The keys of folders are columns as well.
+    for (key, _) in files.iter().flat_map(|path| hive_keys(path)) {
+        if !names.contains(&key) && unreadable.iter().all(|(name, _)| *name != key) {
+            names.push(key);
         }
     }
     let mut declared = DeclaredColumns::new();
@@ -389,7 +395,7 @@ fn notation_of(columns: &[FieldColumn]) -> Option<NumberNotation> {
     let n = |is_numeric: &dyn Fn(&FieldColumn) -> bool| {
         columns.iter().filter(has_values).filter(|column| is_numeric(column)).count()
     };
-    let plain = n(&|column| column.class.class().is_number());
+    let plain = n(&|column| column.class.is_number());
     let (mut best, mut found) = (plain, None);
     for (i, notation) in NumberNotation::OTHERS.into_iter().enumerate() {
         let numeric = n(&|column| column.notations[i]);

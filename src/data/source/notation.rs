@@ -189,6 +189,11 @@ impl FieldClass {
         };
     }
 
+    /// Whether every field is a number, of any length.
+    pub(crate) fn is_number(self) -> bool {
+        self.class.is_number()
+    }
+
     /// The class of the column.
     pub(crate) fn class(self) -> ValueClass {
         match self.class {
