@@ -6,6 +6,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use crate::causal;
+use crate::data::canonical::canonical_text;
 use crate::data::prepare::derive::{DerivationRecipe, DerivedBin};
 use crate::data::rows::split::Stratification;
 use crate::data::source::list_words;
@@ -98,8 +99,11 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
             .map(|(column, codes)| {
                 let says = job.data.columns.get(column).map(ColumnBlock::spelling);
                 let spelling = says.unwrap_or_default();
-                let code =
-                    |(code, words): (String, String)| (spelling.of(&code).into_owned(), words);
+                // Levels stand in the tables by their canonical texts.
+                let code = |(code, words): (String, String)| {
+                    let level = canonical_text(&code);
+                    (spelling.of(&level).into_owned(), words)
+                };
                 (column.as_str().to_owned(), texts(codes).into_iter().map(code).collect())
             })
             .collect(),
