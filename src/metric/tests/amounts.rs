@@ -273,7 +273,7 @@ fn the_order_of_ties_decides_nothing() {
     assert!(first.iter().any(|m| m.interval.is_some()));
     for (x, y) in first.iter().zip(&last) {
         let ends = |m: &MeasuredValue| m.interval.map(|i| (i.lo, i.hi));
-        let near = |x: f64, y: f64| (x - y).abs() <= 1e-12 * x.abs();
+        let near = |x: f64, y: f64| (x - y).abs() <= 1e-12 * x.abs().max(1.0);
         assert!(near(x.value.unwrap(), y.value.unwrap()), "{}", x.metric.id);
         match (ends(x), ends(y)) {
             (Some(a), Some(b)) => assert!(near(a.0, b.0) && near(a.1, b.1), "{}", x.metric.id),
