@@ -31,7 +31,8 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, TableRow,
+    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, PopulationRow,
+    TableRow,
 };
 
 /// A folder judged again.
@@ -61,7 +62,12 @@ pub(crate) fn judge(
     let (mut manifest, new) = baseline::finished_side(folder)?;
     baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
     let comparison = match baseline {
-        Some(baseline) => Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?),
+        Some(baseline) => {
+            let mut compared = diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?;
+            let job = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
+            baseline::add_old_extremes(&job, &mut compared.changes, baseline)?;
+            Some(compared)
+        }
         None => stored_comparison(folder, &manifest)?,
     };
     let again = judge_by_tables(folder, &new.metrics, comparison.as_ref())?;
@@ -138,6 +144,7 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
 /// The tables of a finished folder that gates are judged by, in addition to that of metrics.
 struct JudgingTables {
     groups: Vec<GroupRow>,
+    population: Vec<PopulationRow>,
     counts: Vec<CountRow>,
     arms: Vec<ArmRow>,
     issues: Vec<IssueRow>,
@@ -147,6 +154,7 @@ impl JudgingTables {
     fn read(tables: &Path) -> Result<Self> {
         Ok(JudgingTables {
             groups: read_rows(tables)?,
+            population: read_rows(tables)?,
             counts: read_rows(tables)?,
             arms: read_rows(tables)?,
             issues: read_rows(tables)?,
@@ -154,8 +162,8 @@ impl JudgingTables {
     }
 
     fn with<'a>(&'a self, metrics: &'a [MetricRow]) -> GateTables<'a> {
-        let JudgingTables { groups, counts, arms, issues } = self;
-        GateTables { metrics, groups, counts, arms, issues }
+        let JudgingTables { groups, population, counts, arms, issues } = self;
+        GateTables { metrics, groups, population, counts, arms, issues }
     }
 }
 
@@ -405,9 +413,10 @@ pub(crate) fn compare(
 ) -> Result<ComparedFolders> {
     let (old_manifest, old_side) = baseline::finished_side(old)?;
     let (new_manifest, new_side) = baseline::finished_side(new)?;
-    let comparison = diff::compare(&old_side, &new_side, force)?;
+    let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
+        baseline::add_old_extremes(checked, &mut comparison.changes, old)?;
         let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
         let judging = JudgingTables::read(&new.join("tables"))?;
         let counted = gate::counted_of(

@@ -82,6 +82,8 @@ worded_enum! {
         Prepare = "prepare",
         /// Roles of the rows; of an experiment also fold by fold.
         Split = "split",
+        /// In which state each row of the source is, by group.
+        Population = "population",
         /// Labels and decisions by group, if the rows show them.
         Labels = "labels",
         /// The graphs of all scenarios of a set.
@@ -150,7 +152,7 @@ impl UnitKind {
             UnitKind::Source | UnitKind::Reference | UnitKind::Survey | UnitKind::Prepare => {
                 StageKind::Prepare
             }
-            UnitKind::Split | UnitKind::Labels => StageKind::Split,
+            UnitKind::Split | UnitKind::Population | UnitKind::Labels => StageKind::Split,
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,
             UnitKind::Fit => StageKind::Fit,

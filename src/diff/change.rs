@@ -298,6 +298,8 @@ impl<'a> ValueChange<'a> {
             family: row.family,
             status: self.status.into(),
             old_value: old.and_then(|row| row.value),
+            old_least: None,
+            old_most: None,
             new_value: new.and_then(|row| row.value),
             difference: self.difference.and_then(finite),
             undefined: self.undefined.as_str().into(),

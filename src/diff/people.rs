@@ -271,6 +271,10 @@ fn add(
         ..
     } = found;
     let (key, unit, n) = (*key, *unit, *n);
+    // Rows of weight 0 count for nothing.
+    if person.weight == 0 {
+        return;
+    }
     let counted_by = CountingUnit::of(asked.weighted, *has_person, true);
     let nobody = || {
         let counts = FactualCounts::new(n).counted_by(counted_by, asked.seed);

@@ -206,8 +206,15 @@ pub(super) const WORDS: &[(&str, &str)] = &[
         "selective_labels",
         "flag of a value that needs labels where these are missing for some groups or decisions \
          more often than for others; a gate on it is inconclusive\n\
-         the issue `selective-labels` gives the shares; if repayment is known only for granted \
+         the issue `selective` gives the shares; if repayment is known only for granted \
          loans, gate on metrics that need no label",
+    ),
+    (
+        "unmeasured-people",
+        "why a gate is inconclusive: people without a score, a valid counterfactual or a group could \
+         break a limit that the others keep; the reason says how many of them would be enough\n\
+         the table `population` counts them: get their scores or groups, leave such rows out by \
+         `data.keep` (then no result is about them), or let the limit leave room for them",
     ),
     (
         "small_group",

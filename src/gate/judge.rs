@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
-use super::unseen::{unseen, untested};
-use super::{audited_model, bounds, certain_rate, holm, objection, power, recourse, rounding};
+use super::unshown::{untested, untested_directions};
+use super::{audited_model, certain_rate, holm, objection, power, recourse, rounding, unmeasured};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateResults,
@@ -17,11 +17,14 @@ use crate::gate::question::{
 use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{AuditKey, GateRow, MetricRow, ReasonCode, TableRow, finite, has_flag, whole};
+use crate::table::{
+    AuditKey, ChangeRow, GateRow, MetricRow, ReasonCode, TableRow, finite, has_flag, whole,
+};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.
@@ -31,7 +34,7 @@ pub(crate) fn judge(
     baseline: Option<&GateBaseline<'_>>,
     counted: &[recourse::CountedGate],
 ) -> GateResults {
-    let GateTables { metrics, groups, counts, .. } = tables;
+    let GateTables { metrics, counts, .. } = tables;
     let rounded = rounding::rounded_switches(counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let mut table: Vec<GateRow> = Vec::new();
@@ -73,10 +76,11 @@ pub(crate) fn judge(
         rounding::reconsider(question, &seen, &mut rulings, rounded);
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == GateStatus::Pass) {
             let seen = &ruling.observation;
-            let unseen = unseen(question, seen, (metrics, groups))
-                .or_else(|| bounds::could_break(question, seen, tables));
-            if let Some(unseen) = unseen {
-                ruling.object(unseen);
+            let objection = groups_without_value(question, seen, metrics)
+                .or_else(|| untested_directions(question, seen, metrics))
+                .or_else(|| unmeasured::could_break(question, seen, tables));
+            if let Some(objection) = objection {
+                ruling.object(objection);
             }
         }
         if rulings.is_empty() {
@@ -152,6 +156,49 @@ fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> 
         r.observation.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v))
     };
     a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
+}
+
+/// The groups that have no value in a comparison of all, in words: that the furthest two keep a
+/// limit says nothing of them. None where all have one.
+fn groups_without_value(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    metrics: &[MetricRow],
+) -> Option<GateReason> {
+    let like = |row: &&MetricRow| {
+        question.is_about(&row.key, &row.class) && row.key.sensitive == seen.sensitive
+    };
+    let of_all = |row: &&MetricRow| {
+        row.metric == question.metric && like(row) && row.key.scope == "worst_case"
+    };
+    let n = metrics.iter().filter(of_all).find_map(|row| row.groups_undefined);
+    let n = n.filter(|n| *n > 0 && question.scope == GateSubject::WorstCase)?;
+    // A group is named where it has no value of its own, or of no pair that it is in.
+    let base = question.metric.strip_suffix("_to_total").unwrap_or(&question.metric);
+    let mut of_group: Vec<(&str, bool)> = Vec::new();
+    for row in metrics.iter().filter(like) {
+        let ends = match row.key.scope.as_str() {
+            "group" if row.metric == base => vec![row.key.from_group.as_str()],
+            "pair" if row.metric == question.metric => {
+                vec![row.key.from_group.as_str(), row.key.to_group.as_str()]
+            }
+            _ => continue,
+        };
+        let without =
+            row.value.is_none() && row.undefined.as_str() != Undefined::ZeroReferenceRate.code();
+        for end in ends {
+            match of_group.iter_mut().find(|(group, _)| *group == end) {
+                Some((_, all)) => *all &= without,
+                None => of_group.push((end, without)),
+            }
+        }
+    }
+    let without = of_group.into_iter().filter(|(_, without)| *without);
+    let names: Vec<String> = without.map(|(group, _)| format!("`{group}`")).collect();
+    let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    let (have, were) = if n == 1 { ("group has", "was") } else { ("groups have", "were") };
+    let words = format!("{n} {have} no value and {were} not measured{which}");
+    Some(GateReason::new(ReasonCode::UnmeasuredGroups, words))
 }
 
 /// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
@@ -293,12 +340,44 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
             why_no_interval: row.ci_method.to_string(),
             is_change: true,
             baseline: row.old_value,
+            old_ends: row.old_least.zip(row.old_most),
             objections: objection.into_iter().collect(),
             ..GateObservation::default()
         };
         in_question_order(question, change)
     });
     with_both_harm_parts(question, seen.collect())
+}
+
+/// Adds to the rows of changes that some question is about what the earlier run could have been at
+/// least and at most if everybody had been measured there, by its tables.
+pub(crate) fn add_old_extremes(
+    questions: &[GateQuestion],
+    changes: &mut [ChangeRow],
+    old: GateTables<'_>,
+) {
+    for row in changes {
+        let asks = |question: &&GateQuestion| {
+            question.quantity == GateQuantity::Change
+                && matches(question, &row.key, [&row.class, &row.metric, &row.family])
+        };
+        let (Some(question), Some(value)) = (questions.iter().find(asks), row.old_value) else {
+            continue;
+        };
+        let seen = GateObservation {
+            metric: row.metric.to_string(),
+            sensitive: row.key.sensitive.to_string(),
+            from: row.key.from_group.to_string(),
+            to: row.key.to_group.to_string(),
+            scope: row.key.scope.to_string(),
+            value: Some(value),
+            n_rows: row.old_rows,
+            ..GateObservation::default()
+        };
+        let ends = unmeasured::extremes(question, &seen, old);
+        row.old_least = ends.map(|ends| ends.0).and_then(finite);
+        row.old_most = ends.map(|ends| ends.1).and_then(finite);
+    }
 }
 
 /// The fewer persons of two runs; none where in one of them each row is a person.
@@ -496,6 +575,7 @@ fn negate(seen: &mut GateObservation) {
     let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
     (seen.value, seen.baseline) = (negated(seen.value), negated(seen.baseline));
     (seen.lo, seen.hi) = (negated(seen.hi), negated(seen.lo));
+    seen.old_ends = seen.old_ends.map(|(least, most)| (0.0 - most, 0.0 - least));
 }
 
 /// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and

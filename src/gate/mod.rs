@@ -12,9 +12,9 @@
 //! recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
 //!
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
-//! them decides. No gate passes on people that it did not see: groups without a value,
-//! counterfactuals of which none is valid, changes that no scorer was shown, and people without a
-//! score or a valid counterfactual who could break the limit, see [`bounds`]. No gate depends on a
+//! them decides. No gate passes that the people who were not measured could break: those without a
+//! score, without a valid counterfactual or without a group, see [`unmeasured`]; nor on groups
+//! without a value, or on changes that no scorer was shown, see [`unshown`]. No gate depends on a
 //! rate of 1 being certain, as Katz's interval takes it, see [`certain_rate`], or on switches
 //! between scores that differ by rounding alone, see [`rounding`].
 //!
@@ -28,7 +28,6 @@
 //! Each row also tells how many people would decide it, see [`power`].
 
 mod audited_model;
-mod bounds;
 mod certain_rate;
 pub(crate) mod decide_by;
 mod decision;
@@ -39,10 +38,11 @@ pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;
 mod rounding;
-mod unseen;
+pub(crate) mod unmeasured;
+mod unshown;
 pub(crate) mod why;
 
-pub(crate) use self::judge::judge;
+pub(crate) use self::judge::{add_old_extremes, judge};
 pub(crate) use self::rounding::rounded_switches;
 
 #[cfg(test)]

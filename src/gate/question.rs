@@ -4,7 +4,8 @@ use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
-    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode,
+    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow,
+    ReasonCode,
 };
 
 /// The limit.
@@ -77,10 +78,12 @@ pub(crate) enum GateQuantity {
 pub(crate) struct GateTables<'a> {
     /// Every value.
     pub metrics: &'a [MetricRow],
-    /// The people of each group: whom a value that keeps its limit left out.
+    /// The people of each group.
     pub groups: &'a [GroupRow],
-    /// What they were counted as: the rates behind a gap, from which follows how many people would
-    /// decide about it.
+    /// Everybody: who lacks what.
+    pub population: &'a [PopulationRow],
+    /// What people were counted as: the rates behind a gap, from which follows how many people would
+    /// decide about it, and what those who were not measured could change.
     pub counts: &'a [CountRow],
     /// What arms of experiments added to their training rows.
     pub arms: &'a [ArmRow],
@@ -121,9 +124,6 @@ pub(crate) struct GateQuestion {
     /// What the rows to score do not show: they differ from their originals only in `to_group`.
     /// Where no score moves either, nothing was tested.
     pub unshown: Vec<UnshownChange>,
-    /// Whether its set gives no counterfactual to people without a label, because it conditions on
-    /// the label.
-    pub by_label: bool,
     /// Which prediction people want; none where the job does not say it, and of a model whose
     /// outcomes are amounts.
     pub favourable: Option<FavourableClass>,
@@ -166,7 +166,6 @@ impl GateQuestion {
             class: String::new(),
             attributes: Vec::new(),
             unshown: Vec::new(),
-            by_label: false,
             favourable: None,
             objections: Vec::new(),
             accepts: Vec::new(),
@@ -302,6 +301,9 @@ pub(crate) struct GateObservation {
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
+    /// What it could be at least and at most if everybody had been measured in that run; none where
+    /// this is not known.
+    pub(crate) old_ends: Option<(f64, f64)>,
     /// Why it cannot be judged regardless of its value; empty where it can.
     pub(crate) objections: Vec<GateReason>,
 }

@@ -2,14 +2,13 @@
 //! below share.
 
 mod baseline;
-mod bounds;
 mod decision;
 mod doubts;
 mod holm;
 mod objection;
 mod rounding;
 mod subjects;
-mod unseen;
+mod unmeasured;
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
@@ -19,7 +18,7 @@ use crate::gate::question::{
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{AuditKey, ChangeRow, GroupRow, MetricRow};
+use crate::table::{AuditKey, ChangeRow, MetricRow};
 
 fn judge(
     questions: &[GateQuestion],
@@ -27,21 +26,6 @@ fn judge(
     baseline: Option<&GateBaseline<'_>>,
 ) -> GateResults {
     super::judge(questions, GateTables { metrics, ..GateTables::default() }, baseline, &[])
-}
-
-/// A table of groups of `sex`: group, people, those without a label, those without a score.
-fn people(rows: &[(&str, i64, i64, i64)]) -> Vec<GroupRow> {
-    let row = |(group, n, no_label, no_score): &(&str, i64, i64, i64)| GroupRow {
-        model: "m".into(),
-        sensitive: "sex".into(),
-        group: (*group).into(),
-        n: *n,
-        n_positive: Some(0),
-        n_missing_label: *no_label,
-        n_missing_score: *no_score,
-        ..GroupRow::default()
-    };
-    rows.iter().map(row).collect()
 }
 
 struct GateValueRow<'a> {
@@ -100,7 +84,6 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         class: String::new(),
         attributes: vec!["sex".into()],
         unshown: Vec::new(),
-        by_label: false,
         favourable: Some(FavourableClass::Positive),
         objections: Vec::new(),
         accepts: Vec::new(),
@@ -190,12 +173,7 @@ fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
 /// Verdict and reason of the row that decides.
 #[track_caller]
 fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
-    decided_of(q, table, &Vec::<GroupRow>::new())
-}
-
-#[track_caller]
-fn decided_of(q: &GateQuestion, table: &[MetricRow], groups: &[GroupRow]) -> (GateStatus, String) {
-    let tables = GateTables { metrics: table, groups, ..GateTables::default() };
+    let tables = GateTables { metrics: table, ..GateTables::default() };
     let judged = super::judge(std::slice::from_ref(q), tables, None, &[]);
     let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
     (judged.verdict.expect("it counts"), row.reason.to_string())

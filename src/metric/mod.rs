@@ -251,19 +251,6 @@ pub enum DirectionSide {
     New,
 }
 
-/// People by the decision about them as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecisionSide {
-    /// Those predicted positive.
-    Positive,
-    /// Those predicted negative.
-    Negative,
-    /// Those with the decision that people want.
-    Favourable,
-    /// Those with the other one.
-    Unfavourable,
-}
-
 /// The two groups of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Facet {
@@ -418,8 +405,6 @@ pub struct Metric {
     pub gaps: Option<MetricGaps>,
     /// Of a gap of one metric the id of that metric, and how the gap is derived from it.
     pub gap_of: Option<(&'static str, GapTransform)>,
-    /// Of a rate of switches the people below it, if their decision alone says who they are.
-    pub people: Option<DecisionSide>,
     /// Whether it is 0 only where nothing moves: no decision, or no score.
     pub shows_every_move: bool,
     /// Whether it is also measured at every other threshold (`curves`).
@@ -447,7 +432,6 @@ impl Metric {
         shown: &[],
         gaps: None,
         gap_of: None,
-        people: None,
         shows_every_move: false,
         has_curve: false,
     };

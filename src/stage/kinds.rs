@@ -19,6 +19,9 @@ pub(crate) struct PrepareStage;
 /// Which rows train and which are audited.
 pub(crate) struct SplitStage;
 
+/// In which state each row of the source is, by group.
+pub(crate) struct PopulationStage;
+
 /// Counts the rows before any model has run.
 pub(crate) struct LabelStage;
 

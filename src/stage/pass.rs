@@ -22,6 +22,7 @@ use crate::metric::value::worlds::WorldCounts;
 use crate::stage::count::switches::ClassSwitchAccumulator;
 use crate::stage::generate::rows::GenerationSums;
 use crate::stage::input::digest::FileHashes;
+use crate::stage::population::KeptPopulation;
 use crate::stage::score::join::JoinedScores;
 use crate::stage::score::recheck::RepeatedAnswers;
 
@@ -104,17 +105,18 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 1;
+    FactualCounts = "factual-counts" version 2;
+    KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 1;
     SwitchAccumulator = "switches" version 1;
-    FactualClassCounts = "factual-class-counts" version 1;
+    FactualClassCounts = "factual-class-counts" version 2;
     SwitchClassCounts = "switch-class-counts" version 1;
     ClassSwitchAccumulator = "class-switches" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 1;
     QualitySums = "quality-sums" version 1;
-    SourceSurvey = "source-survey" version 1;
-    SurveyedRows = "surveyed-rows" version 1;
+    SourceSurvey = "source-survey" version 2;
+    SurveyedRows = "surveyed-rows" version 2;
     GenerationSums = "generation-sums" version 1;
     JoinedScores = "joined-scores" version 1;
     RepeatedAnswers = "repeated-answers" version 1;

@@ -19,8 +19,10 @@ table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
     ///
+    /// Version 5 added what the earlier run could have been with everybody measured.
+    ///
     /// Version 4 counts persons, and people with weights, as version 11 of `metrics` does.
-    pub struct ChangeRow in "changes", version 4, key 10,
+    pub struct ChangeRow in "changes", version 5, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report, diff" {
         ..key: AuditKey,
@@ -37,6 +39,11 @@ table! {
         status: SharedText,
         /// value of the baseline; null = undefined, or no such row
         old_value: Option<f64>,
+        /// of a value that a gate of the job judges what the baseline could have been at least if
+        /// everybody had been measured there; null = no such gate, or not known
+        old_least: Option<f64>,
+        /// the same at most; null as old_least
+        old_most: Option<f64>,
         /// value of the run; null = undefined, or no such row
         new_value: Option<f64>,
         /// new_value - old_value; null = one of them is null, or not compared

@@ -7,9 +7,15 @@ use crate::table::row_macro::{SharedText, table};
 pub(crate) const DRAWN_SIDES: [&str; 3] =
     ["drawn_original", "drawn_counterfactual", "drawn_change"];
 
+/// The scope of the rows without a group, which are in no value.
+pub(crate) const NO_GROUP: &str = "no_group";
+
 table! {
-    /// `counts`: one row per key and cell. The scope of rows as they are is group or total, that of
-    /// counterfactuals direction or total.
+    /// `counts`: one row per key and cell. The scope of rows as they are is group, total or
+    /// no_group, that of counterfactuals direction or total.
+    ///
+    /// Version 5 added the people without a score, whose prediction is empty, those without a group
+    /// (scope no_group), and the cells of jobs without a label.
     ///
     /// Version 4 added `n_rounded` and `weight_rounded`. In a file of an older version nothing
     /// tells which switches may be those of rounding.
@@ -18,13 +24,14 @@ table! {
     /// have a row. In a file of version 2 every label has two sides.
     ///
     /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
-    pub struct CountRow in "counts", version 4, key 11,
+    pub struct CountRow in "counts", version 5, key 11,
     one row per "key and cell", written by "measure", read by "report, diff" {
         ..key: AuditKey,
         /// 1 = positive, 0 = negative, empty = no label, where anybody has none; of several classes
         /// the name of the class
         label: SharedText,
-        /// factual prediction: 1 or 0, or the name of the class
+        /// factual prediction: 1 or 0, or the name of the class; empty = no score, where anybody
+        /// has none
         predicted: SharedText,
         /// counterfactual prediction: 1, 0 or the name of the class; empty where no counterfactual
         /// is involved

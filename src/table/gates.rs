@@ -170,8 +170,6 @@ reason_codes! {
     Undefined = "undefined": "the value is undefined";
     UnknownLevels = "unknown-levels": "many people of a group of the gate have values that the \
         model does not know; the model's `accept: [unknown-levels]` lets gates on it be decided";
-    UnlabelledPeople = "unlabelled-people": "people without a label have no counterfactual in a \
-        set that conditions on the label";
     UnmeasuredGroups = "unmeasured-groups": "groups or directions without a value are not \
         measured";
     UnmeasuredPeople = "unmeasured-people": "people who were not measured could break the limit";

@@ -19,7 +19,7 @@ table! {
 
 table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
-    pub struct IssueRow in "issues", version 1, key 3,
+    pub struct IssueRow in "issues", version 2, key 3,
     one row per "kind of problem", written by "prepare, report", read by "report" {
         /// word of a closed list; `cfaudit explain CODE` tells more
         code: SharedText,
@@ -31,6 +31,9 @@ table! {
         n: i64,
         /// what, in words
         text: SharedText,
+        /// of `selective` the state of the people: duplicate, filtered, dropped, other_side,
+        /// no_group, without_score or without_label; null = another code
+        state: Option<SharedText>,
     }
 }
 
@@ -38,7 +41,7 @@ impl IssueRow {
     /// Something that may change the meaning of results; `n` is how often, or 0.
     pub(crate) fn warning(code: &str, place: &str, n: i64, text: impl Into<SharedText>) -> Self {
         let (severity, text) = ("warning".into(), text.into());
-        IssueRow { code: code.into(), severity, r#where: place.into(), n, text }
+        IssueRow { code: code.into(), severity, r#where: place.into(), n, text, state: None }
     }
 
     /// Something worth knowing; `n` is how often, or 0.
@@ -109,7 +112,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "missing-group",
         "rows without a value of a sensitive attribute: they are excluded from comparisons of its \
-         groups",
+         groups, and no gate passes that they could break",
     ),
     (
         "missing-label",
@@ -119,7 +122,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "missing-score",
         "people or counterfactuals without a score of a model: its metrics are about the others, \
-         and no gate on a share of counterfactual decisions passes if they could break its limit",
+         and no gate passes that they could break",
     ),
     (
         "missing-slice",
@@ -206,15 +209,13 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          inconclusive",
     ),
     (
-        "selective-labels",
-        "labels are missing for some groups or decisions more often than for others, for example \
-         if repayment is known only for granted loans: values that need a label have the flag \
-         `selective_labels`, and gates on them are inconclusive",
-    ),
-    (
-        "selective-rows",
-        "`missing: drop-row` drops rows of some groups more often than of others: results describe \
-         the other rows",
+        "selective",
+        "some people are left out, or lack something, more often than others: rows by \
+         `duplicates`, `keep`, `missing` or the split in some groups, scores in some groups, \
+         groups of people with other decisions, labels of some groups or decisions (if repayment \
+         is known only for granted loans: then values that need a label have the flag \
+         `selective_labels`, and gates on them are inconclusive); the table `population` counts \
+         them",
     ),
     (
         "similar-groups",
@@ -249,7 +250,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "unlabelled-people",
         "people without a label have no counterfactual in a set that conditions on the label: no \
-         gate that includes them passes",
+         gate passes that they could break",
     ),
     (
         "unlisted-decision",
@@ -285,13 +286,15 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the author of the job can change about an issue of this code, for `check` and the log: the
-/// page tells its readers only what the issue means.
-pub(crate) fn hint_of_issue(code: &str) -> Option<&'static str> {
-    Some(match code {
-        "selective-rows" => {
-            "the job can keep such rows with `missing: keep`, or with `level` for nominal columns"
-        }
+/// What the author of the job can change about an issue, for `check` and the log: the page tells its
+/// readers only what the issue means.
+pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
+    if issue.state.as_deref() == Some("dropped") {
+        return Some(
+            "the job can keep such rows with `missing: keep`, or with `level` for nominal columns",
+        );
+    }
+    Some(match issue.code.as_str() {
         "not-repeatable" => {
             "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
              switch by `recheck: {repeats: 5}`, or let gates be decided all the same by `accept: \

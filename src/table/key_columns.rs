@@ -7,7 +7,7 @@ pub(crate) const MODEL: &str = "name of the model";
 pub(crate) const COUNTERFACTUAL: &str =
     "name of the counterfactual set; empty where none is involved";
 pub(crate) const SENSITIVE: &str = "name of the sensitive attribute";
-pub(crate) const SCOPE: &str = "group, total, pair, one_vs_rest, worst_case, direction, \
+pub(crate) const SCOPE: &str = "group, total, no_group, pair, one_vs_rest, worst_case, direction, \
     difference, one_to_rest, rest_to_one: what the groups mean";
 pub(crate) const FROM_GROUP: &str = "the group itself; of a pair or of one_vs_rest the first (A); \
     of a direction or of one_to_rest the factual group; empty = all (others)";

@@ -8,9 +8,9 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, ReliabilityRow, ScoreShiftRow,
-    SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow, TransitionRow, WorldPeopleRow,
-    WorldRow,
+    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow,
+    ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow, TransitionRow,
+    WorldPeopleRow, WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -19,6 +19,7 @@ pub const TABLES: &[&TableDef] = &[
     CountRow::TABLE,
     ScoreShiftRow::TABLE,
     GroupRow::TABLE,
+    PopulationRow::TABLE,
     AmountRow::TABLE,
     ReliabilityRow::TABLE,
     CurveRow::TABLE,

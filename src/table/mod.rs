@@ -2,9 +2,10 @@
 //! readers.
 //!
 //! The tables are the product's public interface: users join them in DuckDB, Polars and pandas. So
-//! key columns are never null (the empty text means "all"), a value column is null only with a
-//! reason in `undefined`, rows are sorted by key, and the version of a table is in its file's
-//! metadata. What is not known here: how a number was computed.
+//! key columns are never null (the empty text means "all"; in `population` no group, no model and no
+//! set are null), a value column is null only with a reason in `undefined`, rows are sorted by key,
+//! and the version of a table is in its file's metadata. What is not known here: how a number was
+//! computed.
 
 mod changes;
 mod comparisons;
@@ -25,6 +26,7 @@ mod metrics;
 pub(crate) mod needed;
 mod outcomes;
 pub(crate) mod picked;
+pub(crate) mod population;
 mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
@@ -33,8 +35,8 @@ pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
-pub(crate) use counts::DRAWN_SIDES;
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
+pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::{GateRow, REASON_CODES, ReasonCode};
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
@@ -44,6 +46,7 @@ pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub use outcomes::OutcomeRow;
+pub use population::PopulationRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
@@ -128,7 +131,7 @@ mod tests {
                 assert!(columns.insert(column.name), "{}.{} occurs twice", table.name, column.name);
                 assert!(!column.meaning.is_empty(), "{}.{}", table.name, column.name);
                 assert!(
-                    i >= table.n_key || !column.nullable,
+                    i >= table.n_key || !column.nullable || table.name == "population",
                     "{}.{} is a key",
                     table.name,
                     column.name

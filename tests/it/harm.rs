@@ -140,7 +140,7 @@ gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, a
         );
         work.write("job.yaml", &job);
         let told = work.cfaudit(0, "check job.yaml").stdout;
-        assert!(told.contains("warning[selective-labels]"), "{told}");
+        assert!(told.contains("warning[selective]"), "{told}");
         told
     };
     let scores = "{threshold: 0.3, scores: {factual: {column: score}, \

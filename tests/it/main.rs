@@ -55,6 +55,7 @@ mod older;
 mod oracle;
 mod page;
 mod persons;
+mod population;
 mod power;
 mod privacy;
 mod proof;

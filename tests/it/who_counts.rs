@@ -144,7 +144,7 @@ fn labels_of_granted_people_only() {
     assert!((truth - 0.63).abs() < 0.03, "{truth}");
 
     let told = [
-        "selective-labels".to_owned(),
+        "selective".to_owned(),
         format!("{without} of the people of `f` and {without_men} of those of `m` have no label"),
         "100.0 % of the people with an unfavourable decision of `live` and 0.0 % of the people \
          with a favourable"
@@ -158,7 +158,7 @@ fn labels_of_granted_people_only() {
 
     work.run(1, "job.yaml", "");
     let issues = frame(&work, "issues");
-    let issue = issues.records().find(|issue| issue.text("code") == "selective-labels").unwrap();
+    let issue = issues.records().find(|issue| issue.text("state") == "without_label").unwrap();
     assert_eq!((issue.text("severity"), issue.text("where")), ("warning", "sex"));
     assert!(
         told[1..].iter().all(|words| issue.text("text").contains(words)),
@@ -441,15 +441,13 @@ fn missing_scores_hide_no_harm() {
         (
             true,
             true,
-            "49 of 146 people of `f` have no score: if all of them switched, the share would be \
-             0.5269",
+            ", but 49 people have no score; ",
             "49 people have no score of `live` (49 of `sex` `f`)",
         ),
         (
             false,
             true,
-            "49 of 146 people of `f` have no valid counterfactual with a score: if all of them \
-             switched, the share would be 0.5269",
+            ", but 49 people have no valid counterfactual with a score; ",
             "49 counterfactuals have no score of `live` (49 of `sex` `f`)",
         ),
     ] {
@@ -478,7 +476,9 @@ fn missing_scores_hide_no_harm() {
         let gates = frame(&work, "gates");
         let gate = gates.records().find(|row| row.text("from_group") == "f").unwrap();
         assert_eq!(gate.text("verdict"), "inconclusive", "{}", gate.text("reason"));
-        assert!(gate.text("reason").ends_with(reason), "{}", gate.text("reason"));
+        assert!(gate.text("reason").contains(reason), "{}", gate.text("reason"));
+        let enough = "of them would be enough to break the limit; at worst";
+        assert!(gate.text("reason").contains(enough), "{}", gate.text("reason"));
     }
 }
 
@@ -633,8 +633,8 @@ models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
     };
     work.write("job.yaml", &job("drop-row"));
     let told = [
-        "selective-rows",
-        "20.0 % of the rows of group `f` (40 of 200), 0.0 % of the rows of group `m` (0 of 200)",
+        "selective",
+        "20.0 % of the rows of group `f` (40 of 200) and 0.0 % of those of `m` (0 of 200)",
     ];
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(told.iter().all(|words| checked.contains(words)), "{checked}");
@@ -650,5 +650,5 @@ models: {{live: {{threshold: 0.5, scores: {{factual: {{column: score}}}}}}}}
     }
     work.write("job.yaml", &job("keep"));
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(!checked.contains("selective-rows"), "{checked}");
+    assert!(!checked.contains("[selective]"), "{checked}");
 }

@@ -1,12 +1,11 @@
 //! The rows of a slice of the source that filters, duplicates and missing values leave, and the
 //! checks of their numbers.
 
-use std::collections::HashMap;
-
 use arrow::array::Array;
 
+use crate::data::prepare::left_out::{LeftOut, LeftOutRows};
 use crate::data::prepare::params::MissingRule;
-use crate::data::prepare::plan::{AttributePlan, PreparePlan};
+use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::tally::UnmatchedRows;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
@@ -79,28 +78,16 @@ pub(crate) struct KeptSlice {
     pub(super) respelt: Vec<u64>,
     pub(super) not_finite: Vec<u64>,
     pub(super) unmatched: Vec<UnmatchedRows>,
-    /// Rows that a missing feature drops, by attribute and declared group.
-    pub(super) dropped: Vec<Vec<u64>>,
+    /// The rows that are left out.
+    pub(super) left_out: LeftOutRows,
 }
 
-/// The rows of a slice that passed the filters and are dropped for a missing feature, by attribute
-/// and declared group.
-fn dropped_rows(plan: &PreparePlan<'_>, slice: &SourceSlice, rows: &[usize]) -> Vec<Vec<u64>> {
-    let of = |attribute: &AttributePlan| {
-        let values = &slice.columns[plan.features[attribute.feature].column];
-        let words = attribute.groups.iter().map(|(_, word)| word.as_str());
-        let number: HashMap<&str, usize> = words.zip(0..).collect();
-        let mut by_group = vec![0; attribute.groups.len()];
-        let column = &plan.view.columns()[plan.features[attribute.feature].column];
-        for word in rows.iter().filter_map(|&i| values.word(i)) {
-            number
-                .get(&*column.canonical(&word))
-                .into_iter()
-                .for_each(|&group| by_group[group] += 1);
-        }
-        by_group
-    };
-    plan.attributes.iter().map(of).collect()
+/// Whether a row of a slice has no key in a side table that drops such rows.
+fn lacks_key(plan: &PreparePlan<'_>, slice: &SourceSlice, i: usize) -> bool {
+    let tables = plan.view.source().joined().iter().zip(&slice.matched);
+    tables
+        .into_iter()
+        .any(|(table, matched)| table.params.missing == UnmatchedRule::Drop && !matched[i])
 }
 
 impl KeptSlice {
@@ -114,30 +101,35 @@ impl KeptSlice {
     pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
         let (mut alive, mut left) = apply_filters(plan, &slice)?;
         let mut n = left.last().copied().unwrap_or(slice.rows as u64);
+        let mut lost: [Vec<usize>; 3] = Default::default();
+        for i in (0..slice.rows).filter(|&i| !alive[i]) {
+            let dropped = lacks_key(plan, &slice, i);
+            lost[if dropped { LeftOut::Dropped } else { LeftOut::Filtered } as usize].push(i);
+        }
         if let Some(repeated) = &plan.repeated {
             let end = slice.first_row + slice.rows as u64;
             let from = repeated.partition_point(|&row| row < slice.first_row);
             for row in repeated[from..].iter().take_while(|&&row| row < end) {
                 alive[(row - slice.first_row) as usize] = false;
+                lost[LeftOut::Duplicate as usize].push((row - slice.first_row) as usize);
             }
             n = count(&alive);
             left.push(n);
         }
-        let mut lost: Vec<usize> = Vec::new();
         for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
             let values = &slice.columns[feature.column];
             if values.has_nulls() {
                 for (i, alive) in alive.iter_mut().enumerate() {
                     if *alive && values.is_null(i) {
                         *alive = false;
-                        lost.push(i);
+                        lost[LeftOut::Dropped as usize].push(i);
                     }
                 }
                 n = count(&alive);
             }
             left.push(n);
         }
-        let dropped = dropped_rows(plan, &slice, &lost);
+        let left_out = LeftOutRows::of_slice(plan, &slice, &lost);
         let unmatched = unmatched_rows(plan, &slice, &alive)?;
         let is_kept = |row: &&u32| alive[**row as usize];
         let not_finite =
@@ -161,7 +153,7 @@ impl KeptSlice {
             respelt: slice.respelt,
             not_finite,
             unmatched,
-            dropped,
+            left_out,
         })
     }
 

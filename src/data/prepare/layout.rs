@@ -21,7 +21,8 @@ use crate::data::prepare::view_issues::{issue, issues_of_view, seen_text};
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::split;
 use crate::data::rows::stored::{
-    CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, slice_name,
+    CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, level_name,
+    slice_name,
 };
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, MISSING, MISSING_LEVEL, PersonColumn, RowIdKind};
@@ -293,6 +294,8 @@ fn code_tables(
         };
         let column = plan.features[attribute.feature].column;
         tables.insert(group_name(attribute), table(column, MISSING, &group));
+        let level = |word: &str| levels.get(word).copied();
+        tables.insert(level_name(attribute), table(column, MISSING, &level));
     }
     let coded = plan.features.iter().zip(&layout.features).zip(&levels);
     for ((by, feature), levels) in coded.filter(|((by, _), _)| by.kind.is_coded()) {

@@ -22,6 +22,7 @@ pub(crate) mod keep;
 mod kept_slice;
 mod label;
 mod layout;
+pub(crate) mod left_out;
 mod levels;
 mod missing_words;
 pub(crate) mod params;
@@ -40,7 +41,8 @@ use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
 use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::layout::RowDescription;
-use crate::data::prepare::params::{DroppedRows, FilterStep, PrepareParams};
+use crate::data::prepare::left_out::{CountedGroup, LeftOut};
+use crate::data::prepare::params::{FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::survey::SourceSurvey;
@@ -64,8 +66,8 @@ pub struct PrepareFindings {
     pub filters: Vec<FilterStep>,
     /// Problems that did not stop the run.
     pub issues: Vec<DataIssue>,
-    /// Rows that a missing feature drops, by attribute, where it drops any.
-    pub dropped: Vec<DroppedRows>,
+    /// The rows that are left out, by state and attribute, with their groups.
+    pub(crate) left_out: Vec<(LeftOut, String, Vec<CountedGroup>)>,
 }
 
 /// Which of the surveyed rows stand in the folder.
@@ -215,7 +217,7 @@ impl<'p> Preparation<'p> {
                 }
             }
         }
-        Ok(PrepareFindings { layout, filters, issues, dropped: all.survey.dropped(plan) })
+        Ok(PrepareFindings { layout, filters, issues, left_out: all.survey.left_out.groups(plan) })
     }
 }
 

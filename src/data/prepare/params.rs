@@ -352,15 +352,6 @@ pub struct FilterStep {
     pub rows_out: u64,
 }
 
-/// Rows of the groups of an attribute that a missing feature drops.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DroppedRows {
-    /// The attribute.
-    pub attribute: String,
-    /// Each declared group with the rows that are dropped, and all that would be there otherwise.
-    pub groups: Vec<(String, u64, u64)>,
-}
-
 /// A step of `keep`: conditions on single columns that must all hold, or an SQL expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeepStep {

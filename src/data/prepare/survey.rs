@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::kept_slice::{KeptSlice, check_numbers, check_weights, one_hot_counts};
-use crate::data::prepare::params::{DroppedRows, FilterStep, MissingRule};
-use crate::data::prepare::plan::{AttributePlan, PreparePlan};
+use crate::data::prepare::left_out::LeftOutRows;
+use crate::data::prepare::params::{FilterStep, MissingRule};
+use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::tally::{
     ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
 };
@@ -64,9 +65,8 @@ pub(crate) struct SourceSurvey {
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
-    /// Rows that a missing feature drops, by attribute and declared group.
-    #[serde(default)]
-    dropped: Vec<Vec<u64>>,
+    /// The rows that are left out.
+    pub(crate) left_out: LeftOutRows,
 }
 
 impl SourceSurvey {
@@ -88,24 +88,8 @@ impl SourceSurvey {
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
-            dropped: plan.attributes.iter().map(|of| vec![0; of.groups.len()]).collect(),
+            left_out: LeftOutRows::default(),
         }
-    }
-
-    /// For each attribute the rows of each declared group that a missing feature drops, and those
-    /// that would be there without it. Empty where no row is dropped for one.
-    pub(crate) fn dropped(&self, plan: &PreparePlan<'_>) -> Vec<DroppedRows> {
-        let of = |(attribute, lost): (&AttributePlan, &Vec<u64>)| {
-            let column = plan.features[attribute.feature].column;
-            let kept = &self.tallies[plan.coded_position(column)].occurrences;
-            let groups = attribute.groups.iter().zip(lost).map(|((name, word), &lost)| {
-                let kept = kept.get(word).map_or(0, |seen| seen.n);
-                (name.clone(), lost, lost + kept)
-            });
-            DroppedRows { attribute: attribute.name.clone(), groups: groups.collect() }
-        };
-        let any = |(_, lost): &(&AttributePlan, &Vec<u64>)| lost.iter().any(|&n| n > 0);
-        plan.attributes.iter().zip(&self.dropped).filter(any).map(of).collect()
     }
 
     /// How many of the kept rows are audited and train, where each row has its own role; all count
@@ -203,7 +187,7 @@ impl SourceSurvey {
         self.not_finite.iter_mut().zip(&slice.not_finite).for_each(|(sum, n)| *sum += n);
         self.unmatched.iter_mut().zip(&slice.unmatched).for_each(|(a, b)| a.merge(b));
         self.respelt.iter_mut().zip(&slice.respelt).for_each(|(sum, n)| *sum += n);
-        self.add_dropped(&slice.dropped);
+        self.left_out.merge(&slice.left_out);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             if matches!(derived.rule, DerivationRule::Sql { .. }) {
                 continue;
@@ -257,18 +241,8 @@ impl SourceSurvey {
             mine.several += theirs.several;
         }
         self.weights.merge(other.weights);
-        self.add_dropped(&other.dropped);
+        self.left_out.merge(&other.left_out);
         self.tallies.iter_mut().zip(&other.tallies).map(|(a, b)| a.merge(b)).collect()
-    }
-
-    fn add_dropped(&mut self, more: &[Vec<u64>]) {
-        if self.dropped.is_empty() {
-            self.dropped = more.to_vec();
-            return;
-        }
-        for (mine, more) in self.dropped.iter_mut().zip(more) {
-            mine.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
-        }
     }
 
     /// Whether no row is lost.

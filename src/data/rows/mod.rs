@@ -24,7 +24,8 @@ use crate::data::exchange::raw;
 use crate::data::rows::ids::{RowIds, key_of_integer};
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
-    CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, slice_name,
+    CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
+    slice_name,
 };
 use crate::data::values::ValueClass;
 use crate::data::{
@@ -342,6 +343,17 @@ impl RowsReader {
         let name = group_name(&self.layout.attributes[attribute]);
         let columns = self.columns(group, &[], std::slice::from_ref(&name))?;
         self.codes(&columns, &name, |code| u16::try_from(code).unwrap_or(MISSING_GROUP))
+    }
+
+    /// The levels of one attribute in a row group, by its position, declared as groups or not;
+    /// [`MISSING`] = no value.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_levels(&self, group: usize, attribute: usize) -> Result<Vec<u32>> {
+        let name = level_name(&self.layout.attributes[attribute]);
+        let columns = self.columns(group, &[], std::slice::from_ref(&name))?;
+        self.codes(&columns, &name, |code| code)
     }
 
     /// The numbers of one carried column in a row group, by its position; NaN = missing.

@@ -32,6 +32,11 @@ pub(crate) fn group_name(attribute: &Attribute) -> String {
     format!("group.{}", attribute.name)
 }
 
+/// The name of the level of an attribute, declared as a group or not.
+pub(crate) fn level_name(attribute: &Attribute) -> String {
+    format!("level.{}", attribute.name)
+}
+
 /// The name of a feature.
 pub(crate) fn feature_name(feature: &Feature) -> String {
     format!("x.{}", feature.name)

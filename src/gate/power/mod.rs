@@ -27,7 +27,6 @@ use crate::gate::decision::{obstacle, small_flags};
 use crate::gate::question::{
     GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, GateTables,
 };
-use crate::gate::unseen;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::Confusion;
@@ -36,7 +35,7 @@ use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::num::summary::normal_quantile;
-use crate::table::{CountRow, WITH_FITS, has_flag};
+use crate::table::{CountRow, GroupRow, WITH_FITS, has_flag};
 use effective::EffectiveEvidence;
 use pair::PairRule;
 
@@ -254,7 +253,9 @@ fn confusion(
     rows.peek()?;
     for row in rows {
         let n = u64::try_from(row.n).ok()?;
-        let predicted = side(&row.predicted)?.ok()?;
+        // Without a score nobody is counted.
+        let Some(predicted) = side(&row.predicted) else { continue };
+        let predicted = predicted.ok()?;
         match side(&row.label).transpose().ok()? {
             None => all.unlabelled[usize::from(predicted)] += n,
             Some(true) if predicted => all.tp += n,
@@ -444,9 +445,16 @@ pub(super) fn of_row(
     }
     let needed = evidence.needed(question.limit, level);
     let n = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
-    let all = unseen::of_groups(question, &seen.sensitive, tables.groups)
-        .into_iter()
-        .find(|row| row.group.is_empty())
+    let of_all = |row: &&GroupRow| {
+        row.model == question.model
+            && row.sensitive == seen.sensitive
+            && row.slice.is_empty()
+            && row.group.is_empty()
+    };
+    let all = tables
+        .groups
+        .iter()
+        .find(of_all)
         .and_then(|row| u64::try_from(row.persons.unwrap_or(row.n)).ok());
     let people = n.map(|n| audited_people(n?, all?, evidence.n()));
     NeededPeople { n, people, detectable, ..needed }

@@ -13,8 +13,8 @@ use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    DecisionSide, DirectionSide, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads,
-    WorseEnd, combine, phi,
+    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, WorseEnd, combine,
+    phi,
 };
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
@@ -130,7 +130,6 @@ pub(crate) const METRICS: &[Metric] = &[
             At(L::ArmFolds, 5),
             At(L::ComparedRates, 2),
         ],
-        people: Some(DecisionSide::Negative),
         has_curve: true,
         ..metric("psr", "PSR", "positive switch rate", Some(0.0), Reads::SwitchRate(psr))
     },
@@ -140,7 +139,6 @@ pub(crate) const METRICS: &[Metric] = &[
         undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 4)],
-        people: Some(DecisionSide::Negative),
         ..metric("ncr", "NCR", "negative consistency rate", Some(1.0), Reads::SwitchRate(ncr))
     },
     Metric {
@@ -160,7 +158,6 @@ pub(crate) const METRICS: &[Metric] = &[
             At(L::ArmFolds, 6),
             At(L::ComparedRates, 1),
         ],
-        people: Some(DecisionSide::Positive),
         has_curve: true,
         ..metric("nsr", "NSR", "negative switch rate", Some(0.0), Reads::SwitchRate(nsr))
     },
@@ -170,7 +167,6 @@ pub(crate) const METRICS: &[Metric] = &[
         undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 6)],
-        people: Some(DecisionSide::Positive),
         ..metric("pcr", "PCR", "positive consistency rate", Some(1.0), Reads::SwitchRate(pcr))
     },
     Metric {
@@ -204,7 +200,6 @@ pub(crate) const METRICS: &[Metric] = &[
         source: BY_SIDE,
         impaired: harms(DirectionSide::Original),
         shown: &[TablesOnly],
-        people: Some(DecisionSide::Unfavourable),
         has_curve: true,
         ..metric(HARM[0], "denied by group", "denied by group", Some(0.0), DENIED)
     },
@@ -217,7 +212,6 @@ pub(crate) const METRICS: &[Metric] = &[
         source: BY_SIDE,
         impaired: harms(DirectionSide::New),
         shown: &[TablesOnly],
-        people: Some(DecisionSide::Favourable),
         has_curve: true,
         ..metric(HARM[1], "favoured by group", "favoured by group", Some(0.0), FAVOURED)
     },
@@ -299,20 +293,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
 ];
-
-impl DecisionSide {
-    /// Whether they are predicted positive, if this is the side that people want; none where the
-    /// job does not say it and the side depends on it.
-    pub(crate) fn is_positive(self, favourable: Option<FavourableClass>) -> Option<bool> {
-        let is_wanted = |side| favourable.map(|favourable| favourable == side);
-        match self {
-            DecisionSide::Positive => Some(true),
-            DecisionSide::Negative => Some(false),
-            DecisionSide::Favourable => is_wanted(FavourableClass::Positive),
-            DecisionSide::Unfavourable => is_wanted(FavourableClass::Negative),
-        }
-    }
-}
 
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
 const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
@@ -413,11 +393,9 @@ fn cmcc(e: &Eccm) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{METRICS, cmcc, nsr, p2nr, psr, sr};
-    use crate::metric::Reads;
+    use super::{cmcc, nsr, p2nr, psr, sr};
     use crate::metric::evidence::person::Eccm;
     use crate::metric::rate::Undefined;
-    use crate::metric::value::settings::FavourableClass;
 
     /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]
@@ -431,36 +409,6 @@ mod tests {
         near(nsr(&e).value().unwrap(), 0.81);
         near(p2nr(&e).unwrap(), 0.49);
         near(cmcc(&e).unwrap(), -0.23);
-    }
-
-    /// The record of a rate names the people whom its function counts.
-    #[test]
-    fn people_below_rates() {
-        let favourable = [FavourableClass::Positive, FavourableClass::Negative];
-        for (metric, favourable) in METRICS.iter().flat_map(|m| favourable.map(|side| (m, side))) {
-            let rate = match metric.reads {
-                Reads::SwitchRate(rate) => rate,
-                Reads::SwitchByFavour { if_positive, .. }
-                    if favourable == FavourableClass::Positive =>
-                {
-                    if_positive
-                }
-                Reads::SwitchByFavour { if_negative, .. } => if_negative,
-                _ => {
-                    assert!(metric.people.is_none(), "{}", metric.id);
-                    continue;
-                }
-            };
-            // TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP: 15 are predicted negative, 240 positive.
-            let below = rate(&Eccm::labelled([1, 2, 16, 32, 4, 8, 64, 128])).denominator;
-            let people = metric.people.and_then(|side| side.is_positive(Some(favourable)));
-            let told = match below {
-                15 => Some(false),
-                240 => Some(true),
-                _ => None,
-            };
-            assert_eq!(people, told, "{}", metric.id);
-        }
     }
 
     #[test]

@@ -161,6 +161,25 @@ impl FactualClassCounts {
         }
     }
 
+    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    pub(crate) fn add_ungrouped(
+        &mut self,
+        word: u32,
+        weight: u64,
+        label: Option<usize>,
+        predicted: Option<usize>,
+    ) {
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let is = |of: Option<usize>| of.map(|of| of == class);
+            counts.add_ungrouped(word, weight, is(label), is(predicted));
+        }
+    }
+
+    /// Adds a row of weight 0 of a group, which counts for nothing.
+    pub(crate) fn add_weightless(&mut self, group: usize) {
+        self.one_vs_all.iter_mut().for_each(|counts| counts.groups[group].add_weightless());
+    }
+
     /// What some people with a label weigh; none where nobody has a weight.
     pub(crate) fn labelled_weight(&self, of: GroupSelection) -> Option<WeightSums> {
         let sums = self.one_vs_all.first()?.weight_sums(of)?;

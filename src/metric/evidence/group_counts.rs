@@ -1,8 +1,9 @@
-//! How many rows of one group there are, by label and prediction.
+//! How many rows of one group there are, by label and prediction. Rows of weight 0 count for
+//! nothing: only how many they are is known.
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::person::{Confusion, answer_state};
+use crate::metric::evidence::person::{Confusion, StateCells, answer_state};
 
 /// The factual rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +11,9 @@ pub(crate) struct GroupFactualCounts {
     /// By label and prediction, each unknown, no or yes.
     cells: [[u64; 3]; 3],
     at_threshold: u64,
+    /// Rows of weight 0, in no cell.
+    #[serde(default)]
+    weightless: u64,
 }
 
 impl GroupFactualCounts {
@@ -20,6 +24,11 @@ impl GroupFactualCounts {
         self.at_threshold += u64::from(at_threshold);
     }
 
+    /// Adds a row of weight 0.
+    pub(crate) fn add_weightless(&mut self) {
+        self.weightless += 1;
+    }
+
     /// Adds the rows of another batch.
     pub(crate) fn merge(&mut self, other: &GroupFactualCounts) {
         for (mine, theirs) in
@@ -28,9 +37,22 @@ impl GroupFactualCounts {
             *mine += theirs;
         }
         self.at_threshold += other.at_threshold;
+        self.weightless += other.weightless;
     }
 
-    /// Rows in all.
+    /// All rows, also those of weight 0.
+    pub(crate) fn rows(&self) -> u64 {
+        self.n() + self.weightless
+    }
+
+    /// By label and prediction, each unknown, no or yes.
+    pub(crate) fn states(&self) -> StateCells {
+        let mut all = [0; 9];
+        all.copy_from_slice(self.cells.as_flattened());
+        all
+    }
+
+    /// Rows that count.
     pub(crate) fn n(&self) -> u64 {
         self.cells.as_flattened().iter().sum()
     }

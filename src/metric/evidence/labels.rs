@@ -47,11 +47,6 @@ impl MissingLabels {
         }
     }
 
-    /// What shares of groups say, without decisions.
-    pub(crate) fn of_groups(groups: Vec<Rate>) -> Self {
-        MissingLabels { groups, decisions: [share(0, 0); 2] }
-    }
-
     /// Whether some kinds of people lack labels more often than others.
     pub(crate) fn are_selective(&self) -> bool {
         self.widest_groups().is_some() || self.decisions_differ()
@@ -60,24 +55,28 @@ impl MissingLabels {
     /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
     /// labels first.
     pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
-        let mut widest = None::<(f64, [usize; 2])>;
-        for (a, x) in self.groups.iter().enumerate() {
-            for (b, y) in
-                self.groups.iter().enumerate().skip(a + 1).filter(|(_, y)| shares_differ(*x, **y))
-            {
-                let (Ok(p), Ok(q)) = (x.value(), y.value()) else { continue };
-                if widest.is_none_or(|(apart, _)| (p - q).abs() > apart) {
-                    widest = Some(((p - q).abs(), if p > q { [a, b] } else { [b, a] }));
-                }
-            }
-        }
-        widest.map(|(_, groups)| groups)
+        widest_apart(&self.groups)
     }
 
     /// Whether the two decisions differ.
     pub(crate) fn decisions_differ(&self) -> bool {
         shares_differ(self.decisions[0], self.decisions[1])
     }
+}
+
+/// Of the pairs of shares that differ the one that is furthest apart, the larger share first.
+pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
+    let mut widest = None::<(f64, [usize; 2])>;
+    for (a, x) in shares.iter().enumerate() {
+        for (b, y) in shares.iter().enumerate().skip(a + 1).filter(|(_, y)| shares_differ(*x, **y))
+        {
+            let (Ok(p), Ok(q)) = (x.value(), y.value()) else { continue };
+            if widest.is_none_or(|(apart, _)| (p - q).abs() > apart) {
+                widest = Some(((p - q).abs(), if p > q { [a, b] } else { [b, a] }));
+            }
+        }
+    }
+    widest.map(|(_, shares)| shares)
 }
 
 /// A share of people without a label.

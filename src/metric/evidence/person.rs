@@ -13,6 +13,9 @@ pub(crate) fn answer_of_state(state: usize) -> Option<bool> {
     (state > 0).then_some(state == 2)
 }
 
+/// Numbers by label and prediction, each unknown, no or yes: at 3 label + prediction.
+pub(crate) type StateCells = [u64; 9];
+
 /// Right and wrong predictions of one group, and those of people without a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {

@@ -78,6 +78,39 @@ pub(crate) fn rates_of_gap(metric: &Metric, a: &Confusion, b: &Confusion) -> Vec
     [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(of).collect()
 }
 
+/// A gap of two groups, computed again from their confusions.
+pub(crate) struct ComputedGap {
+    /// Its value.
+    pub(crate) value: MetricValue,
+    /// The pairs of rates whose differences or ratios it is: one, or two of the widest of two gaps;
+    /// none of another value. The one on top or in front first.
+    pub(crate) rates: Vec<[Rate; 2]>,
+}
+
+/// A gap of two groups; none of a metric that needs more than their confusions.
+pub(crate) fn computed(
+    metric: &Metric,
+    favourable: FavourableClass,
+    a: &Confusion,
+    b: &Confusion,
+) -> Option<ComputedGap> {
+    let (favourable, is_turned) = classes_seen(metric, favourable);
+    let seen = |c: &Confusion| if is_turned { c.swap_classes() } else { *c };
+    let (a, b) = (seen(a), seen(b));
+    let rates = match metric.reads {
+        Reads::FavourableMinRatio => {
+            vec![[favourable_rate(&a, favourable), favourable_rate(&b, favourable)]]
+        }
+        Reads::WidestGap(of) => of.map(|rate| [rate(&a), rate(&b)]).to_vec(),
+        Reads::ScoreDifference(_) | Reads::ScoreRise(_) | Reads::ScoreRatio(_) => Vec::new(),
+        _ => {
+            let (x, y) = rates_behind(metric, favourable, &a, &b)?;
+            vec![[x, y]]
+        }
+    };
+    Some(ComputedGap { value: value(metric, favourable, &a, &b), rates })
+}
+
 /// How a metric sees the classes: which prediction is favourable, and whether they change names.
 fn classes_seen(metric: &Metric, favourable: FavourableClass) -> (FavourableClass, bool) {
     let turned = metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;

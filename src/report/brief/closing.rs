@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::brief::harm::HarmResult;
+use crate::report::brief::population;
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::page::PageBlock;
 use crate::report::page::number::{count, count_of};
@@ -13,9 +14,6 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::QualityKey;
 use crate::report::read::words::people;
 use crate::report::section::graphs;
-
-/// Groups of the population that the sign-off counts.
-const GROUPS_AT_MOST: usize = 4;
 
 /// Sentences chosen by what the job did, then those of the job.
 pub(crate) fn not_shown(
@@ -157,7 +155,8 @@ pub(crate) fn not_shown(
         say("The data contain no outcome, so this audit does not show who was judged correctly."
             .to_owned());
     }
-    if audit.issues.iter().any(|issue| issue.code.as_str() == "selective-labels") {
+    population::not_compared(audit, voice).into_iter().for_each(&mut say);
+    if audit.issues.iter().any(|issue| issue.state.as_deref() == Some("without_label")) {
         say("Results that need an outcome cover only people who have one.".to_owned());
     }
     if !audit.recourse.comparisons.is_empty() {
@@ -231,23 +230,7 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
     let counted = || {
         let audited = i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX);
         let all = people(audit, audited);
-        let of_group = |attribute: &str, group: &str| {
-            let row = audit.groups.iter().find(|row| {
-                row.sensitive.as_str() == attribute
-                    && row.group.as_str() == group
-                    && row.slice.is_empty()
-            });
-            row.map(|row| format!("{} {}", count(row.n), voice.group(attribute, group)))
-        };
-        let groups = audit.manifest.attributes.first().and_then(|attribute| {
-            let groups = audit.groups_of(&attribute.name);
-            let shown = groups.iter().take(GROUPS_AT_MOST);
-            let shown: Vec<String> =
-                shown.map(|group| of_group(&attribute.name, group)).collect::<Option<_>>()?;
-            let more = if groups.len() > shown.len() { " and others" } else { "" };
-            (!shown.is_empty()).then(|| format!("{all}: {}{more}", shown.join(", ")))
-        });
-        Some(RichText::new().quote(groups.unwrap_or(all)))
+        Some(RichText::new().quote(population::line(audit, voice).unwrap_or(all)))
     };
     let terms = vec![
         term("Purpose", said(&words.purpose), false),

@@ -15,6 +15,7 @@ pub(crate) mod inputs;
 mod limit_notes;
 mod limit_part;
 pub(crate) mod limits;
+pub(crate) mod population;
 pub(crate) mod shares;
 pub(crate) mod voice;
 
@@ -30,6 +31,7 @@ use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::report::section::waiting::so_far;
+use crate::table::IssueRow;
 
 /// The page of a folder.
 pub(crate) fn page(
@@ -113,18 +115,33 @@ fn section(
     BriefSection { id, title, short, blocks }
 }
 
-/// What must be read before the sentence of the page: labels that only some people have, rows
-/// that one group lost more often, switches that rounding may explain, scores against the labels,
-/// and one decision for everybody.
+/// The worst of the states that hold some people more often than others: missing labels, which
+/// decide about gates, else the one with the most people.
+fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &'static str)> {
+    let told = audit.issues.iter().filter_map(|issue| {
+        let what = match issue.state.as_deref()? {
+            "without_label" => "Outcomes are known for some people only.",
+            "no_group" => "People without a group get other decisions.",
+            "without_score" => "Some groups lack more scores than others.",
+            "other_side" => "The split leaves out some groups more often than others.",
+            _ => "Some groups lost more rows than others.",
+        };
+        Some((issue, what))
+    });
+    told.max_by_key(|(issue, _)| (issue.state.as_deref() == Some("without_label"), issue.n))
+}
+
+/// What must be read before the sentence of the page: the worst of the states that hold some people
+/// more often than others, switches that rounding may explain, scores against the labels, and one
+/// decision for everybody.
 fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> impl Iterator<Item = PageBlock> {
-    let told = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
-        "selective-labels" => Some((issue, "Outcomes are known for some people only.")),
-        "selective-rows" => Some((issue, "Some groups lost more rows than others.")),
+    let others = audit.issues.iter().filter_map(|issue| match issue.code.as_str() {
         "rounding-at-threshold" => Some((issue, "Some switches may be rounding.")),
         "inverted-scores" => Some((issue, "Scores or decisions go against the labels.")),
         "one-decision" => Some((issue, "One decision for everybody.")),
         _ => None,
     });
+    let told = worst_selective(audit).into_iter().chain(others);
     told.map(|(issue, what)| {
         let text = shortened(&with_words_of_groups(&issue.text, voice, &issue.r#where));
         let words = RichText::new().strong(what).text(" ").quote(issue_sentence(&text)).text(".");

@@ -4,6 +4,7 @@
 use crate::metric::interval::z_of_level;
 use crate::metric::value::largest::joint_level;
 use crate::report::brief::digits::{ends_text, value_text};
+use crate::report::brief::population::PeopleWithoutGroup;
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::plot::{PlotPoint, PlotScale, group_row};
 use crate::report::page::number::{NumberFormat, count};
@@ -24,6 +25,8 @@ pub(crate) struct GroupFavourableShare {
     pub(crate) counts: (i64, i64),
     /// The share with the favourable label; none without labels, or where some lack one.
     pub(crate) labelled: Option<f64>,
+    /// Whether the group has fewer people than a group needs: no sentence compares it.
+    pub(crate) is_small: bool,
 }
 
 /// The groups of an attribute under a model, the reference first.
@@ -123,6 +126,7 @@ fn share(
         },
         counts: (if turned { whole - part } else { part }, whole),
         labelled,
+        is_small: measure.small,
     })
 }
 
@@ -164,8 +168,9 @@ impl ModelShares {
             .map(|words| words.reference.as_str());
         let (mut worst, mut of_reference): (Option<ClearGap<'_>>, Option<ClearGap<'_>>) =
             (None, None);
-        for low in &self.groups {
-            for high in self.groups.iter().filter(|g| g.point.value > low.point.value) {
+        let large = || self.groups.iter().filter(|group| !group.is_small);
+        for low in large() {
+            for high in large().filter(|g| g.point.value > low.point.value) {
                 let least = least(low, high);
                 let harmed = least * low.counts.1 as f64;
                 let gap = ClearGap { low, high, harmed, least, level: audit.manifest.level };
@@ -212,7 +217,23 @@ impl ModelShares {
                 ..PlotRow::default()
             }))
         };
-        self.groups.iter().map(line).collect()
+        let none = PeopleWithoutGroup::of(audit, voice, (&self.attribute, &self.model));
+        let none = none.map(|none| {
+            let name = format!("without {}", voice.attribute(&self.attribute));
+            let kind = NumberFormat::Share;
+            let value = value_text(kind, none.point.value, none.point.interval);
+            let ends = none.point.interval.map_or_else(String::new, |e| ends_text(kind, e));
+            let title = format!("{name}: {value} {}, {ends}", voice.holding());
+            PlotLine::Row(Box::new(PlotRow {
+                label: RichText::new().quote(name),
+                people: format!("{} of {}", count(none.counts.0), count(none.counts.1)).into(),
+                drawing: group_row(scale, none.point, None, &title),
+                value,
+                ends,
+                ..PlotRow::default()
+            }))
+        });
+        self.groups.iter().map(line).chain(none).collect()
     }
 
     /// Their values, for a common scale.

@@ -48,7 +48,8 @@ fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> String {
         Some(gap) => {
             let distance = gap.high.point.value - gap.low.point.value;
             // The gap is the one about most people: another group may be lower still.
-            let lowest = of.groups.iter().min_by(|a, b| a.point.value.total_cmp(&b.point.value));
+            let large = of.groups.iter().filter(|group| !group.is_small);
+            let lowest = large.min_by(|a, b| a.point.value.total_cmp(&b.point.value));
             let lowest = lowest.filter(|lowest| lowest.key.from != gap.low.key.from);
             let lowest = lowest.map_or_else(String::new, |lowest| {
                 let name = inputs.voice.group(&of.attribute, &lowest.key.from);

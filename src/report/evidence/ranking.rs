@@ -293,7 +293,7 @@ fn curves(inputs: &BriefInputs<'_>) -> Vec<ChartPanel> {
 fn warnings(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> Vec<PageBlock> {
     let audit = inputs.audit;
     let mut notes: Vec<PageBlock> = Vec::new();
-    if audit.issues.iter().any(|issue| issue.code.as_str() == "selective-labels") {
+    if audit.issues.iter().any(|issue| issue.state.as_deref() == Some("without_label")) {
         let words = RichText::new().strong("Labels are missing selectively.").text(
             " AUC and calibration describe only people whose label is known, and these differ from \
              the others.",

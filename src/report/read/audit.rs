@@ -25,7 +25,8 @@ use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
-    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
+    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, PopulationRow, ScoreShiftRow, TableRow,
+    ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -90,6 +91,8 @@ pub(crate) struct AuditFolder {
     pub(crate) halvings: PageHalvings,
     /// `groups`.
     pub(crate) groups: Vec<GroupRow>,
+    /// `population`.
+    pub(crate) population: Vec<PopulationRow>,
     /// `amounts`.
     pub(crate) amounts: Vec<AmountRow>,
     /// `comparisons`.
@@ -267,6 +270,7 @@ impl AuditFolder {
                         .collect::<Vec<_>>(),
                 ),
             groups: sorted(&tables)?,
+            population: sorted(&tables)?,
             changes: sorted(&tables)?,
             history: sorted(&tables)?,
             gates: sorted(&tables)?,

@@ -26,7 +26,7 @@ use crate::table::why::CONFIRMED_PATTERNS;
 
 /// Who lacks labels more often than others: no reader may miss it.
 pub(super) fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
-    let told = audit.issues.iter().filter(|issue| issue.code == "selective-labels");
+    let told = audit.issues.iter().filter(|issue| issue.state.as_deref() == Some("without_label"));
     told.map(|issue| {
         let words = RichText::new()
             .strong("Selective labels.")

@@ -758,6 +758,7 @@ pub(super) fn filters() -> Vec<FilterRow> {
 
 fn issues() -> Vec<IssueRow> {
     vec![IssueRow {
+        state: None,
         code: "unknown-group".into(),
         severity: "warning".into(),
         r#where: "sex".into(),

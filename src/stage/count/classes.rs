@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::split::RowRoles;
-use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
+use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
@@ -19,7 +19,7 @@ use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
     BlockSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, ranks,
-    weight_units,
+    weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
 
@@ -128,6 +128,19 @@ pub(crate) fn gather_rows(
         for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
             part.add((batch.person_keys()[i], batch.row_key[i]), &person);
         }
+        let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
+        for (i, &group) in batch.groups[attribute].iter().enumerate() {
+            let weight = weight_units(layout, &batch, i);
+            if roles.audited(i).is_none() {
+                continue;
+            }
+            if group == MISSING_GROUP {
+                let word = words.as_ref().map_or(MISSING, |words| words[i]);
+                part.add_ungrouped(word, weight, class_at(&batch, i), scores.at(i).0);
+            } else if weight == 0 {
+                part.add_weightless(ranks[usize::from(group)]);
+            }
+        }
         Ok(batch.row.len() as u64)
     })
 }
@@ -151,6 +164,11 @@ pub(crate) fn check_rows_counted(
     }
 }
 
+/// The class of the label of a row, where it has one.
+fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
+    batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class))
+}
+
 /// The audited rows of a declared group that weigh something, with their positions.
 fn people<'a>(
     layout: &'a Layout,
@@ -170,11 +188,7 @@ fn people<'a>(
         let (predicted, scores) = scores.at(i);
         let person = ClassPerson {
             group: ranks[usize::from(group)],
-            label: batch
-                .class
-                .get(i)
-                .filter(|&&class| class != MISSING_CLASS)
-                .map(|&class| usize::from(class)),
+            label: class_at(batch, i),
             predicted,
             scores,
             weight: weight_units(layout, batch, i),

@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use crate::data::prepare::weight::WeightColumn;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
@@ -177,7 +177,7 @@ impl<'a> RowCounting<'a> {
     ) {
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
         if weight.1 == 0 {
-            return;
+            return part.groups[self.ranks[usize::from(group)]].add_weightless();
         }
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
@@ -203,6 +203,38 @@ impl<'a> RowCounting<'a> {
     }
 }
 
+impl RowCounting<'_> {
+    /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
+    /// It is in no value, so one without a threshold of its own is no fault.
+    pub(crate) fn add_ungrouped(
+        &self,
+        part: &mut FactualCounts,
+        (batch, i): (&PreparedBatch, usize),
+        fold: u8,
+        score: f64,
+        word: u32,
+    ) {
+        let threshold = self.rule.threshold_at(batch, Some(fold), i);
+        let predicted = self.rule.compare(score, threshold);
+        let label = label(self.layout, batch, i);
+        part.add_ungrouped(word, weight_units(self.layout, batch, i), label, predicted);
+    }
+}
+
+/// The words of the rows of a row group by an attribute, by their numbers, where one of them has no
+/// declared group; else none.
+///
+/// # Errors
+/// A damaged file.
+pub(crate) fn words_of_ungrouped(
+    rows: &RowsReader,
+    batch: &PreparedBatch,
+    (g, attribute): (usize, usize),
+) -> Result<Option<Vec<u32>>> {
+    let any = batch.groups[attribute].contains(&MISSING_GROUP);
+    any.then(|| rows.read_levels(g, attribute)).transpose()
+}
+
 /// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
 /// names them: fold by fold, and with one fold all rows together.
 ///
@@ -223,10 +255,15 @@ pub(crate) fn gather_rows(
             let batch = row_context.rows.read_counted(g, cut.reads_carried())?;
             let scores = scores.read(g)?;
             let roles = row_context.roles.read(g)?;
+            let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
+                let Some(fold) = roles.audited(i) else { continue };
+                let part = &mut parts[usize::from(fold).min(n_folds - 1)];
+                if group == MISSING_GROUP {
+                    let word = words.as_ref().map_or(MISSING, |words| words[i]);
+                    counting.add_ungrouped(part, (&batch, i), fold, score, word);
+                } else {
                     cut.check(layout, &batch, i, score)?;
-                    let part = &mut parts[usize::from(fold).min(n_folds - 1)];
                     counting.add(part, (&batch, i), fold, score, group);
                 }
             }

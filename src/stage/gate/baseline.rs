@@ -16,7 +16,7 @@ use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
-use crate::gate::question::GateBaseline;
+use crate::gate::question::{GateBaseline, GateTables};
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
@@ -26,7 +26,7 @@ use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow, PopulationRow};
 
 /// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -211,16 +211,42 @@ pub(crate) fn running_side(
 /// The baseline cannot be read, or the disk refuses.
 pub(crate) fn compare(
     ctx: &StageContext<'_>,
+    checked: &CheckedJob,
     row_context: RowContext<'_>,
     baseline: &Path,
     new: &ComparedRun,
 ) -> Result<()> {
     ctx.check()?;
     let old = finished_side(baseline)?.1;
-    let DiffResult { compared, changes } =
+    let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
+    add_old_extremes(checked, &mut changes, baseline)?;
     write_rows(ctx.out(), &changes)?;
     files::write_json(&ctx.out().join(COMPARED), &compared)
+}
+
+/// Adds to the changes that gates of a job judge what the earlier run in a folder could have been
+/// with everybody measured.
+///
+/// # Errors
+/// A table cannot be read.
+pub(crate) fn add_old_extremes(
+    checked: &CheckedJob,
+    changes: &mut [ChangeRow],
+    folder: &Path,
+) -> Result<()> {
+    let tables = folder.join("tables");
+    let (metrics, counts) = (read_rows::<MetricRow>(&tables)?, read_rows::<CountRow>(&tables)?);
+    let population = read_rows::<PopulationRow>(&tables)?;
+    let questions = super::questions(checked);
+    let old = GateTables {
+        metrics: &metrics,
+        population: &population,
+        counts: &counts,
+        ..GateTables::default()
+    };
+    gate::add_old_extremes(&questions, changes, old);
+    Ok(())
 }
 
 /// What a stage, or a folder, says about a comparison; none where there was no baseline.

@@ -26,11 +26,13 @@ use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
-use crate::stage::kinds::BaselineStage;
+use crate::stage::kinds::{BaselineStage, PopulationStage};
 use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, ReasonCode};
+use crate::table::{
+    ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow, ReasonCode,
+};
 
 /// The gates of a job as questions.
 pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
@@ -91,8 +93,6 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
             let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
             GateQuestion {
                 unshown: unshown(checked, gate, &attributes),
-                by_label: set_of(checked, gate)
-                    .is_some_and(job::CounterfactualSet::conditions_on_label),
                 favourable: model_of(checked, gate)
                     .filter(|model| model.amount().is_none())
                     .and_then(|_| checked.job.data.favourable_side()),
@@ -245,7 +245,7 @@ type NamedFolder<'a> = (&'a str, &'a Path);
 pub(crate) fn judge(
     ctx: &StageContext<'_>,
     (checked, waits): (&CheckedJob, Option<bool>),
-    measured: &MeasuredTables,
+    (measured, everybody): (&MeasuredTables, &StageInput<PopulationStage>),
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
     issues: Vec<IssueRow>,
@@ -255,6 +255,8 @@ pub(crate) fn judge(
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
     let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
+    let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
+    population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -293,6 +295,7 @@ pub(crate) fn judge(
         GateTables {
             metrics: &metrics,
             groups: &groups,
+            population: &population,
             counts: &counts,
             arms: &arms,
             issues: &issues,

@@ -6,7 +6,7 @@ use crate::exec::misfit;
 use crate::stage::gate::model_issues::ModelIssueInputs;
 use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::FitInputs;
-use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage};
+use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
@@ -27,6 +27,8 @@ impl Stage for BaselineStage {
         let Some((fingerprint, folder)) = named else {
             return Err(misfit("the run has no baseline".to_owned()));
         };
+        // Of the values that they judge the earlier run is looked at once more.
+        b.input("gates", |job| &job.gates);
         let rows = RowInputs::of_job(b)?;
         let measured = MeasuredTables::need(b)?;
         let (fits, outcomes) = (FitInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
@@ -48,7 +50,7 @@ impl Stage for BaselineStage {
                     outcomes.as_ref().map(|stage| stage.folder(ctx)),
                 )?;
                 let new = ComparedRun { fitted_on: fits.open(ctx)?, ..new };
-                baseline::compare(ctx, row_context, folder, &new)
+                baseline::compare(ctx, plan.checked, row_context, folder, &new)
             })
         })
     }
@@ -70,6 +72,7 @@ impl Stage for GateStage {
         b.input("on_inconclusive", |job| &job.on_inconclusive);
         b.value("lines of the gates", gate_lines(plan));
         let measured = MeasuredTables::need(b)?;
+        let everybody = b.need::<PopulationStage>(&AuditUnit::default())?;
         let baseline = b.want_part(need_baseline)?.flatten();
         // Nothing is judged that depends on other scores than the job expects.
         b.want_part(ExpectInputs::need)?;
@@ -81,7 +84,7 @@ impl Stage for GateStage {
             gate::judge(
                 ctx,
                 (plan.checked, waits),
-                &measured,
+                (&measured, &everybody),
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
                 issues.open(ctx, plan.job)?,

@@ -22,7 +22,8 @@ use crate::stage::row_context::RowContext;
 use crate::stage::settings::RunSettings;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::train::trainer::memory_in_words;
-use crate::table::{AmountRow, whole};
+use crate::table::population::AUDITED;
+use crate::table::{AmountRow, PopulationRow, whole};
 use crate::unit::AuditUnit;
 
 /// Bytes that an amount takes while it is measured: itself, its place in order, its share of what
@@ -119,6 +120,17 @@ impl AmountInputs {
                     n_zero: whole(zero as u64),
                     n_negative: whole(negative as u64),
                     ..builder.key("group", Some(group), None).into()
+                });
+                let lacking = own().count() - known.len();
+                tables.population.push(PopulationRow {
+                    state: AUDITED.into(),
+                    sensitive: builder.key("group", None, None).sensitive,
+                    group: Some(builder.group(group).into()),
+                    declared: true,
+                    model: Some(self.audit.model.as_str().into()),
+                    rows: whole(own().count() as u64),
+                    without_score: Some(whole(lacking as u64)),
+                    ..PopulationRow::default()
                 });
                 samples.push(AmountSample::new(found.basis, known));
             }

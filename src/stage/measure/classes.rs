@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::GroupSelection;
@@ -106,11 +107,12 @@ pub(crate) fn measure(
         }
     }
     // Whom one class leaves out, all leave out.
-    counts
-        .one_vs_rest()
-        .first()
-        .into_iter()
-        .for_each(|one| row_builder.missing_scores(one, tables));
+    counts.one_vs_rest().first().into_iter().for_each(|one| {
+        row_builder.missing_scores(one, tables);
+        let spreads = one.cell_profiles();
+        let people = |from, to| spreads.direction(from, to).people();
+        row_builder.population_of_set(people, tables);
+    });
     let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest());
     curves.add(row_context.workers, of_classes.collect())
 }
@@ -164,6 +166,13 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
         row_builder.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
     }
     row_builder.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
+    let settings = &row_builder.settings;
+    let favours =
+        settings.favourable_stated.then_some(settings.favourable == FavourableClass::Positive);
+    let of_positive = |of: &dyn Fn(&FactualCounts) -> u64| {
+        positive.iter().map(|&class| of(&counts.one_vs_rest()[class])).sum::<u64>()
+    };
+    row_builder.population_rows(one, of_positive, favours, tables);
 }
 
 /// The people without a label by their prediction.

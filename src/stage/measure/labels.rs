@@ -12,9 +12,6 @@ use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
 
-/// Code of issues, and what carries it in tables.
-pub(crate) const SELECTIVE_LABELS: &str = "selective-labels";
-
 /// By attribute who lacks labels.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
 
@@ -174,7 +171,7 @@ pub(crate) fn sets_without_labels(
         };
         let text = format!(
             "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no \
-             gate that includes them passes; write `condition_on: {{prediction: MODEL}}` or \
+             gate passes that they could break; write `condition_on: {{prediction: MODEL}}` or \
              `condition_on: none`"
         );
         found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));

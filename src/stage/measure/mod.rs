@@ -20,7 +20,6 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use crate::data::prepare::PrepareFindings;
-use crate::data::prepare::params::DroppedRows;
 use crate::data::{Attribute, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, files};
@@ -31,7 +30,7 @@ use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
-use crate::metric::evidence::labels::{MissingLabels, share};
+use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
@@ -59,7 +58,7 @@ use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
-    whole,
+    PopulationRow, SharedText, whole,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -96,31 +95,25 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
             r#where: issue.place.as_str().into(),
             n: whole(issue.n),
             text: issue.text.as_str().into(),
+            state: None,
         });
     }
-    issues.extend(prepared.dropped.iter().filter_map(selective_rows));
-    write_rows(out, &issues)
-}
-
-/// That a missing feature drops rows of some groups more often than of others, by the rule for
-/// missing labels; none where it does not.
-fn selective_rows(of: &DroppedRows) -> Option<IssueRow> {
-    let groups = of.groups.iter().map(|(_, lost, all)| share(*lost, *all)).collect();
-    let [more, fewer] = MissingLabels::of_groups(groups).widest_groups()?;
-    let words = |group: usize| {
-        let (name, lost, all) = &of.groups[group];
-        let percent = 100.0 * *lost as f64 / (*all).max(1) as f64;
-        format!("{percent:.1} % of the rows of group `{name}` ({lost} of {all})")
-    };
-    let text = format!(
-        "rows that lack a value were left out, in some groups more often than in others: {}, {}; \
-         all results describe the rows that are left, and with all rows the gaps between these \
-         groups may differ",
-        words(more),
-        words(fewer)
-    );
-    let lost = of.groups.iter().map(|(_, lost, _)| lost).sum();
-    Some(IssueRow::warning("selective-rows", &of.attribute, whole(lost), text))
+    write_rows(out, &issues)?;
+    let has_label = prepared.layout.label.is_some();
+    let has_weight = prepared.layout.weight.is_some();
+    let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
+        groups.iter().map(move |of| PopulationRow {
+            state: state.word().into(),
+            sensitive: attribute.into(),
+            group: of.group.as_ref().map(SharedText::from),
+            declared: of.declared,
+            rows: whole(of.tally.rows),
+            weight: has_weight.then(|| of.tally.weight.to_f64()),
+            without_label: has_label.then(|| whole(of.tally.without_label)),
+            ..PopulationRow::default()
+        })
+    });
+    write_rows(out, &population.collect::<Vec<_>>())
 }
 
 /// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` are set
@@ -514,6 +507,7 @@ impl AuditMeasurement<'_> {
         write_rows(out, &tables.counts)?;
         write_rows(out, &tables.shift)?;
         write_rows(out, &tables.groups)?;
+        write_rows(out, &tables.population)?;
         write_rows(out, &tables.transitions)?;
         write_rows(out, &tables.amounts)?;
         write_rows(out, &tables.reliability)?;

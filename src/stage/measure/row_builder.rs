@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::data::Layout;
+use crate::data::prepare::left_out::MOST_NAMED;
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
@@ -11,8 +12,9 @@ use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
+use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
-use crate::metric::evidence::person::{CELLS, Confusion, Eccm};
+use crate::metric::evidence::person::{CELLS, Eccm, StateCells};
 use crate::metric::evidence::score_bins::DrawnBin;
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -20,16 +22,20 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
-use crate::metric::value::settings::MeasureSettings;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::{MetricFamily, Reads};
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
+use crate::table::population::AUDITED;
 use crate::table::{
-    AmountRow, AuditKey, ComparisonRow, CountRow, DRAWN_SIDES, GroupRow, MetricRow, ReliabilityRow,
-    ScoreShiftRow, SharedText, TransitionRow, finite, whole,
+    AmountRow, AuditKey, ComparisonRow, CountRow, DRAWN_SIDES, GroupRow, MetricRow, NO_GROUP,
+    PopulationRow, ReliabilityRow, ScoreShiftRow, SharedText, TransitionRow, finite, whole,
 };
+
+/// How the table of counts writes what is unknown, no and yes.
+const STATE_WORDS: [&str; 3] = ["", "0", "1"];
 
 /// Tables that are being written.
 pub(crate) struct ResultTables {
@@ -41,6 +47,8 @@ pub(crate) struct ResultTables {
     pub(crate) shift: Vec<ScoreShiftRow>,
     /// `groups`.
     pub(crate) groups: Vec<GroupRow>,
+    /// `population`: the rows of models and sets.
+    pub(crate) population: Vec<PopulationRow>,
     /// `transitions`.
     pub(crate) transitions: Vec<TransitionRow>,
     /// Slices of too few people.
@@ -61,6 +69,7 @@ impl ResultTables {
             counts: Vec::new(),
             shift: Vec::new(),
             groups: Vec::new(),
+            population: Vec::new(),
             transitions: Vec::new(),
             small_slices: SmallSlices::new(),
             amounts: Vec::new(),
@@ -379,7 +388,7 @@ impl RowBuilder<'_> {
 
     /// Counts of the rows as they are.
     pub(crate) fn factual_counts(&self, counts: &FactualCounts, tables: &mut ResultTables) {
-        let mut total = crate::metric::evidence::group_counts::GroupFactualCounts::default();
+        let mut total = GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
             self.group_row(
@@ -388,7 +397,11 @@ impl RowBuilder<'_> {
                 GroupSelection::One(rank),
                 tables,
             );
-            self.confusion_rows(counts, GroupSelection::One(rank), tables);
+            self.state_rows(
+                ("group", Some(rank)),
+                counts.states(GroupSelection::One(rank)),
+                tables,
+            );
         }
         self.group_row(
             counts,
@@ -396,7 +409,17 @@ impl RowBuilder<'_> {
             GroupSelection::All,
             tables,
         );
-        self.confusion_rows(counts, GroupSelection::All, tables);
+        self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
+        // Of undeclared groups it is known that they are none of these.
+        if let Some(none) = counts.ungrouped().get(&u32::MAX) {
+            let weights = self.layout.weight.as_ref().map(|_| none.weights);
+            self.state_rows((NO_GROUP, None), (none.rows.states(), weights), tables);
+        }
+        let favours = self
+            .settings
+            .favourable_stated
+            .then_some(self.settings.favourable == FavourableClass::Positive);
+        self.population_rows(counts, |of| of(counts), favours, tables);
     }
 
     /// A row of the table of groups: counts, and those of them with the positive label and with the
@@ -404,11 +427,7 @@ impl RowBuilder<'_> {
     pub(crate) fn group_row(
         &self,
         counts: &FactualCounts,
-        (c, positive, predicted_positive): (
-            &crate::metric::evidence::group_counts::GroupFactualCounts,
-            u64,
-            u64,
-        ),
+        (c, positive, predicted_positive): (&GroupFactualCounts, u64, u64),
         of: GroupSelection,
         tables: &mut ResultTables,
     ) {
@@ -438,30 +457,136 @@ impl RowBuilder<'_> {
         });
     }
 
-    fn confusion_rows(
+    /// The cells of some people by label and decision: of those who have what there is, and where
+    /// anybody lacks one of the two.
+    fn state_rows(
         &self,
-        counts: &FactualCounts,
-        of_whom: GroupSelection,
+        (scope, group): (&str, Option<usize>),
+        (people, weights): (StateCells, Option<StateCells>),
         tables: &mut ResultTables,
     ) {
-        let (people, weights) = (counts.confusion(of_whom), counts.weight_confusion(of_whom));
-        let group = of_whom.group();
-        let scope = if group.is_some() { "group" } else { "total" };
-        let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn, c.unlabelled[1], c.unlabelled[0]];
-        let has_labels = self.layout.label.is_some();
-        let unlabelled = !has_labels || people.predicted() > people.n();
-        let places = [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0"), ("", "1"), ("", "0")];
-        let written = if has_labels { 0 } else { 4 }..if unlabelled { 6 } else { 4 };
-        for (i, (label, predicted)) in
-            places.into_iter().enumerate().filter(|(i, _)| written.contains(i))
-        {
+        let has_label = self.layout.label.is_some();
+        for (i, n) in people.into_iter().enumerate() {
+            let (label, predicted) = (STATE_WORDS[i / 3], STATE_WORDS[i % 3]);
+            let is_whole = !predicted.is_empty() && label.is_empty() != has_label;
+            if n == 0 && !(is_whole && scope != NO_GROUP) {
+                continue;
+            }
             tables.counts.push(CountRow {
                 key: self.key(scope, group, None),
                 label: label.into(),
                 predicted: predicted.into(),
-                n: whole(of(&people)[i]),
-                weight: self.weight(weights.as_ref().map(|weights| of(weights)[i])),
+                n: whole(n),
+                weight: self.weight(weights.map(|weights| weights[i])),
                 ..CountRow::default()
+            });
+        }
+    }
+
+    /// The rows of the table of the population under the model: its groups, the words that no group
+    /// declares, and none. `positive` sums the rows with a positive decision, `favours` whether this
+    /// is the one that people want.
+    pub(crate) fn population_rows(
+        &self,
+        counts: &FactualCounts,
+        positive: impl Fn(&dyn Fn(&FactualCounts) -> u64) -> u64,
+        favours: Option<bool>,
+        tables: &mut ResultTables,
+    ) {
+        if !self.slice.is_empty() || !self.audit.arm.is_empty() {
+            return;
+        }
+        let attribute = &self.layout.attributes[self.audit.attribute];
+        let levels = &self.layout.features[attribute.feature].levels;
+        let of = |group: Option<SharedText>, declared, rows: &GroupFactualCounts, positive: u64| {
+            let decided = rows.n() - rows.n_missing_score();
+            PopulationRow {
+                state: AUDITED.into(),
+                sensitive: attribute.name.as_str().into(),
+                group,
+                declared,
+                model: Some(self.audit.model.as_str().into()),
+                rows: whole(rows.rows()),
+                without_label: self.layout.label.as_ref().map(|_| whole(rows.n_missing_label())),
+                without_score: Some(whole(rows.n_missing_score())),
+                positive: Some(whole(positive)),
+                favourable: favours
+                    .map(|favours| whole(if favours { positive } else { decided - positive })),
+                ..PopulationRow::default()
+            }
+        };
+        for (rank, group) in counts.groups.iter().enumerate() {
+            let positive = positive(&|counts| counts.groups[rank].n_predicted_positive());
+            tables.population.push(of(
+                Some(self.texts.groups[rank].clone()),
+                true,
+                group,
+                positive,
+            ));
+        }
+        let mut rest: Option<(GroupFactualCounts, u64)> = None;
+        for (named, (&word, ungrouped)) in counts.ungrouped().iter().enumerate() {
+            let positive = positive(&|counts| {
+                counts.ungrouped().get(&word).map_or(0, |of| of.rows.n_predicted_positive())
+            });
+            match levels.get(word as usize) {
+                None => tables.population.push(of(None, false, &ungrouped.rows, positive)),
+                Some(level) if named < MOST_NAMED => {
+                    let group = Some(level.as_str().into());
+                    tables.population.push(of(group, false, &ungrouped.rows, positive));
+                }
+                Some(_) => {
+                    let rest = rest.get_or_insert_default();
+                    rest.0.merge(&ungrouped.rows);
+                    rest.1 += positive;
+                }
+            }
+        }
+        if let Some((rows, positive)) = rest {
+            tables.population.push(of(Some("".into()), false, &rows, positive));
+        }
+    }
+
+    /// The rows of a set in the table of the population, for each group: of these those without a
+    /// valid counterfactual with a score, by the direction in which most have none.
+    pub(crate) fn population_of_set(
+        &self,
+        moved: impl Fn(usize, usize) -> u64,
+        tables: &mut ResultTables,
+    ) {
+        if !self.slice.is_empty() || !self.audit.arm.is_empty() || !self.class.is_empty() {
+            return;
+        }
+        let sensitive = &self.layout.attributes[self.audit.attribute].name;
+        for from in 0..self.n_groups() {
+            let group = self.group(from);
+            let rows = tables.population.iter().find(|row| {
+                row.is_of_model(&self.audit.model)
+                    && row.sensitive == *sensitive
+                    && row.group.as_ref().is_some_and(|of| of == group)
+            });
+            // Those of weight 0 among them count for nothing.
+            let counted = tables.groups.iter().find(|row| {
+                row.model == self.audit.model
+                    && row.sensitive == *sensitive
+                    && row.group == group
+                    && row.slice.is_empty()
+            });
+            let Some((rows, counted)) = rows.zip(counted).map(|(a, b)| (a.rows, b.n)) else {
+                continue;
+            };
+            let moved = (0..self.n_groups()).filter(|&to| to != from).map(|to| moved(from, to));
+            let lacking = moved.map(|n| (counted - whole(n)).max(0)).max();
+            tables.population.push(PopulationRow {
+                state: AUDITED.into(),
+                sensitive: sensitive.as_str().into(),
+                group: Some(group.into()),
+                declared: true,
+                model: Some(self.audit.model.as_str().into()),
+                counterfactual: self.audit.set.as_deref().map(SharedText::from),
+                rows,
+                without_counterfactual: lacking,
+                ..PopulationRow::default()
             });
         }
     }
@@ -496,6 +621,7 @@ impl RowBuilder<'_> {
             tables,
         );
         self.missing_scores(counts, tables);
+        self.population_of_set(|from, to| spreads.direction(from, to).people(), tables);
     }
 
     /// The groups table names, per group, the counterfactuals without a score over all sets.

@@ -23,6 +23,7 @@ use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Seed};
 use crate::stage::count::switches::ClassSwitchAccumulator;
+use crate::stage::population::KeptPopulation;
 use crate::stage::score::join::{JoinedScores, RecheckResult};
 
 const GROUPS: usize = 3;
@@ -118,6 +119,32 @@ impl SampleState for FactualCounts {
         self.add_paired(group, row % PERSONS, label, predicted);
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
+        if row.is_multiple_of(5) {
+            self.add_ungrouped(
+                known(row, 11, (row % 3) as u32).unwrap_or(u32::MAX),
+                row % 4,
+                label,
+                predicted,
+            );
+        }
+        if row.is_multiple_of(7) {
+            self.groups[group].add_weightless();
+        }
+    }
+}
+
+impl SampleState for KeptPopulation {
+    const VARIANTS: u64 = 2;
+
+    fn sample(variant: u64) -> Self {
+        KeptPopulation::new(2, variant == 1)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        for attribute in 0..2 {
+            let place = (attribute, below(row, attribute as u64, 6) as u32, (row % 2) as usize);
+            self.add(place, (row % PERSONS, share(row, 3)), row.is_multiple_of(7));
+        }
     }
 }
 

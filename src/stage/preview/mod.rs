@@ -46,10 +46,11 @@ use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::preview::row_look::RowsLook;
 use crate::stage::report;
+use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, hint_of_issue};
+use crate::table::{FilterRow, IssueRow, PopulationRow, hint_of_issue, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -223,7 +224,7 @@ pub(crate) fn check_data(
         warnings.extend(unlabelled_people(plan, rows.layout(), &look.counted));
         let mut seen = CheckFindings::of_job(checked);
         seen.warnings.extend(warnings);
-        seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
+        seen.warnings.extend(selective(plan, rows.layout(), &look.counted, records)?);
         seen.warnings.extend(against_labels(plan, &look.counted));
         seen.warnings.extend(one_sided_labels(rows.layout(), &look));
         seen.warnings.extend(look.traps);
@@ -282,18 +283,6 @@ fn against_labels(plan: &StagePlan<'_>, counted: &CountedRows) -> Vec<IssueNote>
     models.flat_map(of_model).map(|issue| note_of(&issue)).collect()
 }
 
-/// An issue of the table as `check` tells it.
-fn note_of(issue: &IssueRow) -> IssueNote {
-    IssueNote {
-        code: issue.code.to_string(),
-        severity: issue.severity.to_string(),
-        place: issue.r#where.to_string(),
-        n: u64::try_from(issue.n).unwrap_or(0),
-        text: issue.text.to_string(),
-        hint: hint_of_issue(&issue.code).map(str::to_owned),
-    }
-}
-
 /// The sets in which people without a label have no counterfactual.
 fn unlabelled_people(
     plan: &StagePlan<'_>,
@@ -317,22 +306,32 @@ fn unlabelled_people(
     found.into_iter().map(issue).collect()
 }
 
-/// Who lacks labels more often than others, if the rows show it.
-fn selective_labels(
+/// Who is left out, or lacks a label, more often than others, if the rows show it.
+fn selective(
     plan: &StagePlan<'_>,
     layout: &Layout,
     counted: &CountedRows,
-) -> Vec<IssueNote> {
+    records: &[StageRecord],
+) -> Result<Vec<IssueNote>> {
     let found = labels::selective_labels(counted, layout, plan.job.data.favours_positive());
-    let issue = |(attribute, of): (String, labels::SelectiveAttribute)| IssueNote {
-        code: labels::SELECTIVE_LABELS.to_owned(),
-        severity: IssueSeverity::Warning.as_str().to_owned(),
-        place: attribute,
-        n: of.n,
-        text: of.text(),
-        hint: None,
-    };
-    found.into_iter().map(issue).collect()
+    let of_labels = found
+        .iter()
+        .map(|(attribute, of)| selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
+    let population = read_rows::<PopulationRow>(&folder_of(records, UnitKind::Population))?;
+    let rows = of_labels.chain(selective::issues(plan.job, &population));
+    Ok(rows.map(|row| note_of(&row)).collect())
+}
+
+/// An issue as `check` and `data` print it.
+fn note_of(row: &IssueRow) -> IssueNote {
+    IssueNote {
+        code: row.code.to_string(),
+        severity: row.severity.to_string(),
+        place: row.r#where.to_string(),
+        n: u64::try_from(row.n).unwrap_or(0),
+        text: row.text.to_string(),
+        hint: hint_of_issue(row).map(str::to_owned),
+    }
 }
 
 /// Fails where a graph set has variables with one value among the training rows: all of them in one
@@ -566,7 +565,7 @@ pub(crate) fn data(
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
         let look = RowsLook::read(&folder(UnitKind::Labels))?;
-        issues.extend(selective_labels(plan, layout, &look.counted));
+        issues.extend(selective(plan, layout, &look.counted, records)?);
         issues.extend(against_labels(plan, &look.counted));
         issues.extend(one_sided_labels(layout, &look));
         let job = &checked.job;

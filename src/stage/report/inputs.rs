@@ -9,8 +9,8 @@ use crate::stage::generate::refits::FitInputs;
 use crate::stage::input::request::AnswerInputs;
 use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::{
-    BaselineStage, CasesStage, GateStage, GenerateStage, MeasureStage, OutcomesStage, ScoreStage,
-    SelectedStage, TablesStage,
+    BaselineStage, CasesStage, GateStage, GenerateStage, MeasureStage, OutcomesStage,
+    PopulationStage, ScoreStage, SelectedStage, TablesStage,
 };
 use crate::stage::models::TreeInputs;
 use crate::stage::params::prepare_params;
@@ -174,13 +174,15 @@ pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Result<Vec<(String, String)
 pub(crate) struct OriginInputs<'a> {
     plan: &'a StagePlan<'a>,
     rows: RowInputs<'a>,
+    population: StageInput<PopulationStage>,
 }
 
 impl<'a> OriginInputs<'a> {
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
         b.texts(folder_inputs(plan)?);
-        Ok(OriginInputs { plan, rows: RowInputs::of_job(b)? })
+        let population = b.need::<PopulationStage>(&AuditUnit::default())?;
+        Ok(OriginInputs { plan, rows: RowInputs::of_job(b)?, population })
     }
 
     /// Tells `work` where the folder comes from.
@@ -200,6 +202,7 @@ impl<'a> OriginInputs<'a> {
                 context: row_context,
                 params: &params,
                 prepared: self.rows.prepared().folder(ctx),
+                population: self.population.folder(ctx),
             })
         })
     }

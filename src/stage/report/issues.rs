@@ -14,13 +14,12 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
 use crate::stage::generate::rows::GeneratedEffects;
-use crate::stage::measure::labels::{
-    SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
-};
+use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::score::expect::ExpectResult;
+use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CountRow, GroupRow, IssueRow, MetricRow, SharedText, whole};
+use crate::table::{CountRow, GroupRow, IssueRow, MetricRow, PopulationRow, SharedText, whole};
 
 /// How many groups an issue names.
 const GROUPS_NAMED: usize = 12;
@@ -45,6 +44,8 @@ pub(super) struct RunFindings<'a> {
     pub(super) blind: &'a [BlindGate],
     /// The people of each group.
     pub(super) groups: &'a [GroupRow],
+    /// Everybody.
+    pub(super) population: &'a [PopulationRow],
     /// The counts of decisions.
     pub(super) counts: &'a [CountRow],
     /// Models whose growth ended early: the name, how many trees it has, and how many it was to
@@ -74,12 +75,13 @@ pub(super) fn write(
         issues.extend(generated(name, origins, &found));
     }
     for name in job.models.keys() {
-        issues.extend(missing_scores(name.as_str(), found.groups));
+        issues.extend(missing_scores(name.as_str(), found.groups, found.population));
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
-        issues.push(IssueRow::warning(SELECTIVE_LABELS, attribute, whole(of.n), of.text()));
+        issues.push(selective::issue(WITHOUT_LABEL, attribute, whole(of.n), &of.text()));
     }
+    issues.extend(selective::issues(job, found.population));
     for of in found.unlabelled {
         issues.push(IssueRow::warning(UNLABELLED_PEOPLE, &of.set, whole(of.n), of.text.as_str()));
     }
@@ -91,6 +93,7 @@ pub(super) fn write(
             severity: advice.severity.into(),
             r#where: advice.place.into(),
             n: whole(advice.n),
+            state: None,
         });
     }
     issues.extend(graph_sets(job, found.graphs));
@@ -270,34 +273,57 @@ fn small_slices(job: &Job, attribute: &str, slices: &BTreeMap<String, u64>) -> I
 
 /// Who has no score of a model, or whose counterfactuals have none, by group; none where nobody
 /// lacks one.
-fn missing_scores(model: &str, groups: &[GroupRow]) -> Option<IssueRow> {
-    let mine = |row: &&GroupRow| row.model.as_str() == model && row.slice.is_empty();
-    let lacking = |of: fn(&GroupRow) -> i64| {
-        let rows = || groups.iter().filter(mine).filter(|row| of(row) > 0);
-        // People without a group of one attribute may have one of another.
-        let n = rows().filter(|row| row.group.is_empty()).map(of).max().unwrap_or(0);
-        let by_group: Vec<String> = rows()
-            .filter(|row| !row.group.is_empty())
-            .map(|row| format!("{} of `{}` `{}`", of(row), row.sensitive, row.group))
+fn missing_scores(
+    model: &str,
+    groups: &[GroupRow],
+    population: &[PopulationRow],
+) -> Option<IssueRow> {
+    let named = |lacking: Vec<(&SharedText, &str, i64)>| {
+        let by_group: Vec<String> = lacking
+            .iter()
+            .map(|(attribute, group, n)| format!("{n} of `{attribute}` `{group}`"))
             .collect();
-        let more = if by_group.len() > GROUPS_NAMED { ", more in `groups`" } else { "" };
+        let more = if by_group.len() > GROUPS_NAMED { ", more in `population`" } else { "" };
         let named = by_group.iter().take(GROUPS_NAMED).cloned().collect::<Vec<_>>().join(", ");
-        (n, format!("{named}{more}"))
+        format!("{named}{more}")
     };
-    let (people, of_people) = lacking(|row| row.n_missing_score);
-    let (made, of_made) = lacking(|row| row.n_missing_counterfactual_score);
+    let own = || population.iter().filter(|row| row.is_of_model(model));
+    let lacking = || own().filter(|row| row.without_score.unwrap_or(0) > 0);
+    // Each attribute counts the same people.
+    let mut people: BTreeMap<&str, i64> = BTreeMap::new();
+    lacking().for_each(|row| {
+        *people.entry(row.sensitive.as_str()).or_default() += row.without_score.unwrap_or(0);
+    });
+    let people = people.into_values().max().unwrap_or(0);
+    let of_people = named(
+        lacking()
+            .filter_map(|row| Some((&row.sensitive, row.group.as_deref()?, row.without_score?)))
+            .collect(),
+    );
+    let made = || {
+        let own = groups.iter().filter(|row| row.model == model && row.slice.is_empty());
+        own.filter(|row| row.n_missing_counterfactual_score > 0)
+    };
+    let of_all = made().filter(|row| row.group.is_empty());
+    let n_made = of_all.map(|row| row.n_missing_counterfactual_score).max().unwrap_or(0);
+    let of_made = named(
+        made()
+            .filter(|row| !row.group.is_empty())
+            .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score))
+            .collect(),
+    );
     let mut parts = Vec::new();
     if people > 0 {
         let have = if people == 1 { "person has" } else { "people have" };
         parts.push(format!("{people} {have} no score of `{model}` ({of_people})"));
     }
-    if made > 0 {
-        let have = if made == 1 { "counterfactual has" } else { "counterfactuals have" };
-        parts.push(format!("{made} {have} no score of `{model}` ({of_made})"));
+    if n_made > 0 {
+        let have = if n_made == 1 { "counterfactual has" } else { "counterfactuals have" };
+        parts.push(format!("{n_made} {have} no score of `{model}` ({of_made})"));
     }
     (!parts.is_empty()).then(|| {
         let text = format!("{}: its metrics are about the others", parts.join(", and "));
-        IssueRow::warning("missing-score", model, people + made, text)
+        IssueRow::warning("missing-score", model, people + n_made, text)
     })
 }
 
@@ -366,28 +392,37 @@ pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::missing_scores;
-    use crate::table::GroupRow;
+    use crate::table::{GroupRow, PopulationRow};
 
     #[test]
     fn missing_scores_are_counted_by_group() {
-        let row = |group: &str, missing, made| GroupRow {
+        let row = |group: &str, made| GroupRow {
             model: "m".into(),
             sensitive: "sex".into(),
             group: group.into(),
             n: 200,
-            n_missing_score: missing,
             n_missing_counterfactual_score: made,
             ..GroupRow::default()
         };
-        let rows = [row("", 49, 1), row("Female", 49, 0), row("Male", 0, 1)];
-        let found = missing_scores("m", &rows).expect("some lack a score");
-        assert_eq!((found.code.as_str(), found.n), ("missing-score", 50));
+        let of = |group: Option<&str>, missing| PopulationRow {
+            state: "audited".into(),
+            model: Some("m".into()),
+            sensitive: "sex".into(),
+            group: group.map(Into::into),
+            rows: 200,
+            without_score: Some(missing),
+            ..PopulationRow::default()
+        };
+        let rows = [row("", 1), row("Female", 0), row("Male", 1)];
+        let people = [of(Some("Female"), 49), of(Some("Male"), 0), of(None, 3)];
+        let found = missing_scores("m", &rows, &people).expect("some lack a score");
+        assert_eq!((found.code.as_str(), found.n), ("missing-score", 53));
         assert_eq!(
             found.text.as_str(),
-            "49 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
+            "52 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
              score of `m` (1 of `sex` `Male`): its metrics are about the others"
         );
-        assert!(missing_scores("other", &rows).is_none());
-        assert!(missing_scores("m", &[row("", 0, 0), row("Male", 0, 0)]).is_none());
+        assert!(missing_scores("other", &rows, &people).is_none());
+        assert!(missing_scores("m", &[row("", 0)], &[of(Some("Male"), 0)]).is_none());
     }
 }

@@ -56,7 +56,8 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow,
-    ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, hint_of_issue,
+    PopulationRow, ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow,
+    hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -131,7 +132,7 @@ pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
     let warnings =
         issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
     let events = warnings.map(|issue| {
-        let (code, hint) = (issue.code.as_str(), hint_of_issue(issue.code.as_str()));
+        let (code, hint) = (issue.code.as_str(), hint_of_issue(issue));
         let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         Event::Problem {
             code: code.to_owned(),
@@ -275,6 +276,7 @@ fn write_measured(
     let labels: SelectiveLabels = measured.plain.read(ctx, LABELS)?;
     let (measured, plain) = (measured.all.folder(ctx), measured.plain.folder(ctx));
     let groups = read_rows::<GroupRow>(plain)?;
+    let population = read_rows::<PopulationRow>(plain)?;
     let unlabelled = labels::sets_without_labels(job, |attribute| {
         let all =
             groups.iter().filter(|row| row.sensitive.as_str() == attribute && row.slice.is_empty());
@@ -286,6 +288,7 @@ fn write_measured(
         unlabelled: &unlabelled,
         blind: &issues::blind_gates(plain, origins)?,
         groups: &groups,
+        population: &population,
         counts: &read_rows::<CountRow>(plain)?,
         models: &read_rows::<IssueRow>(gate.folder(ctx))?,
         ..found
@@ -439,7 +442,10 @@ fn write_row_tables(
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(origins.prepared, &[FilterRow::TABLE.name], ctx.out())?;
-    issues::write(ctx, origins, found)
+    let mut population = read_rows::<PopulationRow>(origins.population)?;
+    population.extend_from_slice(found.population);
+    write_rows(&ctx.out().join("tables"), &population)?;
+    issues::write(ctx, origins, RunFindings { population: &population, ..found })
 }
 
 fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {

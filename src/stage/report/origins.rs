@@ -28,4 +28,6 @@ pub(crate) struct FolderOrigins<'a> {
     pub params: &'a PrepareParams,
     /// The folder of what preparing wrote.
     pub prepared: &'a Path,
+    /// The folder of the population whatever the model.
+    pub population: &'a Path,
 }

@@ -19,6 +19,7 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Survey,
     UnitKind::Prepare,
     UnitKind::Split,
+    UnitKind::Population,
     UnitKind::Fit,
     UnitKind::Generate,
     UnitKind::Kept,

@@ -13,6 +13,8 @@
 
 mod switches;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::strata::Strata;
@@ -21,18 +23,38 @@ use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{Confusion, ConfusionCells, answer_state};
+use crate::metric::evidence::person::{Confusion, ConfusionCells, StateCells, answer_state};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
 use crate::metric::scope::GroupSelection;
 use crate::param::Seed;
 pub(crate) use switches::CounterfactualCounts;
 
+/// Rows of no declared group: they are in no value, and what they could change is known by them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UngroupedCounts {
+    /// The rows.
+    pub(crate) rows: GroupFactualCounts,
+    /// What they weigh in whole units, by label and prediction.
+    pub(crate) weights: StateCells,
+}
+
+impl UngroupedCounts {
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &UngroupedCounts) {
+        self.rows.merge(&other.rows);
+        self.weights.iter_mut().zip(other.weights).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FactualCounts {
     /// The groups, reference first.
     pub groups: Vec<GroupFactualCounts>,
+    /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ungrouped: BTreeMap<u32, UngroupedCounts>,
     /// What people weigh by label and prediction, each unknown, no or yes; by group. None where
     /// nobody has a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +110,7 @@ impl FactualCounts {
     pub(crate) fn new(groups: usize) -> Self {
         FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
+            ungrouped: BTreeMap::new(),
             weighed: None,
             weight_sums: Vec::new(),
             paired: None,
@@ -126,6 +149,36 @@ impl FactualCounts {
     /// Everybody by the thresholds at which they are positive; none where no curves are asked for.
     pub(crate) fn grid(&self) -> Option<&RowGridCounts> {
         self.grid.as_ref()
+    }
+
+    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    pub(crate) fn add_ungrouped(
+        &mut self,
+        word: u32,
+        weight: u64,
+        label: Option<bool>,
+        predicted: Option<bool>,
+    ) {
+        let of = self.ungrouped.entry(word).or_default();
+        if weight == 0 {
+            return of.rows.add_weightless();
+        }
+        of.rows.add(label, predicted, false);
+        of.weights[3 * answer_state(label) + answer_state(predicted)] += weight;
+    }
+
+    /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
+    pub(crate) fn ungrouped(&self) -> &BTreeMap<u32, UngroupedCounts> {
+        &self.ungrouped
+    }
+
+    /// Some people by label and prediction, and what they weigh in whole units; the latter none
+    /// where nobody has a weight.
+    pub(crate) fn states(&self, of: GroupSelection) -> (StateCells, Option<StateCells>) {
+        let mut all = GroupFactualCounts::default();
+        of.groups(self.groups.len()).for_each(|group| all.merge(&self.groups[group]));
+        let weights = self.weighed.as_ref();
+        (all.states(), weights.map(|weights| weights.sum(of.groups(self.groups.len()))))
     }
 
     /// Adds the score of a row of a group, in addition to the row itself, with what it weighs in
@@ -290,6 +343,9 @@ impl Accumulator for FactualCounts {
     fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
             mine.merge(theirs);
+        }
+        for (&word, theirs) in &other.ungrouped {
+            self.ungrouped.entry(word).or_default().merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.merge(theirs);

@@ -1,0 +1,273 @@
+//! The rows that preparing leaves out, by state and by the group that they have before any filter.
+//!
+//! Groups that the job declares are counted each. Of other words the first hundred in byte order
+//! are counted each and the rest together: whatever the partition of the rows, a word that is among
+//! the first hundred of all is among the first hundred of each part, so its count is complete.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::prepare::plan::{AttributePlan, PreparePlan};
+use crate::data::source::SourceSlice;
+use crate::num::fixed::FixedSum;
+
+/// Undeclared groups that are counted each.
+pub(crate) const MOST_NAMED: usize = 100;
+
+/// Why a row is left out: the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// It repeats an earlier row.
+    Duplicate,
+    /// A condition of `keep` does not hold.
+    Filtered,
+    /// It lacks the value of a feature, or its key is in no side table.
+    Dropped,
+}
+
+impl LeftOut {
+    /// All of them; each stands at its number.
+    pub(crate) const ALL: [LeftOut; 3] = [LeftOut::Duplicate, LeftOut::Filtered, LeftOut::Dropped];
+
+    /// The word of the table `population`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LeftOut::Duplicate => "duplicate",
+            LeftOut::Filtered => "filtered",
+            LeftOut::Dropped => "dropped",
+        }
+    }
+}
+
+/// Rows of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RowTally {
+    /// How many they are.
+    pub(crate) rows: u64,
+    /// What they weigh; nothing where the job has no weights, or a row no weight of 0 or more.
+    pub(crate) weight: FixedSum,
+    /// How many of them have no label.
+    pub(crate) without_label: u64,
+}
+
+impl RowTally {
+    /// Adds a row.
+    pub(crate) fn add(&mut self, weight: f64, lacks_label: bool) {
+        self.rows += 1;
+        if weight.is_finite() && weight > 0.0 {
+            self.weight.add_wide(weight);
+        }
+        self.without_label += u64::from(lacks_label);
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &RowTally) {
+        self.rows += other.rows;
+        self.weight.merge(other.weight);
+        self.without_label += other.without_label;
+    }
+}
+
+/// Rows by the groups of one attribute.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GroupTallies {
+    /// Rows without a group.
+    none: RowTally,
+    /// By declared group, in the order of the job.
+    declared: Vec<RowTally>,
+    /// By other words, at most [`MOST_NAMED`].
+    undeclared: BTreeMap<String, RowTally>,
+    /// Rows of the words after these.
+    others: RowTally,
+}
+
+/// A group as the table `population` names it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CountedGroup {
+    /// Its name; none of rows without a group, empty of all undeclared groups that have no name
+    /// here.
+    pub(crate) group: Option<String>,
+    /// Whether the job declares it.
+    pub(crate) declared: bool,
+    /// Its rows.
+    pub(crate) tally: RowTally,
+}
+
+impl GroupTallies {
+    fn declared_at(&mut self, group: usize) -> &mut RowTally {
+        if self.declared.len() <= group {
+            self.declared.resize(group + 1, RowTally::default());
+        }
+        &mut self.declared[group]
+    }
+
+    /// Adds rows of an undeclared group.
+    pub(crate) fn add_undeclared(&mut self, word: &str, rows: &RowTally) {
+        self.undeclared.entry(word.to_owned()).or_default().merge(rows);
+        while self.undeclared.len() > MOST_NAMED {
+            if let Some((_, last)) = self.undeclared.pop_last() {
+                self.others.merge(&last);
+            }
+        }
+    }
+
+    /// Adds rows of a declared group.
+    pub(crate) fn add_declared(&mut self, group: usize, rows: &RowTally) {
+        self.declared_at(group).merge(rows);
+    }
+
+    /// Adds rows without a group.
+    pub(crate) fn add_none(&mut self, rows: &RowTally) {
+        self.none.merge(rows);
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &GroupTallies) {
+        self.none.merge(&other.none);
+        for (group, rows) in other.declared.iter().enumerate() {
+            self.add_declared(group, rows);
+        }
+        for (word, rows) in &other.undeclared {
+            self.add_undeclared(word, rows);
+        }
+        self.others.merge(&other.others);
+    }
+
+    /// The groups that have rows; `names` are those that the job declares.
+    pub(crate) fn groups(&self, names: &[String]) -> Vec<CountedGroup> {
+        let of = |group: Option<&str>, declared, tally: &RowTally| CountedGroup {
+            group: group.map(str::to_owned),
+            declared,
+            tally: *tally,
+        };
+        let declared = names.iter().zip(&self.declared);
+        let declared = declared.map(|(name, rows)| of(Some(name), true, rows));
+        let others = self.undeclared.iter().map(|(word, rows)| of(Some(word), false, rows));
+        let rest = [of(Some(""), false, &self.others), of(None, false, &self.none)];
+        declared.chain(others).chain(rest).filter(|of| of.tally.rows > 0).collect()
+    }
+}
+
+/// The rows that are left out, by [`LeftOut`] and attribute.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LeftOutRows([Vec<GroupTallies>; 3]);
+
+impl LeftOutRows {
+    /// Counts the rows of a slice that are left out, at these positions by [`LeftOut`].
+    pub(crate) fn of_slice(
+        plan: &PreparePlan<'_>,
+        slice: &SourceSlice,
+        lost: &[Vec<usize>; 3],
+    ) -> Self {
+        if lost.iter().all(Vec::is_empty) {
+            return LeftOutRows::default();
+        }
+        let label = plan.label.as_ref().map(|label| &slice.columns[label.column]);
+        let weights = plan.weight.map(|column| &slice.columns[column]);
+        let mut found = LeftOutRows::default();
+        for attribute in &plan.attributes {
+            let AttributePlan { groups, feature, .. } = attribute;
+            let values = &slice.columns[plan.features[*feature].column];
+            let column = &plan.view.columns()[plan.features[*feature].column];
+            let distinct = values.distinct();
+            for (rows, tallies) in lost.iter().zip(&mut found.0) {
+                let mut by_value = vec![RowTally::default(); distinct.counts.len()];
+                for &i in rows {
+                    let weight = weights.map_or(0.0, |weights| weights.number(i));
+                    let lacks_label = label.is_some_and(|label| label.is_null(i));
+                    by_value[distinct.ids[i] as usize].add(weight, lacks_label);
+                }
+                let number: HashMap<&str, usize> =
+                    groups.iter().map(|(_, word)| word.as_str()).zip(0..).collect();
+                let mut all = GroupTallies::default();
+                all.add_none(&by_value[0]);
+                for &(id, i) in &distinct.first {
+                    let (rows, word) = (&by_value[id as usize], values.word(i));
+                    if rows.rows == 0 {
+                        continue;
+                    }
+                    let Some(word) = word.as_deref().map(|word| column.canonical(word)) else {
+                        all.add_none(rows);
+                        continue;
+                    };
+                    match number.get(&*word) {
+                        Some(&group) => all.add_declared(group, rows),
+                        None => all.add_undeclared(&word, rows),
+                    }
+                }
+                tallies.push(all);
+            }
+        }
+        found
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &LeftOutRows) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            if mine.len() < theirs.len() {
+                mine.resize(theirs.len(), GroupTallies::default());
+            }
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+        }
+    }
+
+    /// Each state with each attribute, by its position, and the groups that have rows there.
+    pub(crate) fn groups(
+        &self,
+        plan: &PreparePlan<'_>,
+    ) -> Vec<(LeftOut, String, Vec<CountedGroup>)> {
+        let of = |(state, tallies): (LeftOut, &Vec<GroupTallies>)| {
+            let attributes = plan.attributes.iter().zip(tallies);
+            let named = attributes.map(|(attribute, tallies)| {
+                let names: Vec<String> =
+                    attribute.groups.iter().map(|(written, _)| written.clone()).collect();
+                (state, attribute.name.clone(), tallies.groups(&names))
+            });
+            named.collect::<Vec<_>>()
+        };
+        LeftOut::ALL.into_iter().zip(&self.0).flat_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GroupTallies, MOST_NAMED, RowTally};
+
+    fn tally(rows: u64) -> RowTally {
+        let mut tally = RowTally::default();
+        (0..rows).for_each(|i| tally.add(0.5, i == 0));
+        tally
+    }
+
+    /// However the rows are cut, the same hundred words are named, with all of their rows.
+    #[test]
+    fn the_first_hundred_words_are_named_whatever_the_partition() {
+        let words: Vec<String> = (0..300).map(|i| format!("w{:03}", i * 7 % 300)).collect();
+        let mut whole = GroupTallies::default();
+        words.iter().for_each(|word| whole.add_undeclared(word, &tally(2)));
+        words.iter().rev().for_each(|word| whole.add_undeclared(word, &tally(1)));
+        whole.add_declared(1, &tally(4));
+        let mut parts = vec![GroupTallies::default(); 7];
+        for (i, word) in words.iter().enumerate() {
+            parts[i % 7].add_undeclared(word, &tally(1));
+            parts[(i * i) % 7].add_undeclared(word, &tally(2));
+        }
+        parts[3].add_declared(1, &tally(4));
+        let mut merged = GroupTallies::default();
+        parts.iter().rev().for_each(|part| merged.merge(part));
+        let names = ["a".to_owned(), "b".to_owned()];
+        let found = merged.groups(&names);
+        let rows = |of: &[super::CountedGroup]| -> Vec<(Option<String>, bool, u64)> {
+            of.iter().map(|of| (of.group.clone(), of.declared, of.tally.rows)).collect()
+        };
+        assert_eq!(rows(&found), rows(&whole.groups(&names)));
+        assert_eq!(found.len(), 1 + MOST_NAMED + 1);
+        assert_eq!(
+            found[0],
+            super::CountedGroup { group: Some("b".to_owned()), declared: true, tally: tally(4) }
+        );
+        assert_eq!(found.iter().map(|of| of.tally.rows).sum::<u64>(), 4 + 900);
+        assert!(found[1..=MOST_NAMED].iter().all(|of| of.tally.rows == 3));
+    }
+}

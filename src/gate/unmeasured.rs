@@ -1,0 +1,1161 @@
+//! Whether the people who were not measured could break a limit that the others keep.
+//!
+//! Not measured are people without a score, without a valid counterfactual, and without a group,
+//! who with the decisions that they have may belong to any group of the gate. Nothing says that
+//! they are like the others (C. F. Manski, Nonparametric Bounds on Treatment Effects, 1990), so
+//! each of them may be what is worst for the limit, or count for nothing. The value is computed
+//! again from the table of counts with everybody at worst, weights by weight, and so is its
+//! interval: where the formula gives the interval that the table of metrics has, by that formula,
+//! else by the wider of the formula and the interval moved with the value. What counts do not give,
+//! such as a mean of scores, moves as if each of these people had the worst number that the metric
+//! can have; without an end to its range nobody may be missing.
+//!
+//! Choice: a person stands in one group, so a difference of two groups gets the person on one side;
+//! of several groups that are furthest apart each pair is looked at by itself. People who have a
+//! group that the job does not declare are in no group of the gate. Labels are not invented: whom
+//! they lack more often than others, `selective` says. Of a change both runs are at their worst.
+//!
+//! How many of these people would be enough is counted by taking those first that move the value
+//! most.
+
+use std::collections::BTreeSet;
+
+use super::question::{
+    GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateTables,
+};
+use crate::gate::decide_by::GateDecideBy;
+use crate::metric::catalog::ccm::SWITCH_RATE;
+use crate::metric::catalog::find;
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm, cell_index};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz_of, mover_ratio, newcombe_of, wilson_of_share,
+    z_of_level,
+};
+use crate::metric::rate::{MetricValue, Rate};
+use crate::metric::value::gaps::computed;
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{GapTransform, Metric, MetricFamily, Reads};
+use crate::table::population::AUDITED;
+use crate::table::{CountRow, MetricRow, NO_GROUP, ReasonCode};
+
+/// A value that is computed again is the one of the table up to this part of itself.
+const SAME: f64 = 1e-6;
+
+/// Weights are whole units, of which all people together have about so many.
+const UNITS: f64 = (1_u64 << 48) as f64;
+
+/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
+type Cells = [u64; ECCM_CELLS];
+
+/// People by label and prediction, each unknown, no or yes: rows, and what they weigh.
+#[derive(Debug, Clone, Copy, Default)]
+struct StatePeople {
+    rows: [u64; 9],
+    weights: [f64; 9],
+}
+
+impl StatePeople {
+    fn add(&mut self, other: &StatePeople) {
+        for i in 0..9 {
+            self.rows[i] += other.rows[i];
+            self.weights[i] += other.weights[i];
+        }
+    }
+}
+
+/// What people lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lack {
+    Group,
+    Score,
+    Counterfactual,
+}
+
+/// Alike people who were not measured, and the cells in which each of them may stand: that of a
+/// side. They may also stand nowhere.
+#[derive(Debug, Clone)]
+struct UnknownPeople {
+    lack: Lack,
+    rows: u64,
+    weight: f64,
+    /// How often a row counts there: once for each direction of a total.
+    times: u64,
+    places: Vec<(usize, usize)>,
+}
+
+/// One side of a value: who is known, in rows and in units of weight.
+#[derive(Debug, Clone, Copy)]
+struct KnownSide {
+    rows: Cells,
+    weights: Cells,
+    /// Independent people who would be as sure as one row below the rate; none where it is not
+    /// known.
+    effective: Option<f64>,
+}
+
+/// A value as a function of cells.
+#[derive(Debug, Clone, Copy)]
+enum ValueForm {
+    /// Of one group, or of all.
+    Own,
+    /// Of two groups; whether the second one is first.
+    Gap { favourable: FavourableClass, swapped: bool },
+    /// The distance of a group to all, from the group and the rest.
+    ToTotal,
+    /// Of one direction, or of all.
+    Switch,
+    /// Of two directions, the first minus the second.
+    SwitchGap,
+}
+
+/// A value with its interval, if a formula gives one.
+#[derive(Debug, Clone, Copy)]
+struct Computed {
+    value: f64,
+    ends: Option<(f64, f64)>,
+}
+
+/// What the value of a gate is computed from.
+struct Evidence<'a> {
+    metric: &'static Metric,
+    form: ValueForm,
+    favourable: FavourableClass,
+    sides: Vec<KnownSide>,
+    is_weighed: bool,
+    unit: f64,
+    unknown: Vec<UnknownPeople>,
+    question: &'a GateQuestion,
+    seen: &'a GateObservation,
+    /// What these counts give for the value that is judged.
+    base: Computed,
+}
+
+fn ends_of(interval: ValueInterval) -> (f64, f64) {
+    (interval.lo, interval.hi)
+}
+
+/// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
+/// ends of both.
+fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
+    let [of_p, of_q] =
+        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    if p > 0.0 && q > 0.0 {
+        let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
+        if p < 1.0 && q < 1.0 {
+            return ends_of(katz);
+        }
+        // Katz's takes a rate of 1 as certain.
+        let wide = mover_ratio((p, q), (of_p, of_q));
+        return (katz.lo.min(wide.lo), katz.hi.max(wide.hi));
+    }
+    let over = |x: f64, y: f64| if y > 0.0 { x / y } else { f64::INFINITY };
+    (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
+}
+
+/// The interval of the smaller of two shares with so many people over the larger.
+fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
+    let [of_p, of_q] =
+        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    let both = [((p, q), (of_p, of_q)), ((q, p), (of_q, of_p))];
+    let orders = both.into_iter().filter(|((_, below), _)| *below > 0.0);
+    orders
+        .map(|(shares, ends)| mover_ratio(shares, ends))
+        .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
+}
+
+impl Evidence<'_> {
+    /// The value of these sides; none where it is undefined. `rows` and `weights` are alike where
+    /// nobody has a weight.
+    fn computed(&self, rows: &[Cells], weights: &[Cells]) -> Option<Computed> {
+        let z = z_of_level(self.seen.level.unwrap_or(0.95));
+        // A rate and the people who would be as sure.
+        let part = |side: usize, rate: Rate, of_rows: Rate| -> Option<(f64, Option<f64>)> {
+            let p = rate.value().ok()?;
+            Some((p, self.sides[side].effective.map(|sure| sure * of_rows.denominator as f64)))
+        };
+        let share = |part: (f64, Option<f64>)| {
+            let (p, n) = part;
+            let ends = n.map(|n| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+            Computed { value: p, ends: ends.map(ends_of) }
+        };
+        let plain = |value: MetricValue| Some(Computed { value: value.ok()?, ends: None });
+        let minus = |a: (f64, Option<f64>), b: (f64, Option<f64>)| {
+            let ends = a.1.zip(b.1).map(|(n, m)| {
+                let own = |p, n| wilson_of_share(p, n, z, IntervalProcedure::Wilson);
+                let of = (own(a.0, n), own(b.0, m));
+                ends_of(newcombe_of((a.0, b.0), of, 0.0, IntervalProcedure::Newcombe))
+            });
+            Computed { value: a.0 - b.0, ends }
+        };
+        let people = |cells: &Cells| {
+            let mut own = [0; CONFUSION_CELLS];
+            own.copy_from_slice(&cells[..CONFUSION_CELLS]);
+            Confusion::from_cells(own)
+        };
+        let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
+        let switch = |side: usize| {
+            let (by_weight, by_rows) = moved(side);
+            let rate = switch_rate(self.metric, self.favourable)?;
+            part(side, rate(&by_weight), rate(&by_rows))
+        };
+        match (self.form, self.metric.reads) {
+            (ValueForm::Own, Reads::Rate(rate)) => {
+                let [by_weight, by_rows] = [people(&weights[0]), people(&rows[0])];
+                Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
+            }
+            (ValueForm::Own, Reads::Score(score) | Reads::Benefit(score)) => {
+                plain(score(&people(&weights[0])))
+            }
+            (ValueForm::Gap { favourable, swapped }, _) => {
+                let order = if swapped { [1, 0] } else { [0, 1] };
+                let [by_weight, by_rows] = [weights, rows].map(|cells| {
+                    let [a, b] = order.map(|side| people(&cells[side]));
+                    computed(self.metric, favourable, &a, &b)
+                });
+                let (by_weight, by_rows) = (by_weight?, by_rows?);
+                let value = match by_weight.value {
+                    Ok(value) => value,
+                    // Nobody below a ratio is as far as it can be.
+                    Err(_)
+                        if self.is_ratio()
+                            && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>
+                    {
+                        f64::INFINITY
+                    }
+                    Err(_) => return None,
+                };
+                // Which side is in front the metric says; both are as sure as their own rows.
+                let sure = |rate: Rate| {
+                    let side = order.into_iter().find(|side| {
+                        let of = computed(
+                            self.metric,
+                            favourable,
+                            &people(&rows[*side]),
+                            &people(&rows[*side]),
+                        );
+                        of.is_some_and(|of| of.rates.iter().flatten().any(|of| *of == rate))
+                    })?;
+                    Some(self.sides[side].effective? * rate.denominator as f64)
+                };
+                let mut all: Option<(f64, f64)> = None;
+                for (rates, of_rows) in by_weight.rates.iter().zip(&by_rows.rates) {
+                    let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
+                    let n = sure(of_rows[0]).zip(sure(of_rows[1]));
+                    let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
+                    let ends = match self.metric.reads {
+                        Reads::RateRatio(_) | Reads::FavourableRatio => {
+                            ratio_ends((p, n), (q, m), z)
+                        }
+                        Reads::FavourableMinRatio => smaller_over_larger((p, n), (q, m), z),
+                        Reads::WidestGap(_) => distance(minus((p, Some(n)), (q, Some(m))).ends?),
+                        _ => minus((p, Some(n)), (q, Some(m))).ends?,
+                    };
+                    all = Some(all.map_or(ends, |all| (all.0.max(ends.0), all.1.max(ends.1))));
+                }
+                Some(Computed { value, ends: all })
+            }
+            (ValueForm::ToTotal, Reads::RateToTotal(rate)) => {
+                let own = [0, 1].map(|side| rate(&people(&weights[side])));
+                let of_rows = [0, 1].map(|side| rate(&people(&rows[side])));
+                let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
+                let below = own.map(|rate| rate.denominator as f64);
+                let rest = below[1] / (below[0] + below[1]);
+                let apart = minus(a, b);
+                let ends = apart.ends.map(distance).map(|(lo, hi)| (rest * lo, rest * hi));
+                Some(Computed { value: rest * apart.value.abs(), ends })
+            }
+            (ValueForm::ToTotal, Reads::ScoreToTotal(score)) => {
+                let mut all = people(&weights[0]);
+                all.merge(&people(&weights[1]));
+                let value = (score(&people(&weights[0])).ok()? - score(&all).ok()?).abs();
+                Some(Computed { value, ends: None })
+            }
+            (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),
+            (ValueForm::Switch, _) => Some(share(switch(0)?)),
+            (ValueForm::SwitchGap, Reads::SwitchScore(score)) => {
+                let [a, b] = [score(&moved(0).0).ok()?, score(&moved(1).0).ok()?];
+                Some(Computed { value: a - b, ends: None })
+            }
+            (ValueForm::SwitchGap, _) => Some(minus(switch(0)?, switch(1)?)),
+            _ => None,
+        }
+    }
+
+    fn is_ratio(&self) -> bool {
+        matches!(self.metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
+    }
+
+    /// The value of those who are known.
+    fn known(&self) -> Option<Computed> {
+        let rows: Vec<Cells> = self.sides.iter().map(|side| side.rows).collect();
+        let weights: Vec<Cells> = self.sides.iter().map(|side| side.weights).collect();
+        self.computed(&rows, if self.is_weighed { &weights } else { &rows })
+    }
+
+    /// The value with so many of the unknown people at these places.
+    fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
+        let mut rows: Vec<Cells> = self.sides.iter().map(|side| side.rows).collect();
+        let mut weights: Vec<Cells> = self.sides.iter().map(|side| side.weights).collect();
+        for (i, (unknown, at)) in self.unknown.iter().zip(at).enumerate() {
+            let Some(place) = at else { continue };
+            let (side, cell) = unknown.places[*place];
+            let n = rows_of(i).min(unknown.rows);
+            rows[side][cell] += n * unknown.times;
+            let part = n as f64 / unknown.rows.max(1) as f64;
+            let units = unknown.weight * part * unknown.times as f64 / self.unit;
+            weights[side][cell] += units.round() as u64;
+        }
+        self.computed(&rows, if self.is_weighed { &weights } else { &rows })
+    }
+
+    /// The end of a value that the gate would judge.
+    fn judged(&self, computed: Computed) -> f64 {
+        let (question, seen) = (self.question, self.seen);
+        let moved = computed.value - self.base.value;
+        if question.decide_by == GateDecideBy::Estimate {
+            return if seen.is_change { seen.value.unwrap_or(0.0) + moved } else { computed.value };
+        }
+        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
+        let pick = |(lo, hi): (f64, f64)| if is_upper { hi } else { lo };
+        let end = seen.lo.zip(seen.hi).map_or(seen.value.unwrap_or(0.0), pick);
+        let shifted = if moved == 0.0 { end } else { end + moved };
+        let by_people = question.decide_by == GateDecideBy::Interval && !seen.is_change;
+        let of_base = self.base.ends.map(pick);
+        match computed.ends.map(pick).filter(|_| by_people) {
+            Some(formula) if of_base.is_some_and(|of| is_near(of, end)) => formula,
+            Some(formula) if is_upper => formula.max(shifted),
+            Some(formula) => formula.min(shifted),
+            None => shifted,
+        }
+    }
+
+    /// The places at which the unknown people do most harm to the limit, and the end that it would
+    /// judge; none where the value of those who are known is undefined.
+    fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
+        let limit = self.question.limit;
+        let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
+        let mut at: Vec<Option<usize>> = vec![None; self.unknown.len()];
+        let mut worst = end_at(&at)?;
+        // A rate moves one way with each of these people, whatever the others do.
+        for _ in 0..4 {
+            let before = at.clone();
+            for i in 0..self.unknown.len() {
+                for place in 0..self.unknown[i].places.len() {
+                    let kept = at[i].replace(place);
+                    match end_at(&at) {
+                        Some(tried) if limit.excess(tried) > limit.excess(worst) => worst = tried,
+                        _ => at[i] = kept,
+                    }
+                }
+            }
+            if at == before {
+                break;
+            }
+        }
+        Some((at, worst))
+    }
+
+    /// How many of these people are enough to break the limit, those first that move it most.
+    fn enough(&self, at: &[Option<usize>], of_old: f64) -> Option<u64> {
+        let (known, limit) = (self.known()?, self.question.limit);
+        let gain = |i: usize| {
+            let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
+            let computed = self.with(&only, |_| u64::MAX)?;
+            let rows = self.unknown[i].rows.max(1) as f64;
+            Some((limit.excess(computed.value) - limit.excess(known.value)) / rows)
+        };
+        let standing = (0..at.len()).filter(|i| at[*i].is_some());
+        let mut order: Vec<(f64, usize)> = standing.map(|i| (gain(i).unwrap_or(0.0), i)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let all: u64 = order.iter().map(|(_, i)| self.unknown[*i].rows).sum();
+        let breaks = |n: u64| {
+            let (mut left, mut taken) = (n, vec![0; at.len()]);
+            for (_, i) in &order {
+                taken[*i] = left.min(self.unknown[*i].rows);
+                left -= taken[*i];
+            }
+            let computed = self.with(at, |i| taken[i]);
+            computed.is_some_and(|computed| !limit.kept_by(self.judged(computed) + of_old))
+        };
+        let (mut few, mut many) = (0, all);
+        while many - few > 1 {
+            let middle = u64::midpoint(few, many);
+            if breaks(middle) { many = middle } else { few = middle }
+        }
+        (all > 0).then_some(many)
+    }
+}
+
+/// The distance from 0 of a difference, from its ends.
+fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
+    let least = if lo <= 0.0 && hi >= 0.0 { 0.0 } else { lo.abs().min(hi.abs()) };
+    (least, lo.abs().max(hi.abs()))
+}
+
+/// The rate of a direction that a metric reads.
+fn switch_rate(metric: &Metric, favourable: FavourableClass) -> Option<fn(&Eccm) -> Rate> {
+    match metric.reads {
+        Reads::SwitchRate(rate) => Some(rate),
+        Reads::SwitchByFavour { if_positive, if_negative } => Some(match favourable {
+            FavourableClass::Positive => if_positive,
+            FavourableClass::Negative => if_negative,
+        }),
+        _ => None,
+    }
+}
+
+/// The cell of a confusion by label and prediction, each unknown 0, no 1 or yes 2.
+fn confusion_cell(label: usize, positive: bool) -> usize {
+    match (label, positive) {
+        (2, true) => 0,
+        (1, true) => 1,
+        (2, false) => 2,
+        (1, false) => 3,
+        (_, true) => 4,
+        (_, false) => 5,
+    }
+}
+
+/// The cell of an extended matrix by label (unknown 0, no 1 or yes 2) and predictions.
+fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> usize {
+    cell_index((label > 0).then_some(label == 2), positive, positive_cf)
+}
+
+/// The tables of a question about one attribute.
+struct PeopleTables<'a> {
+    question: &'a GateQuestion,
+    seen: &'a GateObservation,
+    tables: GateTables<'a>,
+    /// The counts of its model, of the rows as they are and of its set.
+    counts: Vec<&'a CountRow>,
+    /// The people without a group.
+    none: StatePeople,
+    is_weighed: bool,
+}
+
+impl<'a> PeopleTables<'a> {
+    fn new(question: &'a GateQuestion, seen: &'a GateObservation, tables: GateTables<'a>) -> Self {
+        let is_own = |row: &&CountRow| {
+            row.key.arm == question.arm
+                && row.key.model == question.model
+                && (row.key.counterfactual.is_empty()
+                    || row.key.counterfactual == question.counterfactual)
+                && row.key.slice.is_empty()
+                && row.key.sensitive == seen.sensitive
+        };
+        let counts: Vec<&CountRow> = tables.counts.iter().filter(is_own).collect();
+        let is_weighed = counts.iter().any(|row| row.weight.is_some());
+        let none = StatePeople::default();
+        let mut of = PeopleTables { question, seen, tables, counts, none, is_weighed };
+        of.none = of.people(NO_GROUP, "").unwrap_or_default();
+        of
+    }
+
+    /// A text of the table of counts as unknown 0, no 1 or yes 2; none of a class where all classes
+    /// are asked about together.
+    fn state(&self, text: &str) -> Option<usize> {
+        match (self.question.class.as_str(), text) {
+            (_, "") => Some(0),
+            ("", "0") => Some(1),
+            ("", "1") => Some(2),
+            ("", _) => None,
+            (class, text) => Some(if class == text { 2 } else { 1 }),
+        }
+    }
+
+    fn counted<'s>(
+        &'s self,
+        set: &'s str,
+        place: [&'s str; 3],
+    ) -> impl Iterator<Item = &'a CountRow> + use<'s, 'a> {
+        let own = self.counts.iter().copied();
+        own.filter(move |row| row.key.counterfactual == *set && row.key.scope_and_groups() == place)
+    }
+
+    /// The people of a group, or of none; none where the table does not tell.
+    fn people(&self, scope: &str, group: &str) -> Option<StatePeople> {
+        let mut all = StatePeople::default();
+        let mut found = false;
+        for row in self.counted("", [scope, group, ""]) {
+            let at = 3 * self.state(&row.label)? + self.state(&row.predicted)?;
+            all.rows[at] += u64::try_from(row.n).ok()?;
+            all.weights[at] += row.weight.unwrap_or(row.n as f64);
+            found = true;
+        }
+        found.then_some(all)
+    }
+
+    /// The counterfactuals of a direction.
+    fn moved(&self, from: &str, to: &str) -> Option<([u64; ECCM_CELLS], [f64; ECCM_CELLS])> {
+        let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+        for row in self.counted(&self.question.counterfactual, ["direction", from, to]) {
+            let [label, before, after] =
+                [&row.label, &row.predicted, &row.predicted_cf].map(|text| self.state(text));
+            let cell = switch_cell(label?, before? == 2, after? == 2);
+            rows[cell] += u64::try_from(row.n).ok()?;
+            weights[cell] += row.weight.unwrap_or(row.n as f64);
+        }
+        Some((rows, weights))
+    }
+
+    /// The value that the table of metrics has: of a change that of the later run.
+    fn value(&self) -> Option<f64> {
+        let value = self.seen.value?;
+        if self.seen.is_change { Some(value + self.seen.baseline?) } else { Some(value) }
+    }
+
+    /// The declared groups.
+    fn groups(&self) -> Vec<&'a str> {
+        let own = self
+            .counts
+            .iter()
+            .filter(|row| row.key.counterfactual.is_empty() && row.key.scope == "group");
+        own.map(|row| row.key.from_group.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Rows of the table of metrics like the one that is judged, of a metric and a place.
+    fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
+        let PeopleTables { question, seen, tables, .. } = self;
+        tables.metrics.iter().find(|row| {
+            row.metric == metric
+                && question.is_about(&row.key, &row.class)
+                && row.key.sensitive == seen.sensitive
+                && row.key.scope_and_groups() == place
+        })
+    }
+
+    /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who
+    /// counts as one.
+    fn effective(&self, metric: &str, place: [&str; 3]) -> Option<f64> {
+        let row = self.metric(metric, place);
+        match row.and_then(|row| row.n_eff.zip(row.denominator)) {
+            Some((sure, below)) if below > 0 => Some(sure / below as f64),
+            _ if self.is_weighed || row.is_some_and(|row| row.n_persons.is_some()) => None,
+            _ => Some(1.0),
+        }
+    }
+
+    /// How often a row counts in a direction: a row may have several counterfactuals there.
+    fn repeats(&self, from: &str, to: &str) -> u64 {
+        let row = self.metric(SWITCH_RATE, ["direction", from, to]);
+        row.and_then(|row| {
+            Some((u64::try_from(row.denominator?).ok()?, u64::try_from(row.n_rows).ok()?))
+        })
+        .map_or(1, |(cases, rows)| cases.div_ceil(rows.max(1)).max(1))
+    }
+
+    /// The metric whose rate stands on either side of a gap, for how sure it is.
+    fn base(metric: &'static Metric) -> &'static str {
+        match (metric.gap_of, metric.reads) {
+            (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
+            (Some((base, GapTransform::ToTotal)), _) => base,
+            (None, Reads::FavourableRatio) => "pprev",
+            _ => metric.id,
+        }
+    }
+}
+
+/// The sides of a value and who could stand on them.
+#[derive(Default)]
+struct Arrangement {
+    sides: Vec<KnownPeople>,
+    unknown: Vec<UnknownPeople>,
+}
+
+/// The known people of a side, by the cells of its value: rows, weights, and how sure a row is.
+#[derive(Debug, Clone, Copy)]
+struct KnownPeople {
+    rows: Cells,
+    weights: [f64; ECCM_CELLS],
+    effective: Option<f64>,
+}
+
+impl Arrangement {
+    fn lacks(
+        &mut self,
+        lack: Lack,
+        (rows, weight): (u64, f64),
+        times: u64,
+        places: Vec<(usize, usize)>,
+    ) {
+        if rows > 0 {
+            self.unknown.push(UnknownPeople { lack, rows, weight, times, places });
+        }
+    }
+
+    /// Those without a group, who may stand on any side, there in the cells that `cells` gives for
+    /// their label and prediction.
+    fn lack_groups(
+        &mut self,
+        of: &PeopleTables<'_>,
+        times: u64,
+        cells: impl Fn(usize, usize) -> Vec<usize>,
+    ) {
+        let none = of.none;
+        for i in 0..9 {
+            let cells = cells(i / 3, i % 3);
+            let places = (0..self.sides.len())
+                .flat_map(|side| cells.iter().map(move |cell| (side, *cell)))
+                .collect();
+            self.lacks(Lack::Group, (none.rows[i], none.weights[i]), times, places);
+        }
+    }
+
+    /// The sides of a value of the rows as they are.
+    fn of_rows(of: &PeopleTables<'_>, sides: &[(StatePeople, Option<f64>)]) -> Self {
+        let mut all = Arrangement::default();
+        let cells = |label: usize, predicted: usize| match predicted {
+            0 => vec![confusion_cell(label, false), confusion_cell(label, true)],
+            _ => vec![confusion_cell(label, predicted == 2)],
+        };
+        for (side, (people, effective)) in sides.iter().enumerate() {
+            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+            for i in 0..9 {
+                let (label, predicted) = (i / 3, i % 3);
+                let own = (people.rows[i], people.weights[i]);
+                if predicted == 0 {
+                    let places = cells(label, 0).into_iter().map(|cell| (side, cell)).collect();
+                    all.lacks(Lack::Score, own, 1, places);
+                } else {
+                    let cell = confusion_cell(label, predicted == 2);
+                    (rows[cell], weights[cell]) = own;
+                }
+            }
+            all.sides.push(KnownPeople { rows, weights, effective: *effective });
+        }
+        all.lack_groups(of, 1, cells);
+        all
+    }
+
+    /// The sides of a value of counterfactuals: one side of some directions each.
+    fn of_directions(
+        of: &PeopleTables<'_>,
+        sides: &[(Vec<(&str, &str)>, Option<f64>)],
+    ) -> Option<Self> {
+        let mut all = Arrangement::default();
+        let after = |label: usize, predicted: usize| {
+            let before: &[bool] = match predicted {
+                0 => &[false, true],
+                1 => &[false],
+                _ => &[true],
+            };
+            let each = before.iter().flat_map(|&before| [false, true].map(|after| (before, after)));
+            each.map(|(before, after)| switch_cell(label, before, after)).collect::<Vec<_>>()
+        };
+        for (side, (directions, effective)) in sides.iter().enumerate() {
+            let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+            for (from, to) in directions {
+                let own = of.people("group", from)?;
+                let (moved, moved_weights) = of.moved(from, to)?;
+                let repeats = of.repeats(from, to);
+                for cell in 0..ECCM_CELLS {
+                    rows[cell] += moved[cell];
+                    weights[cell] += moved_weights[cell];
+                }
+                for i in 0..9 {
+                    let (label, predicted) = (i / 3, i % 3);
+                    let cells = after(label, predicted);
+                    let (lack, there) = match predicted {
+                        0 => (Lack::Score, (0, 0.0)),
+                        _ => {
+                            let sum = cells.iter().map(|&cell| moved[cell]).sum::<u64>();
+                            let weight = cells.iter().map(|&cell| moved_weights[cell]).sum::<f64>();
+                            (Lack::Counterfactual, (sum, weight))
+                        }
+                    };
+                    let lacking = (
+                        (own.rows[i] * repeats).saturating_sub(there.0),
+                        (own.weights[i] * repeats as f64 - there.1).max(0.0),
+                    );
+                    let places = cells.into_iter().map(|cell| (side, cell)).collect();
+                    all.lacks(lack, lacking, 1, places);
+                }
+            }
+            all.sides.push(KnownPeople { rows, weights, effective: *effective });
+        }
+        // Of a total each of their directions counts.
+        let targets = sides.iter().map(|(directions, _)| {
+            let from: BTreeSet<&str> = directions.iter().map(|(from, _)| *from).collect();
+            directions.len() / from.len().max(1)
+        });
+        all.lack_groups(of, targets.max().unwrap_or(1) as u64, after);
+        Some(all)
+    }
+
+    /// As the evidence of a value.
+    fn into_evidence<'a>(
+        self,
+        of: &PeopleTables<'a>,
+        metric: &'static Metric,
+        form: ValueForm,
+    ) -> Evidence<'a> {
+        let all: f64 = self.sides.iter().flat_map(|side| side.weights).sum::<f64>()
+            + self.unknown.iter().map(|of| of.weight * of.times as f64).sum::<f64>();
+        let unit = if all > 0.0 { all / UNITS } else { 1.0 };
+        let side = |side: &KnownPeople| KnownSide {
+            rows: side.rows,
+            weights: side.weights.map(|weight| (weight / unit).round() as u64),
+            effective: side.effective,
+        };
+        let sides: Vec<KnownSide> = self.sides.iter().map(side).collect();
+        let favourable = of.question.favourable.unwrap_or(FavourableClass::Positive);
+        let (question, seen) = (of.question, of.seen);
+        let is_weighed = of.is_weighed;
+        let unknown = self.unknown;
+        let base = Computed { value: 0.0, ends: None };
+        Evidence {
+            metric,
+            form,
+            favourable,
+            sides,
+            is_weighed,
+            unit,
+            unknown,
+            question,
+            seen,
+            base,
+        }
+    }
+}
+
+/// The evidence of the value of a gate, one for each pair of groups of those that are furthest
+/// apart; none where counts do not give it.
+fn evidence<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Evidence<'a>>> {
+    let seen = of.seen;
+    let base = PeopleTables::base(metric);
+    let of_group = |group: &'a str| {
+        let sure = of.effective(base, ["group", group, ""]);
+        Some((of.people("group", group)?, sure))
+    };
+    let all = || {
+        let mut all = StatePeople::default();
+        for group in of.groups() {
+            all.add(&of.people("group", group)?);
+        }
+        Some(all)
+    };
+    let rest_of = |group: &'a str| {
+        let mut rest = StatePeople::default();
+        for other in of.groups().into_iter().filter(|other| *other != group) {
+            rest.add(&of.people("group", other)?);
+        }
+        let sure = of.effective(base, ["group", group, ""]);
+        Some((rest, sure))
+    };
+    let gap = |sides: [(StatePeople, Option<f64>); 2]| {
+        let forms = [FavourableClass::Positive, FavourableClass::Negative].into_iter().flat_map(
+            |favourable| [false, true].map(|swapped| ValueForm::Gap { favourable, swapped }),
+        );
+        let wanted = of.question.favourable.unwrap_or(FavourableClass::Positive);
+        let is_wanted = |form: &ValueForm| matches!(form, ValueForm::Gap { favourable, .. } if *favourable == wanted);
+        let (first, others): (Vec<ValueForm>, Vec<ValueForm>) = forms.partition(is_wanted);
+        let each = first
+            .into_iter()
+            .chain(others)
+            .map(|form| Arrangement::of_rows(of, &sides).into_evidence(of, metric, form));
+        each.collect::<Vec<_>>()
+    };
+    let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+    let own = |sides: &[(StatePeople, Option<f64>)], form| {
+        vec![Arrangement::of_rows(of, sides).into_evidence(of, metric, form)]
+    };
+    let direction = |from: &'a str, to: &'a str| {
+        (vec![(from, to)], of.effective(metric.id, ["direction", from, to]))
+    };
+    let (from, to) = (seen.from.as_str(), seen.to.as_str());
+    let is_set = !of.question.counterfactual.is_empty();
+    let candidates = match seen.scope.as_str() {
+        "group" => own(&[of_group(from)?], ValueForm::Own),
+        "total" if !is_set => {
+            let sure = of.effective(metric.id, ["total", "", ""]);
+            own(&[(all()?, sure)], ValueForm::Own)
+        }
+        "pair" => gap([of_group(from)?, of_group(to)?]),
+        "one_vs_rest" if to.is_empty() => gap([of_group(from)?, rest_of(from)?]),
+        "one_vs_rest" => gap([rest_of(to)?, of_group(to)?]),
+        "worst_case" => return furthest(of, metric, to_total),
+        "direction" => {
+            let all = Arrangement::of_directions(of, &[direction(from, to)])?;
+            vec![all.into_evidence(of, metric, ValueForm::Switch)]
+        }
+        "difference" => {
+            let all = Arrangement::of_directions(of, &[direction(from, to), direction(to, from)])?;
+            vec![all.into_evidence(of, metric, ValueForm::SwitchGap)]
+        }
+        "total" => {
+            let groups = of.groups();
+            let others = groups.iter().flat_map(|from| {
+                let to = groups.iter().filter(move |to| *to != from);
+                to.map(move |to| (*from, *to))
+            });
+            let sure = of.effective(metric.id, ["total", "", ""]);
+            let all = Arrangement::of_directions(of, &[(others.collect(), sure)])?;
+            vec![all.into_evidence(of, metric, ValueForm::Switch)]
+        }
+        _ => return None,
+    };
+    let value = of.value()?;
+    candidates.into_iter().find_map(|evidence| {
+        let known = evidence.known()?;
+        is_near(known.value, value).then(|| vec![Evidence { base: known, ..evidence }])
+    })
+}
+
+/// Whether a value that is computed again is the one of the table.
+fn is_near(found: f64, value: f64) -> bool {
+    (found - value).abs() <= SAME * value.abs().max(1.0)
+}
+
+/// The evidence of the groups that are furthest apart: of each two, in both orders, or of each
+/// group against the rest.
+fn furthest<'a>(
+    of: &PeopleTables<'a>,
+    metric: &'static Metric,
+    to_total: bool,
+) -> Option<Vec<Evidence<'a>>> {
+    let base = PeopleTables::base(metric);
+    let mut groups = Vec::new();
+    for group in of.groups() {
+        let sure = of.effective(base, ["group", group, ""]);
+        groups.push((of.people("group", group)?, sure));
+    }
+    let favourable = of.question.favourable.unwrap_or(FavourableClass::Positive);
+    let mut all = Vec::new();
+    for (i, group) in groups.iter().enumerate() {
+        let others = groups.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
+        if to_total {
+            let mut rest = StatePeople::default();
+            others.for_each(|other| rest.add(&other.0));
+            let sides = [*group, (rest, group.1)];
+            all.push(Arrangement::of_rows(of, &sides).into_evidence(
+                of,
+                metric,
+                ValueForm::ToTotal,
+            ));
+        } else {
+            let form = ValueForm::Gap { favourable, swapped: false };
+            all.extend(others.map(|other| {
+                Arrangement::of_rows(of, &[*group, *other]).into_evidence(of, metric, form)
+            }));
+        }
+    }
+    // Ratios are told from the lowest to the highest, distances from the highest to the lowest.
+    let is_ratio = matches!(
+        metric.reads,
+        Reads::RateRatio(_)
+            | Reads::FavourableMinRatio
+            | Reads::FavourableRatio
+            | Reads::ScoreRatio(_)
+    );
+    let further = |a: Computed, b: Computed| {
+        let value = if is_ratio { a.value.min(b.value) } else { a.value.max(b.value) };
+        let ends = a.ends.zip(b.ends).map(|(a, b)| {
+            if is_ratio { (a.0.min(b.0), a.1.min(b.1)) } else { (a.0.max(b.0), a.1.max(b.1)) }
+        });
+        Computed { value, ends }
+    };
+    let base = all.iter().filter_map(Evidence::known).reduce(further)?;
+    if !is_near(base.value, of.value()?) {
+        return None;
+    }
+    // A pair without a value, as of a group of which nobody is measured, cannot be computed.
+    all.iter_mut().for_each(|evidence| evidence.base = base);
+    Some(all)
+}
+
+/// People who were not measured, as sentences say it: by what they lack.
+struct LackingPeople(Vec<(Lack, u64)>);
+
+impl LackingPeople {
+    fn of<'a>(unknown: impl Iterator<Item = &'a UnknownPeople>) -> Self {
+        let mut all: Vec<(Lack, u64)> = Vec::new();
+        for UnknownPeople { lack, rows, .. } in unknown {
+            match all.iter_mut().find(|(of, _)| of == lack) {
+                Some((_, n)) => *n += rows,
+                None => all.push((*lack, *rows)),
+            }
+        }
+        all.sort();
+        LackingPeople(all)
+    }
+
+    fn n(&self) -> u64 {
+        self.0.iter().map(|(_, n)| n).sum()
+    }
+
+    /// `80 people have no group and 3 people no score`.
+    fn words(&self) -> String {
+        let each = self.0.iter().filter(|(_, n)| *n > 0).map(|(lack, n)| {
+            let people = if *n == 1 { "person has" } else { "people have" };
+            let what = match lack {
+                Lack::Group => "group",
+                Lack::Score => "score",
+                Lack::Counterfactual => "valid counterfactual with a score",
+            };
+            format!("{n} {people} no {what}")
+        });
+        each.collect::<Vec<_>>().join(", and ")
+    }
+}
+
+fn sentence(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    lacking: &LackingPeople,
+    (enough, end): (u64, f64),
+) -> GateReason {
+    let n = lacking.n();
+    let who = match (enough, n) {
+        (1, 1) => "that person".to_owned(),
+        (enough, n) if enough == n => format!("all {n} of them"),
+        (enough, _) => format!("{enough} of them"),
+    };
+    let what = match question.decide_by {
+        GateDecideBy::Estimate if seen.is_change => "the change",
+        GateDecideBy::Estimate => "the value",
+        _ => "the end of the interval",
+    };
+    let worst = if end.is_finite() {
+        format!("; at worst {what} would be {end:.4}")
+    } else {
+        format!("; at worst {what} would have no bound")
+    };
+    let words = format!("{}; {who} would be enough to break the limit{worst}", lacking.words());
+    GateReason::new(ReasonCode::UnmeasuredPeople, words)
+}
+
+/// That only the people of the earlier run could break the limit.
+fn of_earlier_run(end: f64) -> GateReason {
+    let words = format!(
+        "people whom the earlier run did not measure could break the limit; at worst the end would \
+         be {end:.4}"
+    );
+    GateReason::new(ReasonCode::UnmeasuredPeople, words)
+}
+
+/// That the people who were not measured could break a limit that the others keep, in words, with
+/// how many of them would be enough; none where they could not.
+pub(super) fn could_break(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<GateReason> {
+    let metric = find(&seen.metric).filter(|metric| metric.family != MetricFamily::Graph)?;
+    let of = &PeopleTables::new(question, seen, tables);
+    // The earlier run at its other end: the change is larger by what it could have been less.
+    let of_old = match (question.limit, seen.old_ends.filter(|_| seen.is_change)) {
+        (GateLimit::AtMost(_), Some((least, _))) => seen.baseline.map_or(0.0, |old| old - least),
+        (GateLimit::AtLeast(_), Some((_, most))) => seen.baseline.map_or(0.0, |old| old - most),
+        (_, None) => 0.0,
+    };
+    let limit = question.limit;
+    // Of several classes nothing counts who lacks a score by label.
+    let all = evidence(of, metric).filter(|_| question.class.is_empty());
+    let Some(all) = all else { return by_range(of, metric, of_old) };
+    if of_old == 0.0 && all.iter().all(|evidence| evidence.unknown.is_empty()) {
+        return None;
+    }
+    let mut found: Option<(&Evidence<'_>, Vec<Option<usize>>, f64)> = None;
+    for evidence in &all {
+        let Some((at, worst)) = evidence.worst() else { continue };
+        let end = worst + of_old;
+        let is_worse = found.as_ref().is_none_or(|of| limit.excess(end) > limit.excess(of.2));
+        if is_worse {
+            found = Some((evidence, at, end));
+        }
+    }
+    let (evidence, at, end) = found?;
+    if limit.kept_by(end) {
+        return None;
+    }
+    let enough = evidence.enough(&at, of_old).unwrap_or(0);
+    let standing = evidence.unknown.iter().zip(&at).filter(|(_, at)| at.is_some());
+    let lacking = LackingPeople::of(standing.map(|(unknown, _)| unknown));
+    if lacking.n() == 0 {
+        return (of_old != 0.0).then(|| of_earlier_run(end));
+    }
+    Some(sentence(question, seen, &lacking, (enough, end)))
+}
+
+/// The least and the most that a value could be with everybody measured.
+pub(super) fn extremes(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<(f64, f64)> {
+    let metric = find(&seen.metric).filter(|metric| metric.family != MetricFamily::Graph)?;
+    let ends = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {
+        let question = GateQuestion {
+            limit,
+            quantity: GateQuantity::Value,
+            decide_by: GateDecideBy::Estimate,
+            ..question.clone()
+        };
+        let of = &PeopleTables::new(&question, seen, tables);
+        match evidence(of, metric) {
+            Some(all) => {
+                let each = all.iter().filter_map(|evidence| Some(evidence.worst()?.1));
+                each.reduce(|a, b| if limit.excess(b) > limit.excess(a) { b } else { a })
+            }
+            None => Some(RangeBound::of(of, metric)?.end(metric, u64::MAX)),
+        }
+    });
+    ends[0].zip(ends[1])
+}
+
+/// What people could do to a value that counts do not give, by the range of its metric.
+struct RangeBound {
+    value: f64,
+    /// The end that is judged.
+    end: f64,
+    /// The worst number of the metric.
+    worst: f64,
+    /// People behind the value, on its smaller side.
+    known: u64,
+    lacking: LackingPeople,
+    is_upper: bool,
+    is_weighed: bool,
+}
+
+impl RangeBound {
+    fn of(of: &PeopleTables<'_>, metric: &Metric) -> Option<Self> {
+        let PeopleTables { question, seen, tables, .. } = of;
+        let groups = of.groups();
+        let own: Vec<&str> = match seen.scope.as_str() {
+            "group" | "direction" => vec![seen.from.as_str()],
+            "pair" | "difference" => vec![seen.from.as_str(), seen.to.as_str()],
+            _ if groups.is_empty() => {
+                let own = tables.population.iter().filter(|row| {
+                    row.is_of_model(&question.model)
+                        && row.declared
+                        && row.sensitive == seen.sensitive
+                });
+                own.filter_map(|row| row.group.as_deref()).collect()
+            }
+            _ => groups,
+        };
+        let model = |group: Option<&str>| {
+            tables.population.iter().find(|row| {
+                row.is_of_model(&question.model)
+                    && row.sensitive == seen.sensitive
+                    && row.group.as_deref() == group
+            })
+        };
+        let whole = |n: i64| u64::try_from(n).unwrap_or(0);
+        // Known, and without a score.
+        let people = |group: &str| match of.people("group", group) {
+            Some(all) => {
+                let unscored = all.rows[0] + all.rows[3] + all.rows[6];
+                (all.rows.iter().sum::<u64>() - unscored, unscored)
+            }
+            None => model(Some(group)).map_or((0, 0), |row| {
+                let unscored = row.without_score.unwrap_or(0);
+                (whole(row.rows - unscored), whole(unscored))
+            }),
+        };
+        let counted = of.none.rows.iter().sum::<u64>();
+        let audited = tables.population.iter().find(|row| {
+            row.is_of_rows()
+                && row.state == AUDITED
+                && row.sensitive == seen.sensitive
+                && row.group.is_none()
+        });
+        let none = if counted > 0 {
+            counted
+        } else {
+            model(None).or(audited.filter(|_| !has_counts(of))).map_or(0, |row| whole(row.rows))
+        };
+        let each: Vec<(u64, u64)> = own.iter().map(|group| people(group)).collect();
+        let smallest = each.iter().map(|(known, _)| *known).min().unwrap_or(0);
+        let unscored: u64 = each.iter().map(|(_, lacking)| lacking).sum();
+        let is_set = !question.counterfactual.is_empty();
+        let known = if is_set { whole(seen.n_rows) } else { smallest.max(1) };
+        // Who has a decision, and no valid counterfactual.
+        let untested = if is_set {
+            let sets = tables.population.iter().filter(|row| {
+                row.model.as_ref().is_some_and(|of| *of == question.model)
+                    && row.counterfactual.as_ref().is_some_and(|of| *of == question.counterfactual)
+                    && row.sensitive == seen.sensitive
+                    && row
+                        .group
+                        .as_ref()
+                        .is_some_and(|of| own.is_empty() || own.contains(&of.as_str()))
+            });
+            let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
+            lacking.sum::<u64>().saturating_sub(unscored)
+        } else {
+            0
+        };
+        let lacking =
+            [(Lack::Group, none), (Lack::Score, unscored), (Lack::Counterfactual, untested)];
+        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
+        let value = seen.value?;
+        let end = match question.decide_by {
+            GateDecideBy::Estimate => value,
+            _ => seen.lo.zip(seen.hi).map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
+        };
+        Some(RangeBound {
+            value: of.value()?,
+            end,
+            worst: if is_upper { metric.range.1 } else { metric.range.0 },
+            known,
+            lacking: LackingPeople(lacking.to_vec()),
+            is_upper,
+            is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
+        })
+    }
+
+    /// The end with so many of the people at their worst.
+    fn end(&self, metric: &Metric, people: u64) -> f64 {
+        let (n, m) = (self.known as f64, people.min(self.lacking.n()) as f64);
+        if m == 0.0 {
+            return self.end;
+        }
+        if !self.worst.is_finite() {
+            return self.worst;
+        }
+        let kept = match metric.reads {
+            // Who weighs how much nothing tells here.
+            _ if self.is_weighed => 0.0,
+            // A root of a mean of squares moves most where it is small.
+            Reads::Shift(_) if !["macd", "mcd"].contains(&metric.id) => {
+                let (value, worst) = (self.value.powi(2), self.worst.powi(2));
+                let moved = ((n * value + m * worst) / (n + m)).sqrt() - self.value.abs();
+                return self.end + if self.is_upper { moved } else { -moved };
+            }
+            // Each positive is compared with each negative.
+            Reads::Scored(_) => (n / (n + m)).powi(2),
+            // Who is counted by another direction may yet switch in this one.
+            Reads::AnySwitch(_) if self.is_upper => {
+                return (self.end + m / n.max(1.0)).min(1.0).max(self.end);
+            }
+            _ => n / (n + m),
+        };
+        self.end + (1.0 - kept) * (self.worst - self.value)
+    }
+}
+
+/// Whether the table of counts holds the model of a question.
+fn has_counts(of: &PeopleTables<'_>) -> bool {
+    !of.question.class.is_empty() || !of.groups().is_empty()
+}
+
+/// The same where counts do not give the value.
+fn by_range(of: &PeopleTables<'_>, metric: &Metric, of_old: f64) -> Option<GateReason> {
+    let (bound, limit) = (RangeBound::of(of, metric)?, of.question.limit);
+    let all = bound.lacking.n();
+    let end = bound.end(metric, all) + of_old;
+    if limit.kept_by(end) {
+        return None;
+    }
+    if all == 0 {
+        return (of_old != 0.0).then(|| of_earlier_run(end));
+    }
+    let (mut few, mut many) = (0, all);
+    while many - few > 1 {
+        let middle = u64::midpoint(few, many);
+        let breaks = !limit.kept_by(bound.end(metric, middle) + of_old);
+        if breaks { many = middle } else { few = middle }
+    }
+    Some(sentence(of.question, of.seen, &bound.lacking, (many, end)))
+}

@@ -1,0 +1,145 @@
+//! Everybody is somewhere: the people of the audit by group, those without a group among them, and
+//! the groups that no sentence compares.
+
+use crate::metric::interval::{wilson, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
+use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::draw::plot::PlotPoint;
+use crate::report::page::number::{count, count_of};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::words::people;
+use crate::table::PopulationRow;
+use crate::table::population::AUDITED;
+
+/// Groups of the population that the sign-off counts.
+const GROUPS_AT_MOST: usize = 4;
+
+/// From so many people without a group on the chart of groups has a row for them; or from one in a
+/// hundred on.
+const MANY_WITHOUT_GROUP: i64 = 30;
+
+/// Groups that one sentence names.
+const NAMED_AT_MOST: usize = 8;
+
+/// The audited rows of an attribute, whatever the model.
+fn audited<'a>(
+    audit: &'a AuditFolder,
+    attribute: &str,
+) -> impl Iterator<Item = &'a PopulationRow> + use<'a> {
+    let attribute = attribute.to_owned();
+    audit
+        .population
+        .iter()
+        .filter(move |row| row.is_of_rows() && row.state == AUDITED && row.sensitive == attribute)
+}
+
+/// `900 people: 551 white, 224 Black, 125 without race`: it adds up. None of a folder without
+/// groups.
+pub(crate) fn line(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<String> {
+    let attribute = &audit.manifest.attributes.first()?.name;
+    let rows: Vec<&PopulationRow> = audited(audit, attribute).collect();
+    let all: i64 = rows.iter().map(|row| row.rows).sum();
+    let of_group = |group: &String| {
+        let row = rows.iter().find(|row| row.declared && row.group.as_deref() == Some(group))?;
+        (row.rows > 0).then(|| (row.rows, voice.group(attribute, group)))
+    };
+    let declared: Vec<(i64, String)> =
+        audit.groups_of(attribute).iter().filter_map(of_group).collect();
+    let shown = declared.len().min(GROUPS_AT_MOST);
+    let none: i64 = rows.iter().filter(|row| row.group.is_none()).map(|row| row.rows).sum();
+    let named: i64 = declared[..shown].iter().map(|(n, _)| n).sum();
+    let mut parts: Vec<String> =
+        declared[..shown].iter().map(|(n, name)| format!("{} {name}", count(*n))).collect();
+    let others = all - named - none;
+    if others > 0 {
+        parts.push(format!("{} in other groups", count(others)));
+    }
+    if none > 0 {
+        parts.push(format!("{} without {}", count(none), voice.attribute(attribute)));
+    }
+    (!parts.is_empty()).then(|| format!("{}: {}", people(audit, all), parts.join(", ")))
+}
+
+/// The people without a group under a model, where they are many enough to be drawn.
+pub(crate) struct PeopleWithoutGroup {
+    /// Their share of favourable decisions, with its interval.
+    pub(crate) point: PlotPoint,
+    /// People with the decision, of how many.
+    pub(crate) counts: (i64, i64),
+}
+
+impl PeopleWithoutGroup {
+    /// Those of an attribute; none where they are few.
+    pub(crate) fn of(
+        audit: &AuditFolder,
+        voice: &AuditVoice<'_>,
+        (attribute, model): (&str, &str),
+    ) -> Option<Self> {
+        let all: i64 = audited(audit, attribute).map(|row| row.rows).sum();
+        let row = audit.population.iter().find(|row| {
+            row.is_of_model(model) && row.sensitive == *attribute && row.group.is_none()
+        })?;
+        let favoured = match voice.decision {
+            DecisionVoice::Predicted => row.positive,
+            _ => row.favourable.or(row.positive),
+        };
+        let (n, of) = (favoured?, row.rows - row.without_score?);
+        let is_many = row.rows >= MANY_WITHOUT_GROUP || row.rows * 100 >= all;
+        if !is_many || of <= 0 {
+            return None;
+        }
+        let rate = Rate {
+            numerator: u64::try_from(n).ok()?,
+            denominator: u64::try_from(of).ok()?,
+            empty: Undefined::EmptyGroup,
+        };
+        let interval = audit.manifest.level.and_then(|level| wilson(rate, z_of_level(level)));
+        Some(PeopleWithoutGroup {
+            point: PlotPoint {
+                value: rate.value().ok()?,
+                interval: interval.map(|ends| (ends.lo, ends.hi)),
+                second: None,
+            },
+            counts: (n, of),
+        })
+    }
+}
+
+/// Groups that no result is about, or that are one person: who they are, and why; none where there
+/// is none.
+pub(crate) fn not_compared(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<String> {
+    let mut said = Vec::new();
+    for attribute in audit.manifest.attributes.iter().map(|attribute| attribute.name.as_str()) {
+        let rows: Vec<&PopulationRow> =
+            audited(audit, attribute).filter(|row| row.declared).collect();
+        let named = |is: &dyn Fn(&PopulationRow) -> bool| {
+            let found: Vec<String> = rows
+                .iter()
+                .filter(|row| is(row))
+                .filter_map(|row| Some(voice.group(attribute, row.group.as_deref()?)))
+                .collect();
+            let more = found.len().saturating_sub(NAMED_AT_MOST);
+            let names = found.iter().take(NAMED_AT_MOST).cloned().collect::<Vec<_>>().join(", ");
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (!found.is_empty()).then(|| format!("{names}{more}"))
+        };
+        let by = voice.attribute(attribute);
+        if let Some(names) = named(&|row| row.rows == 0) {
+            said.push(format!("By {by}, nobody is in {names}."));
+        }
+        if let Some(names) = named(&|row| row.rows > 0 && row.weight == Some(0.0)) {
+            let n: i64 =
+                rows.iter().filter(|row| row.weight == Some(0.0)).map(|row| row.rows).sum();
+            let them = count_of(n, "row", "rows");
+            said.push(format!(
+                "By {by}, {names} weigh nothing ({them} of weight 0): no result is about them."
+            ));
+        }
+        if let Some(names) = named(&|row| row.rows == 1) {
+            said.push(format!(
+                "By {by}, one person is in each of these: {names}. No sentence compares them."
+            ));
+        }
+    }
+    said
+}

@@ -1,0 +1,179 @@
+//! The stage `population`: in which state each row of the source is, by the groups of each
+//! attribute, whatever the model: what preparing left out, and of the kept rows those that are
+//! audited and those on another side of the split.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::prepare::left_out::{CountedGroup, MOST_NAMED, RowTally};
+use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::error::Result;
+use crate::exec::accumulator::{Accumulator, merge_all};
+use crate::metric::evidence::person_sums::PersonCells;
+use crate::stage::count::evidence::words_of_ungrouped;
+use crate::stage::kinds::PopulationStage;
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::sharding::share::ShardPass;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::table::file::{read_rows, write_rows};
+use crate::table::population::AUDITED;
+use crate::table::{PopulationRow, SharedText, whole};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// The two sides of the kept rows, in the order of [`KeptPopulation`].
+const SIDES: [&str; 2] = [AUDITED, "other_side"];
+
+/// The kept rows by attribute, place and side. Place 0 is that of the rows without a group, then
+/// come the declared groups, then the levels of the attribute's column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeptPopulation {
+    attributes: Vec<BTreeMap<u32, [RowTally; 2]>>,
+    /// The same by person; empty where each row is a person.
+    persons: Vec<PersonCells<2>>,
+}
+
+impl KeptPopulation {
+    /// Nobody yet; `by_person` where a person may have several rows.
+    pub(crate) fn new(attributes: usize, by_person: bool) -> Self {
+        let persons = if by_person { vec![PersonCells::new(); attributes] } else { Vec::new() };
+        KeptPopulation { attributes: vec![BTreeMap::new(); attributes], persons }
+    }
+
+    /// Adds a row of a place.
+    pub(crate) fn add(
+        &mut self,
+        (attribute, place, side): (usize, u32, usize),
+        (person, weight): (u64, f64),
+        lacks_label: bool,
+    ) {
+        self.attributes[attribute].entry(place).or_default()[side].add(weight, lacks_label);
+        if let Some(persons) = self.persons.get_mut(attribute) {
+            persons.at(person, place as usize)[side] += 1;
+        }
+    }
+
+    /// Persons with a row of a side at one of some places; none where each row is a person.
+    fn persons_at(&self, attribute: usize, places: &[u32], side: usize) -> Option<u64> {
+        let sums = self.persons.get(attribute)?.sums(|at| places.contains(&(at as u32)));
+        Some(sums.iter().filter(|(_, sides)| sides[side] > 0).count() as u64)
+    }
+
+    /// The rows of the table.
+    fn rows(&self, layout: &Layout) -> Vec<PopulationRow> {
+        let mut rows = Vec::new();
+        for (a, (attribute, places)) in layout.attributes.iter().zip(&self.attributes).enumerate() {
+            let (groups, levels) = (&attribute.groups, &layout.features[attribute.feature].levels);
+            let word = |place: u32| {
+                let level = (place as usize).checked_sub(1 + groups.len())?;
+                levels.get(level).map(String::as_str)
+            };
+            let mut undeclared: Vec<u32> =
+                places.keys().copied().filter(|place| word(*place).is_some()).collect();
+            undeclared.sort_by_key(|place| word(*place));
+            let unnamed = undeclared.split_off(undeclared.len().min(MOST_NAMED));
+            let declared = groups.iter().zip(1..).map(|(name, at)| (Some(name.as_str()), true, at));
+            let named = declared
+                .chain(undeclared.iter().map(|place| (word(*place), false, *place)))
+                .chain([(None, false, 0)])
+                .map(|(group, declared, place)| (group, declared, vec![place]));
+            for (group, declared, at) in named.chain([(Some(""), false, unnamed)]) {
+                for (side, state) in SIDES.into_iter().enumerate() {
+                    let mut tally = RowTally::default();
+                    let here = at.iter().filter_map(|place| places.get(place));
+                    here.for_each(|sides| tally.merge(&sides[side]));
+                    // A declared group stands there even if nobody of it is audited.
+                    if tally.rows > 0 || (declared && side == 0) {
+                        let group =
+                            CountedGroup { group: group.map(str::to_owned), declared, tally };
+                        rows.push(PopulationRow {
+                            persons: self.persons_at(a, &at, side).map(whole),
+                            ..row(layout, state, &attribute.name, &group)
+                        });
+                    }
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// A row of the table that is about no model.
+fn row(layout: &Layout, state: &str, sensitive: &str, of: &CountedGroup) -> PopulationRow {
+    PopulationRow {
+        state: state.into(),
+        sensitive: sensitive.into(),
+        group: of.group.as_ref().map(SharedText::from),
+        declared: of.declared,
+        rows: whole(of.tally.rows),
+        weight: layout.weight.as_ref().map(|_| of.tally.weight.to_f64()),
+        without_label: layout.label.as_ref().map(|_| whole(of.tally.without_label)),
+        ..PopulationRow::default()
+    }
+}
+
+impl Accumulator for KeptPopulation {
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.attributes.iter_mut().zip(&other.attributes) {
+            for (&place, theirs) in theirs {
+                let mine = mine.entry(place).or_default();
+                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+            }
+        }
+        self.persons.iter_mut().zip(&other.persons).for_each(|(a, b)| a.merge(b));
+    }
+}
+
+impl Stage for PopulationStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Population;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let (plan, rows, passes) = (b.plan, RowInputs::of_job(b)?, b.passes());
+        work(move |ctx| {
+            rows.with(ctx, 1, |row_context| {
+                let layout = row_context.rows.layout();
+                plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
+                let gather = || Ok(vec![(0, gather(row_context)?)]);
+                let states = passes.gather(ctx, ShardPass::Count, gather)?;
+                let states = states.into_iter().flatten().map(|(_, kept)| kept);
+                let Some(kept) = merge_all(states) else { return Ok(()) };
+                let mut all = read_rows::<PopulationRow>(rows.prepared().folder(ctx))?;
+                all.extend(kept.rows(layout));
+                write_rows(ctx.out(), &all)
+            })
+        })
+    }
+}
+
+/// Counts the kept rows.
+fn gather(row_context: RowContext<'_>) -> Result<KeptPopulation> {
+    let RowContext { rows, roles, .. } = row_context;
+    let layout = rows.layout();
+    let empty = || KeptPopulation::new(layout.attributes.len(), layout.person.is_some());
+    row_context.row_groups().gather(empty, |part, g| {
+        let (batch, roles) = (rows.read_counted(g, false)?, roles.read(g)?);
+        let keys = batch.person_keys();
+        for (a, groups) in batch.groups.iter().enumerate() {
+            let words = words_of_ungrouped(rows, &batch, (g, a))?;
+            let n_groups = layout.attributes[a].groups.len() as u32;
+            for (i, &group) in groups.iter().enumerate() {
+                let word = || words.as_ref().map_or(MISSING, |words| words[i]);
+                let place = match group {
+                    MISSING_GROUP => match word() {
+                        MISSING => 0,
+                        word => 1 + n_groups + word,
+                    },
+                    group => 1 + u32::from(group),
+                };
+                let side = usize::from(roles.audited(i).is_none());
+                let weight = batch.weight.get(i).copied().unwrap_or(0.0);
+                let lacks_label = layout.label.is_some() && batch.label[i].is_none();
+                part.add((a, place, side), (keys[i], weight), lacks_label);
+            }
+        }
+        Ok(batch.row.len() as u64)
+    })
+}

@@ -1,0 +1,234 @@
+//! Who is left out, or lacks something, more often than others: one test for every state of the
+//! table `population`, the one that labels have ([`crate::metric::evidence::labels`]).
+//!
+//! Of a state the share of each declared group is compared with those of the others: of the rows
+//! that come to the state, so many are in it. Of people without a group the share of favourable
+//! decisions is compared with that of the people who have one. `keep` is not tested where it names
+//! the attribute: then it is meant to divide the groups.
+
+use crate::job::Job;
+use crate::metric::evidence::labels::{share, shares_differ, widest_apart};
+use crate::metric::rate::Rate;
+use crate::param::ColumnName;
+use crate::table::population::{AUDITED, STATES};
+use crate::table::{IssueRow, PopulationRow};
+
+/// The code of such an issue.
+pub(crate) const SELECTIVE: &str = "selective";
+
+/// The state of people who lack a label.
+pub(crate) const WITHOUT_LABEL: &str = "without_label";
+
+/// The state of people who lack a group.
+const NO_GROUP: &str = "no_group";
+
+/// The state of people who lack a score or decision.
+const WITHOUT_SCORE: &str = "without_score";
+
+/// The warning that a state holds some people more often than others.
+pub(crate) fn issue(state: &str, attribute: &str, n: i64, text: &str) -> IssueRow {
+    IssueRow { state: Some(state.into()), ..IssueRow::warning(SELECTIVE, attribute, n, text) }
+}
+
+/// `37.5 % of the rows of group `a` (30 of 80) and 4.0 % of those of `b` (4 of 100)`.
+fn both(groups: &[(&str, Rate)], [more, fewer]: [usize; 2], of_rows: bool) -> String {
+    let of = |at: usize, whose: &str| {
+        let (group, rate) = groups[at];
+        format!(
+            "{} of {whose} `{group}` ({} of {})",
+            percent(rate),
+            rate.numerator,
+            rate.denominator
+        )
+    };
+    let whose = if of_rows { "the rows of group" } else { "the people of" };
+    format!("{} and {}", of(more, whose), of(fewer, "those of"))
+}
+
+fn percent(rate: Rate) -> String {
+    format!("{:.1} %", 100.0 * rate.numerator as f64 / rate.denominator.max(1) as f64)
+}
+
+fn whole(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// Whether `keep` names what an attribute is made of.
+fn is_filtered_by(job: &Job, attribute: &ColumnName) -> bool {
+    let own = job.data.roots(job.data.column_of(attribute));
+    let named = job.data.keep.iter().flat_map(|step| step.columns());
+    named.into_iter().any(|column| !job.data.roots(column).is_disjoint(&own))
+}
+
+/// What the rows of the table say; of labels the evidence of decisions says it.
+pub(crate) fn issues(job: &Job, population: &[PopulationRow]) -> Vec<IssueRow> {
+    let mut found = Vec::new();
+    for attribute in job.data.sensitive.keys() {
+        let own: Vec<&PopulationRow> =
+            population.iter().filter(|row| row.sensitive == attribute.as_str()).collect();
+        for state in &STATES[..4] {
+            if *state != "filtered" || !is_filtered_by(job, attribute) {
+                found.extend(of_state(state, attribute.as_str(), &own));
+            }
+        }
+        for model in job.models.keys() {
+            let of_model: Vec<&PopulationRow> =
+                own.iter().copied().filter(|row| row.is_of_model(model.as_str())).collect();
+            let of_rows = job.data.person.is_some();
+            found.extend(without_score((attribute.as_str(), model.as_str()), &of_model, of_rows));
+            found.extend(without_group((attribute.as_str(), model.as_str()), &of_model, of_rows));
+        }
+    }
+    found
+}
+
+/// The rows of a state and of those that come after it, by declared group.
+fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<IssueRow> {
+    let place = |row: &PopulationRow| STATES.iter().position(|state| row.state == *state);
+    let at = STATES.iter().position(|of| *of == state)?;
+    let of_rows = || own.iter().filter(|row| row.is_of_rows());
+    let mut groups: Vec<(&str, Rate)> = Vec::new();
+    for row in of_rows().filter(|row| row.declared && place(row) >= Some(at)) {
+        let name = row.group.as_deref().unwrap_or_default();
+        let known = groups.iter().position(|(group, _)| *group == name);
+        let known = known.unwrap_or_else(|| {
+            groups.push((name, share(0, 0)));
+            groups.len() - 1
+        });
+        let rate = &mut groups[known].1;
+        rate.denominator += whole(row.rows);
+        rate.numerator += if place(row) == Some(at) { whole(row.rows) } else { 0 };
+    }
+    let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
+    let shares = both(&groups, widest_apart(&rates)?, true);
+    let n = of_rows().filter(|row| place(row) == Some(at)).map(|row| row.rows).sum();
+    let text = match state {
+        "duplicate" => format!(
+            "`duplicates` left rows out, in some groups more often than in others: {shares}; all \
+             results describe the rows that are left"
+        ),
+        "filtered" => format!(
+            "`keep` left rows out, in some groups more often than in others: {shares}; all results \
+             describe the rows that are left"
+        ),
+        "dropped" => format!(
+            "rows that lack a value were left out, in some groups more often than in others: \
+             {shares}; all results describe the rows that are left, and with all rows the gaps \
+             between these groups may differ"
+        ),
+        _ => format!(
+            "rows are not audited because of the split, in some groups more often than in others: \
+             {shares}; all results describe the audited rows"
+        ),
+    };
+    Some(issue(state, attribute, n, &text))
+}
+
+fn without_score(
+    (attribute, model): (&str, &str),
+    own: &[&PopulationRow],
+    of_rows: bool,
+) -> Option<IssueRow> {
+    let lacking = |row: &PopulationRow| row.without_score.map_or(0, whole);
+    let declared = || own.iter().filter(|row| row.declared);
+    let groups: Vec<(&str, Rate)> = declared()
+        .map(|row| (row.group.as_deref().unwrap_or_default(), share(lacking(row), whole(row.rows))))
+        .collect();
+    let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
+    let shares = both(&groups, widest_apart(&rates)?, of_rows);
+    let n = declared().map(|row| row.without_score.unwrap_or(0)).sum();
+    let text = format!(
+        "scores of `{model}` are missing for some groups more often than for others: {shares} have \
+         none; its metrics are about the others"
+    );
+    Some(issue(WITHOUT_SCORE, attribute, n, &text))
+}
+
+fn without_group(
+    (attribute, model): (&str, &str),
+    own: &[&PopulationRow],
+    of_rows: bool,
+) -> Option<IssueRow> {
+    // Of those who have a decision.
+    let decided = |row: &PopulationRow| whole(row.rows - row.without_score.unwrap_or(0));
+    let favoured = |row: &PopulationRow| row.favourable.map(whole);
+    let none = own.iter().find(|row| row.state == AUDITED && row.group.is_none())?;
+    let mut known = share(0, 0);
+    for row in own.iter().filter(|row| row.declared) {
+        known.numerator += favoured(row)?;
+        known.denominator += decided(row);
+    }
+    let lacking = share(favoured(none)?, decided(none));
+    if !shares_differ(lacking, known) {
+        return None;
+    }
+    let people = if of_rows { "rows" } else { "people" };
+    let text = format!(
+        "some {people} have no value of `{attribute}`, and other decisions: {} of them ({} of {}) \
+         have the favourable decision of `{model}`, and {} of those with a group ({} of {}); \
+         results by group are about the latter, and no gate passes that the former could break",
+        percent(lacking),
+        lacking.numerator,
+        lacking.denominator,
+        percent(known),
+        known.numerator,
+        known.denominator
+    );
+    Some(issue(NO_GROUP, attribute, none.rows, &text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_state, without_group};
+    use crate::table::PopulationRow;
+
+    fn row(state: &str, group: Option<&str>, rows: i64) -> PopulationRow {
+        PopulationRow {
+            state: state.into(),
+            sensitive: "g".into(),
+            group: group.map(Into::into),
+            declared: group.is_some(),
+            rows,
+            ..PopulationRow::default()
+        }
+    }
+
+    /// Of 80 rows of `a` that come to `missing` 30 are dropped; those that `keep` left out do not
+    /// come so far.
+    #[test]
+    fn a_state_is_compared_with_those_that_come_after_it() {
+        let rows = [
+            row("filtered", Some("a"), 500),
+            row("dropped", Some("a"), 30),
+            row("dropped", Some("b"), 4),
+            row("dropped", None, 7),
+            row("audited", Some("a"), 50),
+            row("audited", Some("b"), 96),
+        ];
+        let all: Vec<&PopulationRow> = rows.iter().collect();
+        let found = of_state("dropped", "g", &all).unwrap();
+        assert_eq!((found.state.as_deref(), found.n), (Some("dropped"), 41));
+        let words = "37.5 % of the rows of group `a` (30 of 80) and 4.0 % of those of `b` (4 of \
+                     100)";
+        assert!(found.text.contains(words), "{}", found.text);
+        assert!(of_state("other_side", "g", &all).is_none());
+    }
+
+    #[test]
+    fn people_without_a_group_are_compared_by_their_decisions() {
+        let of = |group: Option<&str>, rows, favourable| PopulationRow {
+            without_score: Some(2),
+            favourable: Some(favourable),
+            model: Some("m".into()),
+            ..row("audited", group, rows)
+        };
+        let found = |none: i64| {
+            let rows = [of(Some("a"), 302, 150), of(Some("b"), 102, 60), of(None, 82, none)];
+            without_group(("g", "m"), &rows.iter().collect::<Vec<_>>(), false)
+        };
+        let told = found(0).unwrap();
+        assert!(told.text.contains("0.0 % of them (0 of 80)"), "{}", told.text);
+        assert!(told.text.contains("52.5 % of those with a group (210 of 400)"), "{}", told.text);
+        assert_eq!((told.n, found(41)), (82, None));
+    }
+}

@@ -1,0 +1,401 @@
+//! Everybody is somewhere: the table `population` adds up, and no gate passes that the people who
+//! were not measured could break.
+//!
+//! Both are tried on generated jobs: groups, labels, scores and weights are missing at random, rows
+//! are filtered, dropped, repeated and split. What the unmeasured people could do is enumerated
+//! person by person, with values and intervals that are computed here again.
+
+use std::collections::BTreeMap;
+
+use cfaudit::num::seed::h;
+
+use crate::frame::read_frame;
+use crate::work::Work;
+
+/// A number in [0, n) that follows from a job and a place.
+fn draw(job: u64, place: u64, n: u64) -> u64 {
+    h(977, job, place) % n
+}
+
+/// One row of the source.
+#[derive(Debug, Clone, PartialEq)]
+struct Person {
+    group: Option<&'static str>,
+    label: Option<u8>,
+    score: Option<u8>,
+    income: Option<u64>,
+    age: u64,
+    weight: u64,
+    side: &'static str,
+}
+
+fn person(job: u64, i: u64) -> Person {
+    let at = |place: u64, n: u64| draw(job, 100 * i + place, n);
+    Person {
+        group: [Some("a"), Some("a"), Some("b"), Some("b"), Some("x"), None][at(0, 6) as usize],
+        label: [Some(0), Some(1), Some(1), None][at(1, 4) as usize],
+        score: if at(2, 8) == 0 { None } else { Some(at(3, 2) as u8) },
+        income: if at(4, 6) == 0 { None } else { Some(at(5, 3)) },
+        age: 20 + at(6, 3),
+        weight: at(7, 3),
+        side: ["audit", "audit", "audit", "train", "other"][at(8, 5) as usize],
+    }
+}
+
+fn cell<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Rows of the generated job: the first two make sure that both groups and labels are audited.
+fn people(job: u64) -> Vec<Person> {
+    let n = 12 + draw(job, 1, 40);
+    let mut all: Vec<Person> = (0..n).map(|i| person(job, i + 1)).collect();
+    for (i, group) in [Some("a"), Some("b")].into_iter().enumerate() {
+        all[i] = Person {
+            group,
+            label: Some(i as u8),
+            score: Some(i as u8),
+            income: Some(7 + i as u64),
+            age: 25,
+            weight: 1,
+            side: "audit",
+        };
+    }
+    all
+}
+
+const POPULATION: &str = "\
+cfaudit: 1
+name: population
+data:
+  rows: {csv: {path: people.csv}}
+  label: {column: y, positive: [1], favourable: positive}
+  sensitive: {g: {groups: [a, b], reference: a}}
+  features: {continuous: [income]}
+  missing: {continuous: drop-row}
+";
+
+/// The state of each row of the source by the rules of the job, told again.
+fn states(job: u64, all: &[Person]) -> Vec<&'static str> {
+    let (filters, repeats, splits) = (draw(job, 2, 2), draw(job, 3, 2), draw(job, 4, 2));
+    let mut seen: Vec<&Person> = Vec::new();
+    all.iter()
+        .map(|person| {
+            if filters == 1 && person.age < 21 {
+                return "filtered";
+            }
+            // Every column is compared but for the one that splits.
+            let same = |other: &&Person| {
+                Person { side: "", ..(*other).clone() } == Person { side: "", ..person.clone() }
+            };
+            if repeats == 1 && seen.iter().any(same) {
+                return "duplicate";
+            }
+            seen.push(person);
+            if person.income.is_none() {
+                return "dropped";
+            }
+            if splits == 1 && person.side != "audit" { "other_side" } else { "audited" }
+        })
+        .collect()
+}
+
+fn check_population(job: u64) {
+    let work = Work::new();
+    let all = people(job);
+    let mut csv = "g,y,score,income,age,w,side\n".to_owned();
+    for Person { group, label, score, income, age, weight, side } in &all {
+        csv.push_str(&format!(
+            "{},{},{},{},{age},{weight},{side}\n",
+            cell(*group),
+            cell(*label),
+            cell(*score),
+            cell(*income)
+        ));
+    }
+    work.write("people.csv", &csv);
+    let mut text = POPULATION.to_owned();
+    let (weighed, filters) = (draw(job, 5, 2) == 1, draw(job, 2, 2) == 1);
+    if weighed {
+        text.push_str("  weight: w\n");
+    }
+    if filters {
+        text.push_str("  keep: [{age: {at_least: 21}}]\n");
+    }
+    if draw(job, 3, 2) == 1 {
+        text.push_str("  duplicates: drop-exact\n");
+    }
+    text.push_str(if weighed { "  ignore: [age]\n" } else { "  ignore: [age, w]\n" });
+    if draw(job, 4, 2) == 1 {
+        text.push_str("  split: {column: side, train: [train], audit: [audit]}\n");
+    }
+    text.push_str(
+        "models:\n  m: {scores: {factual: {column: score}}, threshold: 0.5}\n\
+         metrics: {families: [performance, group]}\n",
+    );
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "--gates report");
+    let table = read_frame(&work.path("out/tables"), "population");
+    // By state, group and whether it is declared: rows, and what they weigh.
+    let mut found: BTreeMap<(String, String, bool), (i64, f64)> = BTreeMap::new();
+    for row in table.records().filter(|row| !row.is_some("model")) {
+        let group = if row.is_some("group") { row.text("group").to_owned() } else { "-".into() };
+        let key = (row.text("state").to_owned(), group, row.int("declared") == Some(1));
+        found.insert(key, (row.int("rows").unwrap(), row.real("weight").unwrap_or(0.0)));
+    }
+    let mut expected: BTreeMap<(String, String, bool), (i64, f64)> = BTreeMap::new();
+    for (person, state) in all.iter().zip(states(job, &all)) {
+        let group = person.group.unwrap_or("-").to_owned();
+        let declared = ["a", "b"].contains(&group.as_str());
+        let of = expected.entry((state.to_owned(), group, declared)).or_default();
+        of.0 += 1;
+        of.1 += if weighed { person.weight as f64 } else { 0.0 };
+    }
+    found.retain(|_, of| of.0 > 0);
+    assert_eq!(found, expected, "job {job}\n{text}\n{csv}");
+    assert_eq!(found.values().map(|of| of.0).sum::<i64>(), all.len() as i64, "job {job}");
+    // Who is audited is so under the model too.
+    for row in table.records().filter(|row| row.is_some("model")) {
+        let group = if row.is_some("group") { row.text("group").to_owned() } else { "-".into() };
+        let key = ("audited".to_owned(), group, row.int("declared") == Some(1));
+        let rows = expected.get(&key).map_or(0, |of| of.0);
+        assert_eq!(row.int("rows"), Some(rows), "job {job}: {key:?}");
+    }
+}
+
+#[test]
+fn the_population_of_generated_jobs_adds_up() {
+    (0..30).for_each(check_population);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 300 generated jobs"]
+fn the_population_of_300_generated_jobs_adds_up() {
+    (0..300).for_each(check_population);
+}
+
+/// Runs a shipped job, on stand-in rows where its own are downloaded: for each attribute every row of
+/// the source has a state.
+fn check_shipped(job: &str) {
+    let work = Work::with_jobs();
+    let rows = if job.contains("demo") { "--set data.rows.synthetic.rows=600" } else { "" };
+    let args = format!("--data-dir empty --gates report {rows}");
+    work.run(0, &format!("jobs/{job}.yaml"), &args);
+    let filters = read_frame(&work.path("out/tables"), "filters");
+    let source = filters.records().find(|row| row.int("step") == Some(0)).unwrap();
+    let table = read_frame(&work.path("out/tables"), "population");
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    for row in table.records().filter(|row| !row.is_some("model")) {
+        *sums.entry(row.text("sensitive").to_owned()).or_default() += row.int("rows").unwrap();
+    }
+    assert!(!sums.is_empty(), "{job}");
+    for (attribute, rows) in sums {
+        assert_eq!(Some(rows), source.int("rows_out"), "{job}: {attribute}");
+    }
+}
+
+#[test]
+fn the_population_of_shipped_jobs_adds_up() {
+    ["gate-demo", "demo", "compas"].into_iter().for_each(check_shipped);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: shipped jobs on stand-in rows"]
+fn the_population_of_slow_shipped_jobs_adds_up() {
+    let jobs = ["adult", "adult-recourse", "compas-recourse", "synthetic-graph"];
+    jobs.into_iter().for_each(check_shipped);
+}
+
+/// Whom the enumeration counts: cases and people of `a` and of `b`.
+type Counts = [[u64; 2]; 2];
+
+const Z: f64 = 1.959_963_984_540_054;
+
+fn wilson([k, n]: [u64; 2]) -> (f64, f64, f64) {
+    let (p, n) = (k as f64 / n as f64, n as f64);
+    let middle = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    (p, (middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// The difference of two rates with its interval.
+fn newcombe([a, b]: Counts) -> (f64, f64, f64) {
+    let ((p, p_lo, p_hi), (q, q_lo, q_hi)) = (wilson(a), wilson(b));
+    let root = |x: f64, y: f64| (x * x + y * y).sqrt();
+    (p - q, p - q - root(p - p_lo, q_hi - q), p - q + root(p_hi - p, q - q_lo))
+}
+
+/// A gate: its YAML, whether it needs a label, whether its value must be at most the limit, and
+/// what it judges of the counts.
+struct Tried {
+    yaml: String,
+    of_positives: bool,
+    at_most: bool,
+    limit: f64,
+    judged: fn(Counts) -> f64,
+}
+
+fn gates(job: u64) -> Vec<(String, Tried)> {
+    let mut all = Vec::new();
+    for (i, step) in (0..6).map(|i| (i, draw(job, 900 + i, 19))).collect::<Vec<_>>() {
+        let limit = (step + 1) as f64 / 20.0;
+        let mut add = |name: &str, yaml: String, of_positives, at_most, judged| {
+            let tried = Tried { yaml, of_positives, at_most, limit, judged };
+            all.push((format!("{name}{i}"), tried));
+        };
+        let estimate = "decide_by: estimate, ";
+        let pair = "between: {g: [a, b]}, enough: 1, ";
+        let gap = |metric: &str, more: &str| {
+            format!("{{metric: {metric}, model: m, {pair}{more}at_most: {limit}}}")
+        };
+        add("gap", gap("demp_difference", ""), false, true, |of| newcombe(of).2);
+        add("gap-value", gap("demp_difference", estimate), false, true, |of| newcombe(of).0);
+        add("tpr", gap("eopp_difference", ""), true, true, |of| newcombe(of).2);
+        add("tpr-value", gap("eopp_difference", estimate), true, true, |of| newcombe(of).0);
+        let worst = |more: &str| {
+            format!(
+                "{{metric: demp_difference, model: m, between: worst_case, sensitive: g, enough: \
+                 1, {more}at_most: {limit}}}"
+            )
+        };
+        add("worst", worst(""), false, true, |[a, b]| newcombe([a, b]).2.max(newcombe([b, a]).2));
+        add("worst-value", worst(estimate), false, true, |of| newcombe(of).0.abs());
+        let share = |more: &str| {
+            format!(
+                "{{metric: pprev, model: m, group: {{g: a}}, enough: 1, {more}at_least: {limit}}}"
+            )
+        };
+        add("share", share(""), false, false, |of| wilson(of[0]).1);
+        add("share-value", share(estimate), false, false, |of| wilson(of[0]).0);
+    }
+    all
+}
+
+/// Every count that the unmeasured people could make, each set by itself: those without a group in
+/// `a`, `b` or neither, those without a score granted or not.
+fn possible(all: &[Person], of_positives: bool) -> Vec<Counts> {
+    let mut found = vec![[[0_u64; 2]; 2]];
+    for person in all {
+        // People without a label are in no rate of a label, and people of another group in none.
+        if of_positives && person.label != Some(1) || person.group == Some("x") {
+            continue;
+        }
+        let groups: &[usize] = match person.group {
+            Some("a") => &[0],
+            Some(_) => &[1],
+            None => &[0, 1],
+        };
+        let scores: &[u64] = match person.score {
+            Some(0) => &[0],
+            Some(_) => &[1],
+            None => &[0, 1],
+        };
+        let is_known = person.group.is_some() && person.score.is_some();
+        let mut next = if is_known { Vec::new() } else { found.clone() };
+        for counts in &found {
+            for group in groups {
+                for score in scores {
+                    let mut counts = *counts;
+                    counts[*group][0] += score;
+                    counts[*group][1] += 1;
+                    next.push(counts);
+                }
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        found = next;
+    }
+    found
+}
+
+/// Runs a job with the gates of a number; how many passed and how many were inconclusive because
+/// of people who were not measured.
+fn check_gates(job: u64) -> [usize; 2] {
+    let work = Work::new();
+    let n = 30 + draw(job, 1, 120);
+    let lacking = 2 + draw(job, 2, 20);
+    let mut all = Vec::new();
+    for i in 0..n {
+        let at = |place: u64, n: u64| draw(job, 100 * (i + 1) + place, n);
+        let group = if at(0, 100) < lacking / 2 {
+            None
+        } else {
+            Some(["a", "b", "a", "b", "x"][at(1, 5) as usize])
+        };
+        let granted = u8::from(at(3, 10) < if group == Some("b") { 4 } else { 6 });
+        all.push(Person {
+            group,
+            label: Some(at(2, 2) as u8),
+            score: (at(4, 100) >= lacking / 2).then_some(granted),
+            income: None,
+            age: 0,
+            weight: 1,
+            side: "",
+        });
+    }
+    let mut csv = "g,y,score\n".to_owned();
+    for of in &all {
+        csv.push_str(&format!("{},{},{}\n", cell(of.group), cell(of.label), cell(of.score)));
+    }
+    work.write("people.csv", &csv);
+    let tried = gates(job);
+    let mut text = "\
+cfaudit: 1
+name: unmeasured
+data:
+  rows: {csv: {path: people.csv}}
+  label: {column: y, positive: [1], favourable: positive}
+  sensitive: {g: {groups: [a, b], reference: a}}
+models:
+  m: {scores: {factual: {column: score}}, threshold: 0.5}
+metrics: {families: [performance, group], min_group_size: 1, min_denominator: 1}
+gates:
+"
+    .to_owned();
+    tried.iter().for_each(|(name, of)| text.push_str(&format!("  {name}: {}\n", of.yaml)));
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "--gates report");
+    let table = read_frame(&work.path("out/tables"), "gates");
+    let by_label = [possible(&all, false), possible(&all, true)];
+    let mut told = [0; 2];
+    for (name, of) in &tried {
+        let row = table.records().find(|row| row.text("gate") == name).unwrap();
+        let reason = row.text("reason");
+        told[1] += usize::from(row.text("reason_code") == "unmeasured-people");
+        if row.text("verdict") != "pass" {
+            continue;
+        }
+        told[0] += 1;
+        for counts in &by_label[usize::from(of.of_positives)] {
+            let judged = (of.judged)(*counts);
+            let kept = if of.at_most { judged <= of.limit } else { judged >= of.limit };
+            assert!(
+                kept || counts.iter().any(|[_, n]| *n == 0),
+                "job {job}: {name} passes, and {counts:?} give {judged}: {reason}\n{}",
+                of.yaml
+            );
+        }
+    }
+    told
+}
+
+fn check_all_gates(jobs: std::ops::Range<u64>) {
+    let mut told = [0; 2];
+    for job in jobs {
+        let of = check_gates(job);
+        told = [told[0] + of[0], told[1] + of[1]];
+    }
+    assert!(told.iter().all(|n| *n > 20), "passed and inconclusive: {told:?}");
+}
+
+#[test]
+fn no_gate_passes_that_unmeasured_people_could_break() {
+    check_all_gates(0..30);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 300 generated jobs"]
+fn no_gate_of_300_jobs_passes_that_unmeasured_people_could_break() {
+    check_all_gates(0..300);
+}
