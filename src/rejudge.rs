@@ -32,7 +32,7 @@ use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, PopulationRow,
-    TableRow,
+    TableRow, UnknownLevelRow,
 };
 
 /// A folder judged again.
@@ -148,6 +148,7 @@ struct JudgingTables {
     counts: Vec<CountRow>,
     arms: Vec<ArmRow>,
     issues: Vec<IssueRow>,
+    unknown: Vec<UnknownLevelRow>,
 }
 
 impl JudgingTables {
@@ -158,12 +159,13 @@ impl JudgingTables {
             counts: read_rows(tables)?,
             arms: read_rows(tables)?,
             issues: read_rows(tables)?,
+            unknown: read_rows(tables)?,
         })
     }
 
     fn with<'a>(&'a self, metrics: &'a [MetricRow]) -> GateTables<'a> {
-        let JudgingTables { groups, population, counts, arms, issues } = self;
-        GateTables { metrics, groups, population, counts, arms, issues }
+        let JudgingTables { groups, population, counts, arms, issues, unknown } = self;
+        GateTables { metrics, groups, population, counts, arms, issues, unknown }
     }
 }
 

@@ -100,6 +100,10 @@ worded_enum! {
         Kept = "kept",
         /// Which rows a file of scores answers.
         Request = "request",
+        /// What a model gets and gives.
+        Contract = "contract",
+        /// Values of audited rows that a model does not know.
+        Levels = "levels",
         /// A fitted threshold.
         Threshold = "threshold",
         /// Scores of rows, or of the counterfactuals of a set.
@@ -158,6 +162,8 @@ impl UnitKind {
             UnitKind::Fit => StageKind::Fit,
             UnitKind::External | UnitKind::Generate | UnitKind::Kept => StageKind::Generate,
             UnitKind::Request
+            | UnitKind::Contract
+            | UnitKind::Levels
             | UnitKind::Threshold
             | UnitKind::Score
             | UnitKind::Worlds

@@ -33,7 +33,7 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
 use crate::report::diff::on_one_line;
-use crate::stage::preview::{CheckFindings, LocatedIssue};
+use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::RunSettings;
 use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
@@ -423,7 +423,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
         let warnings: Vec<serde_json::Value> = result.as_ref().map_or_else(
             |_| Vec::new(),
-            |(_, warnings)| {
+            |(_, warnings, _)| {
                 let of = |LocatedIssue { issue, place }: &LocatedIssue| {
                     let place = place.as_ref();
                     json!({"code": issue.code, "severity": issue.severity, "where": issue.place,
@@ -434,13 +434,15 @@ fn check(args: &CheckArgs) -> Result<Exit> {
                 warnings.iter().map(of).collect()
             },
         );
+        let contracts = result.as_ref().map_or(&[][..], |(_, _, contracts)| contracts.as_slice());
         print(&format!(
             "{}\n",
-            json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})
+            json!({"problems": listed, "warnings": warnings, "contracts": contracts,
+                "error": other, "exit": exit.code()})
         ))?;
         return Ok(exit);
     }
-    let (text, warnings) = result?;
+    let (text, warnings, _) = result?;
     // With `--quiet` what somebody must act on remains.
     let text = if args.job_flags.log.quiet && !args.resolved {
         preview::warnings_text(&warnings, true)
@@ -451,12 +453,12 @@ fn check(args: &CheckArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What there is to print, and the warnings in it.
-fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>)> {
+/// What there is to print, and the warnings and contracts in it.
+fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>, Vec<ContractPreview>)> {
     let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let CheckFindings { warnings, awaited } = if args.no_data {
+    let CheckFindings { warnings, awaited, contracts } = if args.no_data {
         CheckFindings::of_job(&checked)
     } else {
         let settings = settings(&args.job, &args.job_flags);
@@ -471,9 +473,9 @@ fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>)> {
         let first = format!("{}: {found}; its data were not checked\n", args.job.display());
         first + &preview::warnings_text(&warnings, false)
     } else {
-        preview::checked_text(&args.job, &checked.job, (&warnings, &awaited))
+        preview::checked_text(&args.job, &checked.job, (&warnings, &awaited, &contracts))
     };
-    Ok((text, warnings))
+    Ok((text, warnings, contracts))
 }
 
 fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {

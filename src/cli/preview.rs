@@ -13,7 +13,7 @@ use crate::stage::disk::DiskForecast;
 use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::preview::{
-    self, AttributePreview, ColumnPreview, DataPreview, LocatedIssue, RunForecast,
+    self, AttributePreview, ColumnPreview, ContractPreview, DataPreview, LocatedIssue, RunForecast,
 };
 use crate::stage::settings::RunSettings;
 
@@ -194,7 +194,7 @@ fn plan_text(forecast: &RunForecast) -> String {
 pub(crate) fn checked_text(
     file: &Path,
     job: &Job,
-    (warnings, awaited): (&[LocatedIssue], &[AwaitedFile]),
+    (warnings, awaited, contracts): (&[LocatedIssue], &[AwaitedFile], &[ContractPreview]),
 ) -> String {
     let found = found_words("the job or its data", warnings);
     let mut text = format!("{}: {found}", file.display());
@@ -206,7 +206,8 @@ pub(crate) fn checked_text(
         text += "; `cfaudit run` checks score files";
     }
     text.push('\n');
-    text + &warnings_text(warnings, false) + &awaited_text(awaited)
+    let contracts = contracts.iter().map(|of| format!("{}\n", visible(&of.text())));
+    text + &warnings_text(warnings, false) + &contracts.collect::<String>() + &awaited_text(awaited)
 }
 
 /// `no problem in the job`, or how many warnings there are.

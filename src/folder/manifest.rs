@@ -334,6 +334,9 @@ pub(crate) struct ModelWords {
     /// What the job says about its amounts; absent where its outcome is no amount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<AmountWords>,
+    /// What it gets and gives; absent where it is trained in the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractWords>,
     /// What scoring some rows again gave: of programs and ONNX files always, of scores computed
     /// elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -342,6 +345,23 @@ pub(crate) struct ModelWords {
     /// job names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectWords>,
+}
+
+/// The contract with a model that is trained elsewhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ContractWords {
+    /// The columns that it gets, in order; empty for scores computed elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// The class whose probability is the score, as the model writes it; absent where it gives one
+    /// number a row, which is the score of the positive class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// The classes of the model, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Where the class is from: `file`, `job` or `convention`.
+    pub class_from: String,
 }
 
 /// What a job says about outcomes that are amounts.

@@ -7,8 +7,8 @@
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
-use crate::gate::question::{GateQuestion, GateReason, GateTables};
-use crate::table::ReasonCode;
+use crate::gate::question::{GateQuestion, GateReason, GateSubject, GateTables};
+use crate::table::{ReasonCode, UnknownLevelRow};
 
 /// The arm that adds nothing, against which the others are set.
 const BASE: &str = "base";
@@ -16,6 +16,35 @@ const BASE: &str = "base";
 /// Issues about a model that leave every gate on it undecided, unless the job accepts them. Their
 /// texts say what is wrong.
 const ISSUES_OF_MODELS: &[ReasonCode] = &[ReasonCode::InvertedScores, ReasonCode::NotRepeatable];
+
+/// The share of the audited people of a group from which on what the model does not know of them
+/// leaves gates on the group undecided.
+const MANY_UNKNOWN: f64 = 0.05;
+
+/// That many people of a group of a question have values that its model does not know.
+fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
+    let is_asked = |group: &str| match &question.scope {
+        GateSubject::Direction(a, b) => [a, b].into_iter().any(|of| of == group),
+        // An empty name is all others together.
+        GateSubject::Pair(a, b) => [a, b].into_iter().any(|of| of == group || of.is_empty()),
+        GateSubject::Group(of) => of == group,
+        _ => true,
+    };
+    let share = |row: &UnknownLevelRow| row.people as f64 / row.audited.max(1) as f64;
+    let of_groups = tables.unknown.iter().filter(|row| {
+        row.model.as_str() == question.model
+            && row.column.is_empty()
+            && question.attributes.iter().any(|of| row.sensitive.as_str() == of)
+            && is_asked(&row.group)
+            && share(row) >= MANY_UNKNOWN
+    });
+    let worst = of_groups.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let words = format!(
+        "unknown-levels: {} of {} people of `{}` `{}` have values that the model does not know",
+        worst.people, worst.audited, worst.sensitive, worst.group
+    );
+    Some(GateReason::new(ReasonCode::UnknownLevels, words))
+}
 
 /// That the arm of a question added no rows, so that its model is the one before.
 fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
@@ -39,6 +68,8 @@ pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Ve
         let code = *ISSUES_OF_MODELS.iter().find(|code| issue.code.as_str() == code.word())?;
         Some(GateReason::new(code, format!("{}: {}", code.word(), issue.text)))
     });
-    let all = question.objections.iter().cloned().chain(of_model).chain(of_arm(question, tables));
+    let of_levels = of_levels(question, tables);
+    let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
+    let all = all.chain(of_arm(question, tables));
     all.filter(|objection| !question.accepts.contains(&objection.code)).collect()
 }

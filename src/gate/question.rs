@@ -5,7 +5,7 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow,
-    ReasonCode,
+    ReasonCode, UnknownLevelRow,
 };
 
 /// The limit.
@@ -90,6 +90,8 @@ pub(crate) struct GateTables<'a> {
     /// What was met; of it what leaves gates on a model undecided, see
     /// [`crate::gate::objection`].
     pub issues: &'a [IssueRow],
+    /// Audited people with values that models do not know.
+    pub unknown: &'a [UnknownLevelRow],
 }
 
 /// An earlier run to judge against.

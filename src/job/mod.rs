@@ -95,6 +95,16 @@ pub const CODES: &[(&str, &str)] = &[
     ("empty-value", "a key has no value"),
     ("missing-key", "a required key is missing"),
     (
+        "model-class",
+        "neither the file of a model nor the job says which class its score is about, or they \
+         contradict each other",
+    ),
+    (
+        "model-columns",
+        "neither the file of a model nor the job says which columns it gets and in which order, or \
+         they contradict each other",
+    ),
+    (
         "needs-bins",
         "recourse would look at numbers that too few people share, one by one: they need bins",
     ),

@@ -46,6 +46,12 @@ pub(crate) struct KeptRowsStage;
 /// Which rows a file of scores answers.
 pub(crate) struct RequestStage;
 
+/// What a model that is trained elsewhere gets and gives.
+pub(crate) struct ContractStage;
+
+/// Values of audited rows that a model does not know.
+pub(crate) struct LevelsStage;
+
 /// The thresholds of a model, fitted to its training rows.
 pub(crate) struct ThresholdStage;
 

@@ -11,6 +11,7 @@ use crate::exec::misfit;
 use crate::exec::{StageContext, files};
 use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
+use crate::model::contract::ModelContract;
 use crate::model::lightgbm::file::LightgbmScorer;
 use crate::model::onnx::OnnxParams;
 #[cfg(feature = "onnx")]
@@ -21,11 +22,11 @@ use crate::param::Seed;
 use crate::stage::experiment::added_rows::{ADDED, AddedRows};
 use crate::stage::experiment::fold_roles::{FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
-use crate::stage::kinds::TrainStage;
+use crate::stage::kinds::{ContractStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::command::CommandCall;
+use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::rows::trained_groups;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
@@ -90,34 +91,37 @@ impl<'a> StagePlan<'a> {
         error.asked_at(self.checked.places.at(&job::check::path(keys)).filter(|p| p.line > 0))
     }
 
-    /// The model from its file; none for one that is not a file.
+    /// The model from its file, by its contract; none for one that is not a file.
     pub(crate) fn load_scorer(
         &self,
         name: &str,
         model: &ModelBlock,
         layout: &Layout,
+        contract: &ModelContract,
     ) -> Result<Option<Box<dyn Scorer>>> {
         let (key, loaded) = if let Some(onnx) = &model.onnx {
-            ("onnx", self.load_onnx(trainer::onnx_params(onnx, self.score_scale(model), layout)))
-        } else if let Some(lightgbm) = &model.lightgbm {
-            let loaded = LightgbmScorer::load(&trainer::lightgbm_params(lightgbm, layout));
+            let params = trainer::onnx_params(onnx, self.score_scale(model), layout);
+            ("onnx", load_onnx(params, contract))
+        } else if let Some(block) = &model.lightgbm {
+            let loaded = LightgbmScorer::load(Path::new(&block.file), &layout.features, contract);
             ("lightgbm", loaded.map(|scorer| Box::new(scorer) as Box<dyn Scorer>))
         } else {
             return Ok(None);
         };
         loaded.map(Some).map_err(|e| self.with_model_place(e, &["models", name, key]))
     }
+}
 
-    #[cfg(feature = "onnx")]
-    fn load_onnx(&self, params: OnnxParams) -> Result<Box<dyn Scorer>> {
-        Ok(Box::new(crate::model::onnx::OnnxScorer::load(params, &library::libraries())?))
-    }
+#[cfg(feature = "onnx")]
+fn load_onnx(params: OnnxParams, contract: &ModelContract) -> Result<Box<dyn Scorer>> {
+    let libraries = library::libraries();
+    Ok(Box::new(crate::model::onnx::OnnxScorer::load(params, contract, &libraries)?))
+}
 
-    /// `check` has refused jobs with such models.
-    #[cfg(not(feature = "onnx"))]
-    fn load_onnx(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
-        Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
-    }
+/// `check` has refused jobs with such models.
+#[cfg(not(feature = "onnx"))]
+fn load_onnx(_: OnnxParams, _: &ModelContract) -> Result<Box<dyn Scorer>> {
+    Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
 }
 
 impl StageInput<TrainStage> {
@@ -181,6 +185,8 @@ pub(crate) struct UnitModels<'a> {
     arm: Option<&'static str>,
     /// Which further training made them; none of the audited ones.
     again: Option<TrainingRepeat>,
+    /// The contract with a model that is trained elsewhere and asked in the run.
+    contract: Option<StageInput<ContractStage>>,
 }
 
 impl<'a> UnitModels<'a> {
@@ -190,11 +196,16 @@ impl<'a> UnitModels<'a> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
         let (again, repeat) = (TrainingRepeat::of(unit, plan)?, unit.repeat);
+        let is_asked = block.brought().is_some() && block.made_elsewhere().is_none();
+        let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
+        let contract = is_asked.then(contract).transpose()?;
         if unit.experiment.is_empty() {
             let rows = RowInputs::of_job(b)?;
             let unit = AuditUnit { repeat, ..AuditUnit::of_model(name) };
             let (n, first_fold, arm) = (plan.n_folds(), 0, None);
-            return Ok(UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again });
+            let models =
+                UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again, contract };
+            return Ok(models);
         }
         let experiment = plan.experiment_of(unit)?;
         let source = source_of(unit);
@@ -214,6 +225,7 @@ impl<'a> UnitModels<'a> {
                 first_fold: 0,
                 arm: Some("base, out of fold"),
                 again,
+                contract,
             },
             Some(PredictionSource::InSample) | None => UnitModels {
                 plan,
@@ -225,6 +237,7 @@ impl<'a> UnitModels<'a> {
                 first_fold: fold,
                 arm: Some(arm.as_str()),
                 again,
+                contract,
             },
         })
     }
@@ -292,11 +305,21 @@ impl<'a> UnitModels<'a> {
             return files::write_json(&path, &trainer.fit(rows)?.to_json());
         }
         match self.call() {
-            Some(call) => call.train_on(ctx, layout, rows, number),
+            Some(call) => call.train_on(ctx, layout, rows, (number, &self.contract(ctx)?)),
             None => {
                 let what = format!("the model `{}` cannot be trained", self.name);
                 Err(Fault::new("no-training", what).into())
             }
+        }
+    }
+}
+
+impl UnitModels<'_> {
+    /// The contract with a model that is trained elsewhere and asked in the run.
+    pub(crate) fn contract(&self, ctx: &StageContext<'_>) -> Result<ModelContract> {
+        match &self.contract {
+            Some(contract) => contract.open(ctx),
+            None => Err(misfit(format!("no contract with the model `{}`", self.name))),
         }
     }
 }
@@ -316,10 +339,7 @@ impl<'a> AskedModels<'a> {
         let trains = block.is_trained();
         let train = trains.then(|| b.need::<TrainStage>(&models.unit)).transpose()?;
         if let Some(onnx) = &block.onnx {
-            b.value("onnx", onnx);
-        }
-        if let Some(lightgbm) = &block.lightgbm {
-            b.value("lightgbm", lightgbm);
+            b.value("onnx", (&onnx.output, &onnx.missing_text));
         }
         b.value("scale", models.plan.score_scale(block));
         if let Some(call) = &call {
@@ -334,9 +354,12 @@ impl<'a> AskedModels<'a> {
         self.call.as_ref()
     }
 
-    /// The folder of the models that a command trained.
-    pub(crate) fn trained<'c>(&self, ctx: &'c StageContext<'_>) -> Option<&'c Path> {
-        self.train.as_ref().map(|train| train.folder(ctx))
+    /// The files that go with a model that is a command.
+    pub(crate) fn files<'c>(&self, ctx: &'c StageContext<'_>) -> Result<ProgramFiles<'c>> {
+        let trained = self.train.as_ref().map(|train| train.folder(ctx));
+        let contract = self.models.contract.as_ref().map(|contract| contract.folder(ctx));
+        let absent = || misfit(format!("no contract with the model `{}`", self.models.name));
+        Ok(ProgramFiles { trained, contract: contract.ok_or_else(absent)? })
     }
 
     /// One for each fold, or the one for all: trained here, or an ONNX file.
@@ -346,8 +369,11 @@ impl<'a> AskedModels<'a> {
         layout: &Layout,
     ) -> Result<Vec<Box<dyn Scorer>>> {
         let UnitModels { plan, name, block, n, .. } = &self.models;
-        if let Some(loaded) = plan.load_scorer(name, block, layout)? {
-            return Ok(vec![loaded]);
+        if self.models.contract.is_some() {
+            let contract = self.models.contract(ctx)?;
+            if let Some(loaded) = plan.load_scorer(name, block, layout, &contract)? {
+                return Ok(vec![loaded]);
+            }
         }
         match &self.train {
             Some(train) => train.scorers(ctx, block, *n),
@@ -383,7 +409,7 @@ impl<'a> AskedModels<'a> {
 }
 
 /// The files that decide what the command or the ONNX file of a model says.
-fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
+pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let files = b.plan.input.files_of_model(model);
     files.for_each(|file| {
         b.file(file);

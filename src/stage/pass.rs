@@ -24,6 +24,7 @@ use crate::stage::generate::rows::GenerationSums;
 use crate::stage::input::digest::FileHashes;
 use crate::stage::population::KeptPopulation;
 use crate::stage::score::join::JoinedScores;
+use crate::stage::score::levels::UnknownValues;
 use crate::stage::score::recheck::RepeatedAnswers;
 
 /// States of one type that are read from files and merged.
@@ -120,6 +121,7 @@ states! {
     GenerationSums = "generation-sums" version 1;
     JoinedScores = "joined-scores" version 1;
     RepeatedAnswers = "repeated-answers" version 1;
+    UnknownValues = "unknown-values" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;
     SectionScores = "section-scores" version 1;

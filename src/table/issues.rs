@@ -248,6 +248,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          allows",
     ),
     (
+        "unknown-to-model",
+        "values of audited people that the encoders of a model do not know: where one in twenty \
+         people of a group has one, gates on the model are inconclusive",
+    ),
+    (
         "unlabelled-people",
         "people without a label have no counterfactual in a set that conditions on the label: no \
          gate passes that they could break",
@@ -295,6 +300,10 @@ pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
         );
     }
     Some(match issue.code.as_str() {
+        "unknown-to-model" => {
+            "audit people whom the model was trained for, or train it on such values; `accept: \
+             [unknown-levels]` of the model lets gates be decided all the same"
+        }
         "not-repeatable" => {
             "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
              switch by `recheck: {repeats: 5}`, or let gates be decided all the same by `accept: \

@@ -8,9 +8,9 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, PopulationRow, ReliabilityRow,
-    ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow, TransitionRow,
-    WorldPeopleRow, WorldRow,
+    HistoryRow, IssueRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow, PopulationRow,
+    ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow,
+    TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -29,6 +29,8 @@ pub const TABLES: &[&TableDef] = &[
     CfExampleRow::TABLE,
     ComparisonRow::TABLE,
     ThresholdRow::TABLE,
+    ModelContractRow::TABLE,
+    UnknownLevelRow::TABLE,
     WorldRow::TABLE,
     WorldPeopleRow::TABLE,
     EdgeRow::TABLE,

@@ -9,6 +9,7 @@
 
 mod changes;
 mod comparisons;
+mod contracts;
 mod counts;
 pub(crate) mod deciding_range;
 pub(crate) mod decoding;
@@ -35,6 +36,7 @@ pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
 pub use comparisons::ComparisonRow;
+pub use contracts::{ModelContractRow, UnknownLevelRow};
 pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};

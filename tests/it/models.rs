@@ -431,9 +431,9 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
 fn an_onnx_file_is_scored() {
     let onnx = |name: &str| crate::work::root().join(format!("tests/onnx/{name}.onnx"));
     let work = work(
-        "linear: {onnx: {model: linear.onnx, omit: [job, sex]}}\n\
+        "linear: {onnx: {model: linear.onnx, columns: [age, income]}}\n\
          named: {onnx: {model: named.onnx}, threshold: youden}\n\
-         zipmap: {onnx: {model: zipmap.onnx, inputs: {X: [age, income]}, positive: good}}",
+         zipmap: {onnx: {model: zipmap.onnx, inputs: {X: [age, income]}, class: good}}",
     );
     for name in ["linear", "named", "zipmap"] {
         fs::copy(onnx(name), work.path(&format!("{name}.onnx"))).unwrap();

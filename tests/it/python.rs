@@ -150,7 +150,8 @@ fn a_pickled_pipeline_is_audited_by_one_process() {
     let ran = work.run(0, "job.yaml", "-v");
     assert!(furthest(&work) < 1e-12, "{}", furthest(&work));
     assert_eq!(ran.stderr.matches(": starts `").count(), 1, "{}", ran.stderr);
-    assert_eq!(ran.stderr.matches(": the command answered and goes on").count(), 4);
+    // What it knows, then rows, recheck and two sets.
+    assert_eq!(ran.stderr.matches(": the command answered and goes on").count(), 5);
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["models"][0]["kind"], "python");
     let inputs = manifest["inputs"].as_array().unwrap();
@@ -171,18 +172,16 @@ fn classes_of_a_pickle_are_named() {
     let Some(python) = interpreter("pyarrow, pandas, sklearn") else { return };
     let work = with_python(&format!("{{pickle: model.pkl, with: {python}}}"));
     train(&work, &python, "['good', 'bad'].__getitem__", "0");
-    work.run(3, "job.yaml", "").says(&[
-        "the Python of model `live` failed with exit status 1",
-        "name the positive one under `positive`",
-        "--> job.yaml:",
-    ]);
-    let named = format!("{{pickle: model.pkl, positive: bad, with: {python}}}");
+    let open = &["error[model-class]", "its classes are `bad`, `good`", "--> job.yaml:16:"];
+    work.run(2, "job.yaml", "").says(open);
+    work.cfaudit(2, "check job.yaml --cache cache").says(open);
+    let named = format!("{{pickle: model.pkl, class: bad, with: {python}}}");
     work.write("job.yaml", &JOB.replace("PYTHON", &named));
     work.run(0, "job.yaml", "");
     assert!(furthest(&work) < 1e-12);
-    let wrong = format!("{{pickle: model.pkl, positive: ugly, with: {python}}}");
+    let wrong = format!("{{pickle: model.pkl, class: ugly, with: {python}}}");
     work.write("job.yaml", &JOB.replace("PYTHON", &wrong));
-    work.run(3, "job.yaml", "").says(&["the model has no class ugly; its classes are"]);
+    work.run(2, "job.yaml", "").says(&["the model has no class `ugly`; its classes are"]);
 }
 
 /// The example of the guide, and the same scores from a command that speaks the protocol itself.

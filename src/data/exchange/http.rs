@@ -26,6 +26,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value, json};
 
+use crate::data::exchange::row_stream::POSITION;
 use crate::data::exchange::score_stream::SCORE;
 use crate::exec::files;
 use crate::exec::hash::sha256;
@@ -138,9 +139,10 @@ pub fn score_stream(
     if let Some(folder) = &endpoint.answers {
         files::make_folder(folder).map_err(|e| e.to_string())?;
     }
+    let position = reader.schema().metadata().get(POSITION).and_then(|at| at.parse().ok());
     let (mut n, mut missing) = (0_u64, 0_u64);
     for batch in reader {
-        let found = score_batch(endpoint, &agent, &batch.map_err(said)?)?;
+        let found = score_batch(endpoint, &agent, &batch.map_err(said)?, position)?;
         n += found.len() as u64;
         missing += found.iter().filter(|score| score.is_nan()).count() as u64;
         let column = found.into_iter().map(|score| (!score.is_nan()).then_some(score));
@@ -164,6 +166,7 @@ fn score_batch(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
+    position: Option<usize>,
 ) -> Result<Vec<f64>, HttpFault> {
     let size = endpoint.batch.max(1);
     let n_requests = rows.num_rows().div_ceil(size);
@@ -176,7 +179,7 @@ fn score_batch(
             let Some(slot) = answers.get(k) else { break };
             let from = k * size;
             let part = rows.slice(from, size.min(rows.num_rows() - from));
-            let answer = answer(endpoint, agent, &part);
+            let answer = answer(endpoint, agent, &part, position);
             failed.fetch_or(answer.is_err(), Ordering::Relaxed);
             slot.get_or_init(|| answer);
         }
@@ -202,14 +205,16 @@ fn answer(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
+    position: Option<usize>,
 ) -> Result<Vec<f64>, HttpFault> {
     let (n, body) = (rows.num_rows(), endpoint.body(rows));
     let id = sha256(&body);
-    let path = endpoint.answers.as_ref().map(|folder| folder.join(&id));
+    let class = position.map_or_else(String::new, |position| format!("-{position}"));
+    let path = endpoint.answers.as_ref().map(|folder| folder.join(format!("{id}{class}")));
     if let Some(known) = path.as_deref().and_then(|path| written_answer(path, n)) {
         return Ok(known);
     }
-    let scores = endpoint.ask(agent, &body, &id, n)?;
+    let scores = endpoint.ask(agent, (&body, &id), n, position)?;
     if let Some(path) = path {
         let bytes: Vec<u8> = scores.iter().flat_map(|score| score.to_le_bytes()).collect();
         let scratch = path.with_extension("new");
@@ -241,13 +246,13 @@ impl HttpEndpoint {
     fn ask(
         &self,
         agent: &ureq::Agent,
-        body: &[u8],
-        id: &str,
+        request: (&[u8], &str),
         n: usize,
+        position: Option<usize>,
     ) -> Result<Vec<f64>, HttpFault> {
         let mut pause = PAUSE;
         for tried in 0_u32.. {
-            let (what, wish) = match self.ask_once(agent, body, id, n) {
+            let (what, wish) = match self.ask_once(agent, request, n, position) {
                 Ok(scores) => return Ok(scores),
                 Err(FailedRequest::Final(what)) => {
                     return Err(format!("{} {what}", self.url).into());
@@ -274,9 +279,9 @@ impl HttpEndpoint {
     fn ask_once(
         &self,
         agent: &ureq::Agent,
-        body: &[u8],
-        id: &str,
+        (body, id): (&[u8], &str),
         n: usize,
+        position: Option<usize>,
     ) -> Result<Vec<f64>, FailedRequest> {
         let kind = if self.protocol == HttpProtocol::SagemakerCsv {
             "text/csv"
@@ -312,7 +317,7 @@ impl HttpEndpoint {
                 "answers with the status {status}: `{begin}`"
             )));
         }
-        let scores = self.scores(&text, n).map_err(FailedRequest::Wrong)?;
+        let scores = self.scores(&text, n, position).map_err(FailedRequest::Wrong)?;
         if scores.len() != n {
             let what = format!("gives {} scores for {n} rows", scores.len());
             return Err(FailedRequest::Wrong(what));
@@ -372,7 +377,8 @@ impl HttpEndpoint {
     }
 
     /// The scores in an answer; NaN where a row has none.
-    fn scores(&self, text: &str, n: usize) -> Result<Vec<f64>, String> {
+    fn scores(&self, text: &str, n: usize, position: Option<usize>) -> Result<Vec<f64>, String> {
+        let score = |value: &Value| score(value, position);
         if self.protocol == HttpProtocol::SagemakerCsv {
             // An empty line is a row without a score; the last line end closes a line.
             let text = text.strip_suffix('\n').unwrap_or(text);
@@ -420,10 +426,13 @@ impl HttpEndpoint {
                 let output = output.ok_or("gives no output with `prob` in its name")?;
                 let data = list(output.get("data"), "data")?;
                 let flat: Vec<f64> = data.iter().map(score).collect::<Result<_, _>>()?;
-                // A table of two classes: the second is the positive one.
-                let two =
-                    n > 0 && flat.len() == 2 * n && output.get("shape") == Some(&json!([n, 2]));
-                Ok(if two { flat.into_iter().skip(1).step_by(2).collect() } else { flat })
+                let width = if n == 0 { 0 } else { flat.len() / n };
+                if width < 2 || output.get("shape") != Some(&json!([n, width])) {
+                    return Ok(flat);
+                }
+                // A table of classes.
+                let at = position.filter(|at| *at < width).ok_or_else(|| classes(width))?;
+                Ok(flat.into_iter().skip(at).step_by(width).collect())
             }
             HttpProtocol::SagemakerCsv => Ok(Vec::new()),
         }
@@ -490,15 +499,28 @@ impl<'de> Deserialize<'de> for UniqueKeys {
     }
 }
 
-/// A score: a number, null, or the second of two class probabilities.
-fn score(value: &Value) -> Result<f64, String> {
+/// A score: a number, null, or the probability of the class at this position.
+fn score(value: &Value, position: Option<usize>) -> Result<f64, String> {
     match value {
         Value::Null => Ok(f64::NAN),
-        Value::Array(classes) if classes.len() == 2 => score(&classes[1]),
+        Value::Array(one) if one.len() == 1 => score(&one[0], position),
+        Value::Array(several) => {
+            let class = position.and_then(|position| several.get(position));
+            score(class.ok_or_else(|| classes(several.len()))?, None)
+        }
         other => other
             .as_f64()
             .ok_or_else(|| format!("gives `{}` for a row, no number", short(&other.to_string()))),
     }
+}
+
+/// What is said where a row has several numbers.
+fn classes(n: usize) -> String {
+    format!(
+        "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, and \
+         `class` of the block names the one that is the score",
+        n.saturating_sub(1)
+    )
 }
 
 fn short(text: &str) -> String {
@@ -634,7 +656,7 @@ mod tests {
             let endpoint = endpoint(word);
             assert_eq!(String::from_utf8(endpoint.body(&rows)).unwrap(), body, "{word}");
             for (text, expected) in answers {
-                match (endpoint.scores(text, 2), expected) {
+                match (endpoint.scores(text, 2, Some(1)), expected) {
                     (Ok(found), Ok(expected)) => {
                         let bits =
                             |scores: &[f64]| scores.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
@@ -645,6 +667,14 @@ mod tests {
                 }
             }
         }
+        // Which of several probabilities is meant is known from the contract alone.
+        let (mlflow, three) = (endpoint("mlflow"), r#"{"predictions": [[0.5, 0.25, 0.25]]}"#);
+        assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
+        for position in [None, Some(3)] {
+            let what = mlflow.scores(three, 1, position).unwrap_err();
+            assert!(what.contains("the classes 0 to 2") && what.contains("`class`"), "{what}");
+        }
+        assert_eq!(mlflow.scores(r#"{"predictions": [[0.5]]}"#, 1, None), Ok(vec![0.5]));
         assert!("soap".parse::<HttpProtocol>().is_err());
     }
 }

@@ -6,6 +6,7 @@ pub mod http;
 pub(crate) mod ipc_message;
 pub(crate) mod kept;
 pub mod keyed;
+pub(crate) mod known_levels;
 pub(crate) mod raw;
 pub(crate) mod row_answer;
 pub(crate) mod row_stream;

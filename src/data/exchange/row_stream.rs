@@ -8,6 +8,7 @@
 //! which the rows arrive. So a program whose scores depend on its batches gets the same ones with
 //! any `--batch-rows` and any number of threads. Memory: two batches.
 
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +33,15 @@ pub(crate) const LABEL: &str = "label";
 /// The name of the column of weights in training rows.
 pub(crate) const WEIGHT: &str = "weight";
 
+/// What the schema of rows to score says: the position of the class whose probability is the score.
+pub(crate) const POSITION: &str = "cfaudit.position";
+
+/// What the schema of a stream without rows says: the program is to describe its model.
+pub(crate) const DESCRIBE: &str = "cfaudit.describe";
+
+/// Under which key the schema of the answer has the description.
+pub(crate) const DESCRIPTION: &str = "cfaudit.description";
+
 /// The columns that a program gets.
 #[derive(Debug, Clone)]
 pub(crate) struct RawColumns {
@@ -51,15 +61,25 @@ impl RawBatch {
     pub(crate) fn of(batch: RecordBatch) -> Self {
         RawBatch(batch)
     }
+
+    /// A column by its position.
+    pub(crate) fn column(&self, position: usize) -> &ArrayRef {
+        self.0.column(position)
+    }
 }
 
 impl RawColumns {
-    /// All features except `omit`.
+    /// The features of these names, in their order.
     ///
-    /// With `labelled` also the label, and the weight where the job names one.
-    pub(crate) fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
-        let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
-        let shown: Vec<usize> = layout.inputs().filter(seen).collect();
+    /// With `labelled` also the label, and the weight where the job names one. `about` is what the
+    /// schema says about the rows.
+    pub(crate) fn new(
+        layout: &Layout,
+        names: &[&str],
+        labelled: bool,
+        about: HashMap<String, String>,
+    ) -> Self {
+        let shown: Vec<usize> = names.iter().filter_map(|name| layout.feature(name)).collect();
         let mut fields: Vec<Field> = shown
             .iter()
             .map(|&f| {
@@ -72,7 +92,7 @@ impl RawColumns {
         RawColumns {
             layout: layout.clone(),
             visible: shown,
-            schema: Arc::new(Schema::new(fields)),
+            schema: Arc::new(Schema::new_with_metadata(fields, about)),
             labelled,
             weighted,
         }
@@ -156,6 +176,16 @@ impl<W: Write> RowStream<W> {
         writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
         Ok(RowStream { writer, cut: BatchCutter::new(schema) })
     }
+}
+
+/// Asks a program for a description of its model: a stream without rows whose schema says so.
+///
+/// # Errors
+/// The sink cannot be written.
+pub(crate) fn ask_description(sink: impl Write) -> Result<()> {
+    let about = HashMap::from([(DESCRIBE.to_owned(), String::new())]);
+    let schema = Schema::new_with_metadata(Vec::<Field>::new(), about);
+    Box::new(RowStream::start(sink, &schema)?).finish()
 }
 
 fn broken(cause: ArrowError) -> Error {
@@ -267,11 +297,13 @@ impl BatchCutter {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use arrow::array::AsArray;
     use arrow::datatypes::{Float64Type, Int64Type};
     use arrow::ipc::reader::StreamReader;
 
-    use super::{BATCH_ROWS, RawColumns, RowFile, RowSink, RowStream};
+    use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowFile, RowSink, RowStream, ask_description};
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind};
     use crate::table::file::{FileOwner, ParquetFile};
@@ -320,7 +352,7 @@ mod tests {
 
     #[test]
     fn batches_do_not_depend_on_how_rows_arrive() {
-        let columns = RawColumns::new(&layout(), &["secret"], true);
+        let columns = RawColumns::new(&layout(), &["a", "b"], true, HashMap::new());
         let mut bytes = Vec::new();
         let mut stream = Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap());
         fill(stream.as_mut(), &columns);
@@ -353,11 +385,22 @@ mod tests {
 
     #[test]
     fn a_stream_without_rows_has_its_schema() {
-        let columns = RawColumns::new(&layout(), &["b"], false);
+        let columns = RawColumns::new(&layout(), &["secret", "a"], false, HashMap::new());
         let mut bytes = Vec::new();
         Box::new(RowStream::start(&mut bytes, columns.schema()).unwrap()).finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
-        assert_eq!(reader.schema().fields().len(), 2);
+        let names: Vec<String> =
+            reader.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, ["secret", "a"], "in the order that is asked for");
         assert_eq!(reader.count(), 0);
+    }
+
+    #[test]
+    fn a_question_about_a_model_has_no_rows() {
+        let mut bytes = Vec::new();
+        ask_description(&mut bytes).unwrap();
+        let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+        assert!(reader.schema().metadata().contains_key(DESCRIBE));
+        assert_eq!((reader.schema().fields().len(), reader.count()), (0, 0));
     }
 }

@@ -3,7 +3,7 @@
 use super::{NSR, direction, metrics, question};
 use crate::gate::judge;
 use crate::gate::question::{GateLimit, GateQuestion, GateReason, GateTables};
-use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode};
+use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
 
 /// Verdict, code and reason of the row of a question.
 fn judged(q: &GateQuestion, tables: GateTables<'_>) -> [String; 3] {
@@ -39,6 +39,34 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
         with(&issue("not-repeatable", "m"), &waits),
         ["inconclusive", "waits-for-scores", "it waits; not-repeatable: answers differ"]
     );
+}
+
+/// One in twenty people of a group that a gate asks about.
+#[test]
+fn levels_that_its_model_does_not_know_leave_a_gate_inconclusive() {
+    let (metrics, kept) = (metrics(&[NSR]), question(direction(), GateLimit::AtMost(0.3)));
+    let [attribute, from] = [&metrics[0].key.sensitive, &metrics[0].key.from_group];
+    let row = |model: &str, column: &str, group: &str, people| UnknownLevelRow {
+        model: model.into(),
+        column: column.into(),
+        sensitive: attribute.clone(),
+        group: group.into(),
+        people,
+        audited: 100,
+        ..UnknownLevelRow::default()
+    };
+    let with = |row: UnknownLevelRow, q: &GateQuestion| {
+        judged(q, GateTables { metrics: &metrics, unknown: &[row], ..GateTables::default() })
+    };
+    let [verdict, code, reason] = with(row("m", "", from, 5), &kept);
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "unknown-levels"]);
+    assert!(reason.contains("5 of 100 people of"), "{reason}");
+    assert_eq!(with(row("m", "", from, 4), &kept)[0], "pass", "too few");
+    assert_eq!(with(row("m", "", "nobody", 50), &kept)[0], "pass", "another group");
+    assert_eq!(with(row("m", "region", from, 50), &kept)[0], "pass", "any column counts");
+    assert_eq!(with(row("other", "", from, 50), &kept)[0], "pass", "another model");
+    let accepts = GateQuestion { accepts: vec![ReasonCode::UnknownLevels], ..kept };
+    assert_eq!(with(row("m", "", from, 50), &accepts)[0], "pass");
 }
 
 /// An arm that added nothing is the model before: that it keeps a limit says nothing of adding.

@@ -169,6 +169,20 @@ fn hole_at<'a>(root: &'a mut YamlNode, steps: &[PathStep]) -> Option<&'a mut u8>
     }
 }
 
+/// Keys of earlier versions: the key, a key that only their block has, and what to write instead.
+const RENAMED: &[(&str, &str, &str)] = &[(
+    "positive",
+    "class",
+    "write `class: VALUE`, the class whose probability is the score, as the model writes it; a \
+     position is not meant",
+)];
+
+/// What to write instead of a key of an earlier version.
+fn renamed_hint(key: &str, known: &[&str]) -> Option<&'static str> {
+    let renamed = RENAMED.iter().find(|(old, new, _)| *old == key && known.contains(new));
+    renamed.map(|(.., hint)| *hint)
+}
+
 fn problem(wrong: &WrongValue, steps: &[PathStep], place: Option<FilePlace>) -> JobProblem {
     let path = dotted(steps);
     let block = match steps.split_last() {
@@ -179,7 +193,10 @@ fn problem(wrong: &WrongValue, steps: &[PathStep], place: Option<FilePlace>) -> 
         WrongValue::UnknownKey { key, known } => (
             "unknown-key",
             format!("unknown key `{}` in {block}", shorten(key)),
-            Some(suggest(key, "known keys", known.iter().copied())),
+            Some(match renamed_hint(key, known) {
+                Some(hint) => hint.to_owned(),
+                None => suggest(key, "known keys", known.iter().copied()),
+            }),
         ),
         WrongValue::UnknownVariant { word, known } => {
             let hint = suggest(word, "known words", known.iter().copied());

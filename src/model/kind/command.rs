@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::contract::{ContractTerms, MissingAs, ModelSignature, ScoreOutput};
 use crate::model::kind::ask_again::AskAgainBlock;
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
@@ -43,6 +44,9 @@ pub struct CommandBlock {
     /// How long one run of the program may take.
     #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
+    /// The columns that the program gets, in order. Default: all, sensitive ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnName>,
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
@@ -86,6 +90,16 @@ pub trait BroughtKnobs {
     fn is_kept(&self) -> bool {
         false
     }
+
+    /// What the job says about the contract with it.
+    fn terms(&self) -> ContractTerms<'_> {
+        ContractTerms::default()
+    }
+
+    /// What it says about itself, where that is known without asking it.
+    fn signature(&self) -> Option<ModelSignature> {
+        None
+    }
 }
 
 /// The end of a sentence about a model: the columns that it does not see.
@@ -121,6 +135,15 @@ impl BroughtKnobs for CommandBlock {
 
     fn program(&self) -> Option<CommandBlock> {
         Some(self.clone())
+    }
+
+    fn terms(&self) -> ContractTerms<'_> {
+        let (columns, omit) = (self.columns.as_slice(), self.omit.as_slice());
+        ContractTerms { columns, omit, ..ContractTerms::default() }
+    }
+
+    fn signature(&self) -> Option<ModelSignature> {
+        Some(ModelSignature::by_name(MissingAs::Null, ScoreOutput::Single))
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::params::carried_decision;
 use crate::data::source::list_words;
+use crate::model::contract::{ModelSignature, ScoreOutput};
 use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::scale_key::BetterEnd;
@@ -159,5 +160,9 @@ impl BroughtKnobs for DecisionBlock {
 
     fn is_asked_twice(&self) -> bool {
         false
+    }
+
+    fn signature(&self) -> Option<ModelSignature> {
+        Some(ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single })
     }
 }

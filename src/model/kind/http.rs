@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::http::HttpProtocol;
+use crate::model::contract::{
+    ContractTerms, InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
+};
 use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
 use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
 
@@ -42,6 +45,16 @@ pub struct HttpBlock {
     /// How long the scores of the rows, or of one counterfactual set, may take.
     #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
+    /// The columns that the endpoint gets, in order; required for `sagemaker-csv`, which has no
+    /// names. Default: all, sensitive ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnName>,
+    /// The class whose probability is the score, where the endpoint gives a probability for each
+    /// class: these are the classes 0, 1, ... in their order. Default: the one that equals the
+    /// positive value of a label of such values; one number a row is the score of the positive
+    /// class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Word>,
     /// Columns that the endpoint does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
@@ -104,6 +117,7 @@ impl BroughtKnobs for HttpBlock {
             pass_env: Vec::new(),
             secret_env: self.secret_env.iter().cloned().collect(),
             time_limit: self.time_limit,
+            columns: self.columns.clone(),
             omit: self.omit.clone(),
             recheck: None,
         })
@@ -118,6 +132,26 @@ impl BroughtKnobs for HttpBlock {
             self.retries,
             self.timeout.get().as_secs()
         )
+    }
+
+    fn terms(&self) -> ContractTerms<'_> {
+        let (columns, class) = (self.columns.as_slice(), self.class.as_ref());
+        ContractTerms { columns, class, omit: &self.omit, ..ContractTerms::default() }
+    }
+
+    fn signature(&self) -> Option<ModelSignature> {
+        let output = ScoreOutput::Unnamed(None);
+        let signature = |missing| ModelSignature::by_name(missing, output.clone());
+        Some(match self.protocol {
+            HttpProtocol::SagemakerCsv => {
+                let columns = InputColumns::Unnamed(None);
+                let input = ModelInput { columns, ..ModelInput::any(MissingAs::EmptyField) };
+                ModelSignature { inputs: vec![input], output: ScoreOutput::Single }
+            }
+            HttpProtocol::Mlflow | HttpProtocol::KserveV2 | HttpProtocol::Json => {
+                signature(MissingAs::Null)
+            }
+        })
     }
 
     fn may_lack_scores(&self) -> bool {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::contract::ContractTerms;
 use crate::model::kind::command::BroughtKnobs;
 use crate::param::{ColumnName, Word};
 
@@ -14,9 +15,15 @@ use crate::param::{ColumnName, Word};
 pub struct LightgbmBlock {
     /// The file.
     pub file: String,
-    /// The columns that the model gets, in order. Default: those of the names that the file holds.
+    /// The columns of a file without names, in order. Default: those of the names that the file
+    /// holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnName>,
+    /// The class whose probability is the score: LightGBM gives that of the class 1, and 0 is the
+    /// other one. Default: the one that equals the positive value of a label of 0 and 1; for any
+    /// other label the score is that of the positive class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Word>,
 }
 
 impl BroughtKnobs for LightgbmBlock {
@@ -34,5 +41,10 @@ impl BroughtKnobs for LightgbmBlock {
 
     fn is_asked_twice(&self) -> bool {
         false
+    }
+
+    fn terms(&self) -> ContractTerms<'_> {
+        let class = self.class.as_ref();
+        ContractTerms { columns: &self.columns, class, ..ContractTerms::default() }
     }
 }

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::contract::ContractTerms;
 use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::command::{BroughtKnobs, without};
 use crate::param::{ColumnName, Word};
@@ -17,19 +18,26 @@ use crate::param::{ColumnName, Word};
 pub struct OnnxBlock {
     /// The file.
     pub model: String,
-    /// Which columns an input of the model gets, in order: `{X: [age, income]}`. Default: an input
-    /// with the name of a column gets that column, and the only input of a model gets all columns,
-    /// in the order of `data.sensitive` and `data.features`.
+    /// The columns of the only input, in order; by name where it is one column. Required where it
+    /// is a table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnName>,
+    /// Instead of `columns` where there are several inputs: which columns each gets, in order,
+    /// `{X: [age, income]}`. Default: an input with the name of a column gets that column.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub inputs: IndexMap<String, Vec<ColumnName>>,
     /// The output that holds the probabilities. Default: the one with `prob` in its name, or the
     /// only one that holds numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The positive class: its position in a table of probabilities, from 0, or its name in a map
-    /// (ZipMap). Default: 1, which is the positive one of the classes 0 and 1.
+    /// The class whose probability is the score, as the file writes it. Default: the one that
+    /// equals the positive value of the label; an output of one column is the score of the
+    /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub positive: Option<Word>,
+    pub class: Option<Word>,
+    /// What a missing value is in an input of text. Default: the empty text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub missing_text: String,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
@@ -54,5 +62,14 @@ impl BroughtKnobs for OnnxBlock {
 
     fn is_asked_twice(&self) -> bool {
         true
+    }
+
+    fn terms(&self) -> ContractTerms<'_> {
+        ContractTerms {
+            columns: &self.columns,
+            inputs: Some(&self.inputs),
+            class: self.class.as_ref(),
+            omit: &self.omit,
+        }
     }
 }

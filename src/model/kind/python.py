@@ -1,20 +1,27 @@
 """Scores rows for cfaudit by a Python function or a pickled model; cfaudit starts it once a run.
 
 Standard input holds Arrow IPC streams of rows, one after the other; each is answered by one stream
-with the column `score` on standard output. Where the input ends, the program ends.
+with the column `score` on standard output. Where the input ends, the program ends. A stream whose
+schema asks for a description has no rows: the answer says, in its own schema, which columns,
+classes and levels the model knows. The schema of rows to score says which class is asked for.
 """
 
 import argparse
 import importlib
+import json
 import os
 import pickle
+import re
 import sys
+import types
 
 # Only scores go to standard output: what the model prints goes to standard error.
 OUTPUT = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
 sys.path.insert(0, os.getcwd())
+
+DESCRIBE, DESCRIPTION, POSITION = b"cfaudit.describe", b"cfaudit.description", b"cfaudit.position"
 
 
 def fail(what):
@@ -42,46 +49,144 @@ def function_of(call):
     return function
 
 
-def position_of(model, positive):
-    """The column of predict_proba that belongs to the positive class."""
-    classes = [] if getattr(model, "classes_", None) is None else list(model.classes_)
-    if positive is not None:
-        found = [i for i, level in enumerate(classes) if str(level) == positive]
-        if len(found) != 1:
-            fail(f"the model has no class {positive}; its classes are {classes}")
-        return found[0]
-    if classes and (len(classes) != 2 or not all(a == b for a, b in zip(classes, (0, 1)))):
-        fail(f"the classes of the model are {classes}: name the positive one under `positive`")
-    return 1
+def loaded(path):
+    """The model in a file that pickle or joblib wrote, compressed or not."""
+    try:
+        import joblib
+    except ImportError:
+        joblib = None
+    # What this program defines is not what a model means by a name of `__main__`.
+    own, sys.modules["__main__"] = sys.modules["__main__"], types.ModuleType("__main__")
+    try:
+        if joblib is not None:
+            return joblib.load(path)
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    except AttributeError as cause:
+        lacking = re.search("attribute '([^']+)'", str(cause))
+        if "__main__" not in str(cause) or lacking is None:
+            raise
+        name = lacking.group(1)
+        fail(
+            f"{path} needs the name {name} from __main__, the script that pickled it: move {name} "
+            f"into a module of its own, such as features.py, import it from there where the model "
+            f"is trained (from features import {name}) and pickle the model again, with "
+            f"features.py next to the job; or load the model in a function and name it by "
+            f'call: "module:function"'
+        )
+    except (pickle.UnpicklingError, EOFError, UnicodeDecodeError) as cause:
+        if joblib is not None:
+            fail(f"{path} cannot be loaded: {cause}")
+        fail(f"{path} cannot be loaded by pickle ({cause}): where joblib wrote it, pip install joblib")
+    finally:
+        sys.modules["__main__"] = own
 
 
-def pickled(path, positive, columns):
-    """The function that asks a pickled model for the probability of the positive class."""
-    with open(path, "rb") as file:
-        model = pickle.load(file)
-    if not hasattr(model, "predict_proba"):
-        fail(f"{path} holds a {type(model).__name__}, which has no predict_proba")
-    position = position_of(model, positive)
-    names = getattr(model, "feature_names_in_", None)
-    names = columns or (None if names is None else [str(name) for name in names])
-    if names is None and hasattr(model, "n_features_in_"):
-        fail("the model knows its columns by their position alone: list them under `columns`")
+def plain(value):
+    """A value as JSON; None for one that is missing."""
+    value = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return None if str(value) in ("nan", "NaT", "<NA>") else str(value)
 
-    def scores(rows):
-        if names is not None:
-            have = rows.column_names if pandas is None else rows.columns
-            absent = [name for name in names if name not in have]
-            if absent:
-                fail(f"the model wants columns that the job does not have: {', '.join(absent)}")
-            rows = rows.select(names) if pandas is None else rows[names]
-        if columns and pandas is not None and not hasattr(model, "feature_names_in_"):
+
+def picked(columns, names):
+    """The columns that a part of a ColumnTransformer names: by name, position, slice or mask."""
+    if columns is None:
+        return None
+    if isinstance(names, slice):
+        ends = [columns.index(end) if isinstance(end, str) else end for end in (names.start, names.stop)]
+        stop = ends[1] + 1 if isinstance(names.stop, str) else ends[1]
+        return columns[slice(ends[0], stop, names.step)]
+    names = [names] if isinstance(names, (str, int)) else list(names)
+    if names and all(isinstance(plain(name), bool) for name in names):
+        return [column for column, keep in zip(columns, names) if keep]
+    return [name if isinstance(name, str) else columns[name] for name in names]
+
+
+def learn(part, columns, levels, filled):
+    """Notes the levels that the encoders of a fitted model know, by column; what becomes of the
+    columns, or None where they are columns no more. `filled` are those whose missing values are
+    filled before they reach an encoder."""
+    if isinstance(part, str):
+        return columns if part == "passthrough" else []
+    if part is None or columns is None:
+        return None
+    if hasattr(part, "steps"):
+        filled = set(filled)
+        for _, step in part.steps:
+            columns = learn(step, columns, levels, filled)
+        return None
+    for name in ("transformers_", "transformer_list"):
+        for item in getattr(part, name, ()):
+            own = picked(columns, item[2]) if name == "transformers_" else columns
+            learn(item[1], own, levels, set(filled))
+    for name in ("best_estimator_", "estimator_", "_preprocessor"):
+        learn(getattr(part, name, None), columns, levels, filled)
+    for fitted in getattr(part, "calibrated_classifiers_", ()):
+        learn(getattr(fitted, "estimator", None), columns, levels, filled)
+    if isinstance(getattr(part, "estimators_", None), list):
+        for fitted in part.estimators_:
+            learn(fitted, columns, levels, filled)
+    known = getattr(part, "categories_", None)
+    if known is not None and len(known) == len(columns):
+        for column, values in zip(columns, known):
+            values = [plain(value) for value in values] + ([None] if column in filled else [])
+            old = levels.get(column)
+            levels[column] = values if old is None else [v for v in old if v in values]
+        return None
+    if type(part).__name__ == "SimpleImputer":
+        statistics = list(part.statistics_)
+        whole = [plain(value) is not None for value in statistics]
+        if len(whole) == len(columns):
+            filled.update(column for column, there in zip(columns, whole) if there)
+            return columns if all(whole) and not part.add_indicator else None
+    return None
+
+
+class Pickled:
+    """A pickled model that is asked for the probability of a class."""
+
+    def __init__(self, path):
+        self.model = loaded(path)
+        if not hasattr(self.model, "predict_proba"):
+            fail(f"{path} holds a {type(self.model).__name__}, which has no predict_proba")
+        names = getattr(self.model, "feature_names_in_", None)
+        self.names = None if names is None else [str(name) for name in names]
+        self.width = getattr(self.model, "n_features_in_", None)
+
+    def description(self):
+        classes = getattr(self.model, "classes_", None)
+        columns = self.names or (None if self.width is None else list(range(self.width)))
+        levels = {}
+        try:
+            learn(self.model, columns, levels, set())
+        except Exception as cause:
+            # What a library of another version keeps elsewhere is not known: the scores are.
+            print(f"cfaudit: the levels that the model knows cannot be read: {cause!r}", file=sys.stderr)
+        return {
+            "columns": self.names,
+            "width": None if self.width is None else int(self.width),
+            "classes": None if classes is None else [plain(value) for value in classes],
+            "levels": [levels.get(column) for column in columns or []],
+        }
+
+    def __call__(self, rows, position):
+        if self.names is not None and pandas is not None:
+            # The columns come in the order of the names, under the names of the job.
+            rows = rows.set_axis(self.names, axis=1)
+        elif self.width is not None and pandas is not None:
             rows = rows.to_numpy()
-        found = model.predict_proba(rows)
-        if len(found) and position >= len(found[0]):
-            fail(f"predict_proba gives {len(found[0])} columns, and the positive class has none")
+        found = self.model.predict_proba(rows)
+        width = 1 if len(found) == 0 or not hasattr(found[0], "__len__") else len(found[0])
+        if width == 1 and getattr(found, "ndim", 1) == 1:
+            return [row[0] if hasattr(row, "__len__") else row for row in found]
+        position = 0 if width == 1 else position
+        if position is None or position >= width:
+            fail(f"predict_proba gives {width} columns, and the job does not say which is the score: class")
         return [row[position] for row in found] if isinstance(found, list) else found[:, position]
-
-    return scores
 
 
 def numbers(scores, n):
@@ -104,20 +209,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--call")
     parser.add_argument("--pickle")
-    parser.add_argument("--positive")
-    parser.add_argument("--column", action="append")
     asked = parser.parse_args()
     if asked.call:
-        score = function_of(asked.call)
+        function = function_of(asked.call)
+        score = lambda rows, position: function(rows)
     else:
-        score = pickled(asked.pickle, asked.positive, asked.column)
+        score = Pickled(asked.pickle)
     # At the end of the input there is nothing to look at.
     while sys.stdin.buffer.peek(1):
         with pa.ipc.open_stream(sys.stdin.buffer) as rows:
+            about = rows.schema.metadata or {}
+            told = {DESCRIPTION: json.dumps(score.description())} if DESCRIBE in about else None
+            position = int(about[POSITION]) if POSITION in about else None
             out = written = None
             for batch in rows:
-                table = pa.Table.from_batches([batch])
-                given = score(table if pandas is None else table.to_pandas())
+                table = pa.Table.from_batches([batch]).replace_schema_metadata()
+                given = score(table if pandas is None else table.to_pandas(), position)
                 try:
                     found = numbers(in_order(given, batch.num_rows), batch.num_rows)
                 except ValueError as cause:
@@ -129,7 +236,7 @@ def main():
                     fail("some scores have 32 bits and some 64: give all in one precision")
                 out.write_batch(pa.record_batch([found], schema=written))
             if out is None:
-                out = pa.ipc.new_stream(OUTPUT, pa.schema([("score", pa.float64())]))
+                out = pa.ipc.new_stream(OUTPUT, pa.schema([("score", pa.float64())], metadata=told))
             out.close()
         OUTPUT.flush()
 

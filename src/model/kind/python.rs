@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::contract::{ContractTerms, MissingAs, ModelSignature, ScoreOutput};
 use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
@@ -24,16 +25,16 @@ pub struct PythonBlock {
     /// rows and returns one number in [0, 1] for each, the probability of the positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Instead of `call`: a pickled model with `predict_proba`, such as a scikit-learn
-    /// pipeline. Loading a pickle runs what is in it.
+    /// Instead of `call`: a model with `predict_proba`, such as a scikit-learn pipeline, that was
+    /// written by pickle or joblib. Loading it runs what is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pickle: Option<String>,
-    /// The positive class of a pickled model, as its `classes_` name it. Default: the classes must
-    /// be 0 and 1.
+    /// The class of a pickled model whose probability is the score, as its `classes_` name it.
+    /// Default: the one that equals the positive value of the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub positive: Option<Word>,
-    /// The columns of a pickled model that knows them by their position, in order. Default: those
-    /// that it names itself.
+    pub class: Option<Word>,
+    /// The columns that it gets, in order; required for a pickled model that knows them by their
+    /// position alone. Default: those that it names itself, or all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
@@ -98,10 +99,6 @@ impl BroughtKnobs for PythonBlock {
         if self.pickle.is_some() {
             option("--pickle", "{model}");
         }
-        if let Some(positive) = &self.positive {
-            option("--positive", positive.as_str());
-        }
-        self.columns.iter().for_each(|column| option("--column", column.as_str()));
         Some(CommandBlock {
             score: score.into_iter().map(CommandArgument).collect(),
             model: self.pickle.clone(),
@@ -111,6 +108,7 @@ impl BroughtKnobs for PythonBlock {
             pass_env: self.pass_env.clone(),
             secret_env: self.secret_env.clone(),
             time_limit: self.time_limit,
+            columns: self.columns.clone(),
             omit: self.omit.clone(),
             recheck: None,
         })
@@ -118,5 +116,15 @@ impl BroughtKnobs for PythonBlock {
 
     fn is_kept(&self) -> bool {
         true
+    }
+
+    fn terms(&self) -> ContractTerms<'_> {
+        let (columns, class) = (self.columns.as_slice(), self.class.as_ref());
+        ContractTerms { columns, class, omit: &self.omit, ..ContractTerms::default() }
+    }
+
+    fn signature(&self) -> Option<ModelSignature> {
+        let function = || ModelSignature::by_name(MissingAs::Pandas, ScoreOutput::Single);
+        self.call.is_some().then(function)
     }
 }

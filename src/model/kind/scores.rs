@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::contract::{ModelSignature, ScoreOutput};
 use crate::model::kind::command::BroughtKnobs;
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
@@ -113,5 +114,9 @@ impl BroughtKnobs for ScoresBlock {
 
     fn is_asked_twice(&self) -> bool {
         false
+    }
+
+    fn signature(&self) -> Option<ModelSignature> {
+        Some(ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single })
     }
 }

@@ -1,11 +1,10 @@
 //! A model file of LightGBM: what it says about its columns, and scores by the library.
 //!
-//! The library reads the file and walks its trees; here its columns are found among the features of
-//! the rows. A column that the file names gets the feature of that name, blanks written as `_` as
-//! LightGBM does. A category is a whole number in the model. Which number a text has is known to
-//! the file alone (`pandas_categorical`): a text that is not in the list, like one that is missing,
-//! is a missing value, as in LightGBM's own package. Where it is not clear which list belongs to
-//! which column, the file is refused.
+//! The library reads the file and walks its trees; which columns it gets is settled by the contract
+//! ([`crate::model::contract`]), for which the file describes itself here. A category is a whole
+//! number in the model. Which number a text has is known to the file alone (`pandas_categorical`): a
+//! text that is not in the list, like one that is missing, is a missing value, as in LightGBM's own
+//! package. Where it is not clear which list belongs to which column, the file is refused.
 //! Choice: the library's handle of a model cannot be shared by threads, so each block of rows reads
 //! the model again; on blocks of 65,536 rows that is some hundredth of the time.
 //! Source: `src/io/gbdt_model_text.cpp` and `python-package/lightgbm/basic.py` of LightGBM 4.
@@ -17,22 +16,12 @@ use serde_json::Value;
 
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::model::Scorer;
-
-/// The settings of the file in the job.
-#[derive(Debug, Clone)]
-pub(crate) struct LightgbmParams {
-    /// The file.
-    pub path: PathBuf,
-    /// The columns in order, where the job names them.
-    pub columns: Vec<String>,
-    /// The features of the rows.
-    pub features: Vec<Feature>,
-    /// Features that the model must not see.
-    pub hidden: Vec<String>,
-}
+use crate::model::contract::{
+    InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature, ScoreOutput,
+};
 
 /// A model from a file of LightGBM.
 #[derive(Debug)]
@@ -41,6 +30,8 @@ pub(crate) struct LightgbmScorer {
     text: String,
     /// What the model gets, in the order of its columns.
     inputs: Vec<ModelColumn>,
+    /// Whether the score is the probability of the first class, which the model does not give.
+    complement: bool,
 }
 
 /// The feature that a column of the model gets, and the numbers of its levels where it has levels.
@@ -138,22 +129,51 @@ fn parameter<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 impl LightgbmScorer {
-    /// Reads the file and finds its columns among the features.
+    /// What the file says about itself.
     ///
     /// # Errors
-    /// The file cannot be read, is no such model, wants columns that are not there, or leaves open
-    /// which number a category has.
-    pub(crate) fn load(params: &LightgbmParams) -> Result<Self> {
-        let path = &params.path;
+    /// The file cannot be read, is no such model, or leaves open which number a category has.
+    pub(crate) fn signature(path: &Path) -> Result<ModelSignature> {
+        let head = LightgbmHead::parse(path, &files::read_text(path)?)?;
+        let unnamed = |(at, name): (usize, &String)| *name == format!("Column_{at}");
+        let columns = match head.names.iter().enumerate().all(unnamed) {
+            true => InputColumns::Unnamed(Some(head.names.len())),
+            false => InputColumns::Named(head.names.clone()),
+        };
+        let levels = (0..head.names.len()).map(|at| {
+            let category = head.categories.iter().position(|&category| category == at)?;
+            let known = head.levels.get(category)?.iter().cloned();
+            // A missing value takes a branch of its own.
+            Some(known.chain([Value::Null]).collect())
+        });
+        let (name, missing) = (String::new(), MissingAs::Nan);
+        let (kind, levels) = (InputKind::Source, levels.collect());
+        let input = ModelInput { name, columns, kind, missing, levels };
+        Ok(ModelSignature { inputs: vec![input], output: ScoreOutput::SecondOfTwo })
+    }
+
+    /// Reads the file and the columns of its contract among the features.
+    ///
+    /// # Errors
+    /// As [`LightgbmScorer::signature`]; the rows lack a column of the contract; a column has
+    /// another type than in training; LightGBM cannot read the file.
+    pub(crate) fn load(
+        path: &Path,
+        features: &[Feature],
+        contract: &ModelContract,
+    ) -> Result<Self> {
         let text = files::read_text(path)?;
         let head = LightgbmHead::parse(path, &text)?;
         let mut inputs = Vec::new();
-        let wanted = params.wanted(&head)?;
-        for (at, feature) in wanted.into_iter().enumerate() {
+        for (at, column) in contract.columns.iter().enumerate() {
+            let Some(feature) = features.iter().position(|f| f.name == column.column) else {
+                let what = format!("the rows have no column `{}`", column.column);
+                return Err(unclear(path, what).into());
+            };
             let category = head.categories.iter().position(|&category| category == at);
             let codes = match category {
-                None => numbers_of(path, &params.features[feature])?,
-                Some(k) => categories_of(path, &params.features[feature], head.levels.get(k))?,
+                None => numbers_of(path, &features[feature])?,
+                Some(k) => categories_of(path, &features[feature], head.levels.get(k))?,
             };
             inputs.push(ModelColumn { feature, codes });
         }
@@ -161,63 +181,8 @@ impl LightgbmScorer {
             unclear(path, format!("LightGBM cannot read it: {e}"))
                 .hint("name a model file that LightGBM's `save_model` has written")
         })?;
-        Ok(LightgbmScorer { path: path.clone(), text, inputs })
-    }
-}
-
-impl LightgbmParams {
-    /// The feature of each column of the model.
-    fn wanted(&self, head: &LightgbmHead) -> Result<Vec<usize>> {
-        let fault = |what: String, hint: &str| Error::from(unclear(&self.path, what).hint(hint));
-        let seen = || {
-            let features = self.features.iter().enumerate();
-            features.filter(|(_, feature)| !self.hidden.contains(&feature.name))
-        };
-        if !self.columns.is_empty() {
-            if self.columns.len() != head.names.len() {
-                let what = format!(
-                    "the model takes {} columns, and `columns` names {}",
-                    head.names.len(),
-                    self.columns.len()
-                );
-                return Err(fault(what, "name one column for each of the model's, in its order"));
-            }
-            let find = |name: &String| {
-                let found = seen().find(|(_, feature)| feature.name == *name).map(|(at, _)| at);
-                found.ok_or_else(|| {
-                    fault(
-                        format!(
-                            "the model is to get the column `{name}`, which is not a model column \
-                             of the job"
-                        ),
-                        "name features and sensitive columns",
-                    )
-                })
-            };
-            return self.columns.iter().map(find).collect();
-        }
-        let unnamed = |(at, name): (usize, &String)| *name == format!("Column_{at}");
-        if head.names.iter().enumerate().all(unnamed) {
-            let what = "the model was trained without names of columns";
-            return Err(fault(what.to_owned(), "list its columns in order: `columns: [...]`"));
-        }
-        let written = |name: &str| name.replace(char::is_whitespace, "_");
-        let find = |name: &String| {
-            let mut found = seen().filter(|(_, feature)| written(&feature.name) == *name);
-            match (found.next(), found.next()) {
-                (Some((at, _)), None) => Ok(at),
-                (None, _) => Err(fault(
-                    format!("the model wants a column `{name}`, which the job does not have"),
-                    "declare it as a feature or a sensitive column, or list the model's columns \
-                     in order under `columns`",
-                )),
-                (Some((_, one)), Some((_, other))) => Err(fault(
-                    format!("its column `{name}` may be `{}` or `{}`", one.name, other.name),
-                    "list the model's columns in order under `columns`",
-                )),
-            }
-        };
-        head.names.iter().map(find).collect()
+        let complement = contract.score.position == Some(0);
+        Ok(LightgbmScorer { path: path.to_path_buf(), text, inputs, complement })
     }
 }
 
@@ -319,7 +284,10 @@ impl Scorer for LightgbmScorer {
             let what = format!("it does not give one probability for each of {} rows", rows.n);
             return Err(unclear(&self.path, what).into());
         }
-        scores.extend(given);
+        match self.complement {
+            true => scores.extend(given.into_iter().map(|score| 1.0 - score)),
+            false => scores.extend(given),
+        }
         Ok(())
     }
 }

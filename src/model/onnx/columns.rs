@@ -1,8 +1,8 @@
-//! The columns of each input of the model, their values, and the position of the positive class.
+//! The values of the columns of each input of the model, and the check of a score.
 
 use super::OnnxParams;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::num::score_scale::ScaleNumbers;
 
 /// Largest rounding error of a probability in single precision.
@@ -12,64 +12,6 @@ impl OnnxParams {
     /// A fault about this model's file.
     pub(super) fn fault(&self, code: &'static str, what: impl Into<String>) -> Fault {
         Fault::new(code, what).in_file(&self.path)
-    }
-
-    /// The positions of the columns that the model may see.
-    pub(super) fn visible_columns(&self) -> Vec<usize> {
-        (0..self.features.len()).filter(|&f| !self.omit.contains(&self.features[f].name)).collect()
-    }
-
-    /// The columns of an input.
-    ///
-    /// `only` means that the model has no other input; `width` is the number of columns that it
-    /// takes, where the model declares it.
-    pub(super) fn columns(
-        &self,
-        input: &str,
-        only: bool,
-        width: Option<usize>,
-    ) -> Result<Vec<usize>> {
-        let seen = self.visible_columns();
-        let find = |name: &str| seen.iter().copied().find(|&f| self.features[f].name == name);
-        let columns = match self.inputs.iter().find(|(name, _)| name == input) {
-            Some((_, names)) => names
-                .iter()
-                .map(|name| {
-                    find(name).ok_or_else(|| {
-                        let what = format!(
-                            "the input `{input}` of the model should get the column `{name}`, \
-                             which is not a model column of the job"
-                        );
-                        Error::from(
-                            self.fault("bad-model", what)
-                                .hint("name a feature or a sensitive column that is not omitted"),
-                        )
-                    })
-                })
-                .collect::<Result<Vec<usize>>>()?,
-            None => match find(input) {
-                Some(column) => vec![column],
-                None if only => seen.clone(),
-                None => {
-                    let what =
-                        format!("the model has an input `{input}`, but no column has this name");
-                    let hint = format!("specify its columns: `inputs: {{{input}: [...]}}`");
-                    return Err(self.fault("bad-model", what).hint(hint).into());
-                }
-            },
-        };
-        if let Some(width) = width.filter(|&width| width != columns.len()) {
-            let names: Vec<&str> =
-                columns.iter().map(|&f| self.features[f].name.as_str()).collect();
-            let what = format!(
-                "the input `{input}` of the model takes {width} columns and would get {}: `{}`",
-                names.len(),
-                names.join("`, `")
-            );
-            let hint = "name its columns in order under `inputs`, or leave some out by `omit`";
-            return Err(self.fault("bad-model", what).hint(hint).into());
-        }
-        Ok(columns)
     }
 
     /// Writes a column as numbers into every `width`-th place.
@@ -164,32 +106,10 @@ impl OnnxParams {
                 .hint("declare it as nominal, or export the model with an input of floats")
                 .into());
         };
-        let word = |code: u32| feature.levels.get(code as usize).map_or("", String::as_str);
+        let missing = self.missing_text.as_str();
+        let word = |code: u32| feature.levels.get(code as usize).map_or(missing, String::as_str);
         range.iter().zip(into.iter_mut().step_by(width)).for_each(|(&i, to)| *to = word(codes[i]));
         Ok(())
-    }
-
-    /// The position of the positive class in a table of `width` probabilities.
-    pub(super) fn position(&self, width: usize) -> Result<usize> {
-        let position = match &self.positive {
-            None if width == 2 => Some(1),
-            None => None,
-            Some(word) => word.parse().ok().filter(|&position: &usize| position < width),
-        };
-        position.ok_or_else(|| {
-            let what = match &self.positive {
-                None => format!("the model gives {width} probabilities a row"),
-                Some(word) => format!(
-                    "the model gives {width} probabilities a row, and `{word}` \
-                     is not a position among them"
-                ),
-            };
-            let hint = format!(
-                "specify which is that of the positive class: `positive: 0` to `positive: {}`",
-                width.saturating_sub(1)
-            );
-            self.fault("bad-model", what).hint(hint).into()
-        })
     }
 
     /// A score, clamped if it is outside of its scale by rounding only.

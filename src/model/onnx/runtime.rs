@@ -11,9 +11,14 @@ use ort::session::{Session, SessionInputValue};
 use ort::value::{DynMap, DynValue, Tensor, TensorElementType, ValueType};
 
 use super::OnnxParams;
+use super::graph::OnnxGraph;
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
+use crate::model::contract::{
+    ContractColumn, InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature,
+    ScoreOutput, ScoreTerm,
+};
 use crate::num::float_precision::FloatPrecision;
 
 /// How to install the library.
@@ -28,7 +33,10 @@ pub(crate) struct OnnxScorer {
     params: OnnxParams,
     environment: Environment,
     inputs: Vec<OnnxInput>,
+    /// The number of rows that the model takes at a time; none where that is open.
+    batch: Option<usize>,
     output: String,
+    score: ScoreTerm,
     /// In how many bits the output holds the probabilities.
     precision: FloatPrecision,
     /// Sessions that are not in use.
@@ -43,50 +51,127 @@ struct OnnxInput {
     columns: Vec<usize>,
 }
 
+/// An input as the runtime describes it.
+struct InputShape<'s> {
+    name: &'s str,
+    element: TensorElementType,
+    /// Whether it is a vector and not a matrix.
+    flat: bool,
+    /// The number of rows, where it is fixed.
+    batch: Option<usize>,
+    /// The number of columns, where it is fixed.
+    width: Option<usize>,
+}
+
+/// The inputs of a model.
+fn input_shapes<'s>(params: &OnnxParams, session: &'s Session) -> Result<Vec<InputShape<'s>>> {
+    let shape = |input: &'s ort::value::Outlet| {
+        let (name, kind) = (input.name(), input.dtype());
+        let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
+            let what = format!("the input `{name}` of the model is not a table");
+            return Err(Error::from(params.fault("bad-model", what)));
+        };
+        let fixed = |at: usize| {
+            let n = shape.get(at).copied().and_then(|n| usize::try_from(n).ok());
+            n.filter(|n| *n > 0)
+        };
+        let flat = shape.len() < 2;
+        let width = if flat { Some(1) } else { fixed(1) };
+        Ok(InputShape { name, element, flat, batch: fixed(0), width })
+    };
+    session.inputs().iter().map(shape).collect()
+}
+
 impl OnnxScorer {
+    /// What the file says about itself, by the runtime from the first of these places that has it.
+    ///
+    /// # Errors
+    /// No place has the library; the file is not a model that it can load, or gives nothing that
+    /// could be a score.
+    pub(crate) fn signature(params: &OnnxParams, libraries: &[PathBuf]) -> Result<ModelSignature> {
+        let environment = environment(libraries, params)?;
+        let session = open_session(params, &environment)?;
+        let shapes = input_shapes(params, &session)?;
+        // The runtime has read the file: where its graph cannot be read here, it tells nothing.
+        let graph = OnnxGraph::read(&params.path).unwrap_or_default();
+        let widths: Vec<(&str, usize)> =
+            shapes.iter().map(|shape| (shape.name, shape.width.unwrap_or(0))).collect();
+        let mut levels = graph.levels(&widths);
+        let inputs = shapes.iter().map(|shape| {
+            let is_column = |name: &str| params.features.iter().any(|f| f.name == name);
+            let columns = match shape.width {
+                Some(1) => InputColumns::Named(vec![shape.name.to_owned()]),
+                None if is_column(shape.name) => InputColumns::Named(vec![shape.name.to_owned()]),
+                width => InputColumns::Unnamed(width),
+            };
+            let (kind, missing) = match shape.element {
+                TensorElementType::String => {
+                    (InputKind::Text, MissingAs::Text(params.missing_text.clone()))
+                }
+                TensorElementType::Bool => (InputKind::Boolean, MissingAs::Refused),
+                TensorElementType::Float32 | TensorElementType::Float64 => {
+                    (InputKind::Number, MissingAs::Nan)
+                }
+                _ => (InputKind::Integer, MissingAs::Refused),
+            };
+            let at = |position: usize| levels.remove(&(shape.name.to_owned(), position));
+            let levels = (0..shape.width.unwrap_or(0)).map(at).collect();
+            ModelInput { name: shape.name.to_owned(), columns, kind, missing, levels }
+        });
+        let inputs = inputs.collect();
+        let name = output(params, &session)?;
+        let outputs = session.outputs();
+        let others: Vec<&str> =
+            outputs.iter().map(|output| output.name()).filter(|other| *other != name).collect();
+        let kind = outputs.iter().find(|output| output.name() == name).map(|output| output.dtype());
+        let shape = kind.and_then(|kind| kind.tensor_shape());
+        let width = match shape.map(|shape| &shape[..]) {
+            Some([] | [_]) => Some(1),
+            Some([.., width]) => usize::try_from(*width).ok().filter(|width| *width > 0),
+            None => None,
+        };
+        let output = match (width, graph.classes(&name, width, &others)) {
+            (Some(1), _) => ScoreOutput::Single,
+            (_, Some(classes)) => ScoreOutput::Classes(classes),
+            (width, None) => ScoreOutput::Unnamed(width),
+        };
+        Ok(ModelSignature { inputs, output })
+    }
+
     /// Loads the library, from the first of these places that has it, and the model.
     ///
     /// # Errors
-    /// No place has the library; the file is not a model that it can load; inputs or outputs do not
-    /// fit the rows.
-    pub(crate) fn load(params: OnnxParams, libraries: &[PathBuf]) -> Result<OnnxScorer> {
+    /// No place has the library; the file is not a model that it can load; the rows lack a column
+    /// of the contract.
+    pub(crate) fn load(
+        params: OnnxParams,
+        contract: &ModelContract,
+        libraries: &[PathBuf],
+    ) -> Result<OnnxScorer> {
         let environment = environment(libraries, &params)?;
         let session = open_session(&params, &environment)?;
-        let only = session.inputs().len() == 1;
-        let input = |input: &ort::value::Outlet| {
-            let (name, kind) = (input.name().to_owned(), input.dtype());
-            let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
-                return Err(Error::from(params.fault(
-                    "bad-model",
-                    format!("the input `{name}` of the model is not a table"),
-                )));
-            };
-            let width = shape.get(1).copied().and_then(|width| usize::try_from(width).ok());
-            Ok((name, element, shape.len() < 2, width))
-        };
-        let described = session.inputs().iter().map(input).collect::<Result<Vec<_>>>()?;
+        let shapes = input_shapes(&params, &session)?;
+        let batch = shapes.iter().find_map(|shape| shape.batch);
         let mut inputs = Vec::new();
-        for (name, element, flat, width) in described {
-            let columns = params.columns(&name, only, if flat { Some(1) } else { width })?;
-            inputs.push(OnnxInput { name, element, flat, columns });
-        }
-        if let Some((unknown, _)) =
-            params.inputs.iter().find(|(name, _)| inputs.iter().all(|input| input.name != *name))
-        {
-            let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
-            let hint = format!("its inputs are: `{}`", known.join("`, `"));
-            return Err(params
-                .fault("bad-model", format!("the model has no input `{unknown}`"))
-                .hint(hint)
-                .into());
+        for InputShape { name, element, flat, .. } in shapes {
+            let feature = |column: &ContractColumn| {
+                let found = params.features.iter().position(|f| f.name == column.column);
+                found.ok_or_else(|| {
+                    let what = format!("the rows have no column `{}`", column.column);
+                    Error::from(params.fault("bad-model", what))
+                })
+            };
+            let mine = contract.columns.iter().filter(|column| column.input == name);
+            let columns = mine.map(feature).collect::<Result<Vec<usize>>>()?;
+            inputs.push(OnnxInput { name: name.to_owned(), element, flat, columns });
         }
         let output = output(&params, &session)?;
         let is_double = session.outputs().iter().any(|of| {
             of.name() == output && of.dtype().tensor_type() == Some(TensorElementType::Float64)
         });
         let precision = FloatPrecision::single_if(!is_double);
-        let idle = Mutex::new(vec![session]);
-        Ok(OnnxScorer { params, environment, inputs, output, precision, idle })
+        let (score, idle) = (contract.score.clone(), Mutex::new(vec![session]));
+        Ok(OnnxScorer { params, environment, inputs, batch, output, score, precision, idle })
     }
 
     fn block(
@@ -220,11 +305,9 @@ impl OnnxScorer {
                 (shape.to_vec(), values.iter().map(|&x| f64::from(x)).collect())
             }
         };
-        if n == 0
-            || values.len() % n != 0
-            || values.is_empty()
-            || shape.first() != i64::try_from(n).ok().as_ref()
-        {
+        let is_of_rows = shape.first() == i64::try_from(n).ok().as_ref()
+            || n == 1 && shape.is_empty() && self.batch == Some(1);
+        if n == 0 || values.len() % n != 0 || values.is_empty() || !is_of_rows {
             return Err(wrong(format!(
                 "the output `{}` has the shape {shape:?} for {n} rows",
                 self.output
@@ -232,40 +315,33 @@ impl OnnxScorer {
             .into());
         }
         let width = values.len() / n;
-        let at = if width == 1 { 0 } else { params.position(width)? };
+        let at = match self.score.position {
+            _ if width == 1 => 0,
+            Some(at) if at < width => at,
+            _ => return Err(wrong(format!("the model gives {width} probabilities a row")).into()),
+        };
         values
             .chunks(width)
             .try_for_each(|row| params.checked(row[at]).map(|score| scores.push(score)))
     }
 
-    /// The probability of the positive class in the map of a row.
+    /// The probability of the class of the score in the map of a row.
     fn entry(&self, map: &DynMap) -> Result<f64> {
-        let params = &self.params;
-        let positive = params.positive.as_deref();
-        let (found, known) = if let Ok(numbers) = map.try_extract_map::<i64, f32>() {
-            let key: Option<i64> = positive.unwrap_or("1").parse().ok();
-            (key.and_then(|key| numbers.get(&key).copied()), sorted(numbers.keys()))
+        let class = self.score.class.as_deref().unwrap_or_default();
+        let found = if let Ok(numbers) = map.try_extract_map::<i64, f32>() {
+            class.parse().ok().and_then(|class: i64| numbers.get(&class).copied())
         } else {
             let words: HashMap<String, f32> = map.try_extract_map().map_err(|e| {
-                params.fault(
+                self.params.fault(
                     "bad-model",
                     format!("the output `{}` cannot be read: {}", self.output, first_line(&e)),
                 )
             })?;
-            (positive.and_then(|key| words.get(key).copied()), sorted(words.keys()))
+            words.get(class).copied()
         };
         found.map(f64::from).ok_or_else(|| {
-            let what = match positive {
-                Some(word) => format!("the model knows no class `{word}`"),
-                None => {
-                    "the model names its classes, but the job does not specify the positive one"
-                        .to_owned()
-                }
-            };
-            params
-                .fault("bad-model", what)
-                .hint(format!("write `positive: CLASS`; the classes are {}", known.join(", ")))
-                .into()
+            let what = format!("the model gives no probability of the class `{class}` for a row");
+            self.params.fault("bad-model", what).into()
         })
     }
 }
@@ -281,14 +357,13 @@ impl Scorer for OnnxScorer {
             None => open_session(&self.params, &self.environment)?,
         };
         let all: Vec<usize> = (0..rows.n).collect();
-        for range in all.chunks(BLOCK_ROWS) {
-            match range {
-                [one] => {
-                    self.block(&mut session, rows, &[*one, *one], scores)?;
-                    scores.pop();
-                }
-                range => self.block(&mut session, rows, range, scores)?,
-            }
+        for range in all.chunks(self.batch.unwrap_or(BLOCK_ROWS)) {
+            let (end, n) = (scores.len() + range.len(), self.batch.unwrap_or(2).max(range.len()));
+            // As many rows as the model takes, the last one again and again.
+            let mut asked = range.to_vec();
+            asked.resize(n, range.last().copied().unwrap_or_default());
+            self.block(&mut session, rows, &asked, scores)?;
+            scores.truncate(end);
         }
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         Ok(())
@@ -297,12 +372,6 @@ impl Scorer for OnnxScorer {
     fn precision(&self) -> FloatPrecision {
         self.precision
     }
-}
-
-fn sorted<T: ToString>(keys: impl Iterator<Item = T>) -> Vec<String> {
-    let mut words: Vec<String> = keys.map(|key| format!("`{}`", key.to_string())).collect();
-    words.sort();
-    words
 }
 
 fn first_line(error: &impl std::fmt::Display) -> String {

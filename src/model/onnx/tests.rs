@@ -3,13 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+
 use super::runtime::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::values::ValueClass;
-use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, MISSING};
+use crate::error::{Error, Fault, Result};
 use crate::model::Scorer;
+use crate::model::contract::{ContractTerms, InputColumns, MissingAs, ModelContract, ScoreOutput};
 use crate::model::onnx::library::libraries;
 use crate::num::score_scale::ScoreScale;
+use crate::param::{ColumnName, Word};
 
 const N: u32 = 40;
 const JOBS: [&str; 3] = ["clerk", "nurse", "pilot"];
@@ -34,23 +39,65 @@ fn rows() -> FeatureRows {
     FeatureRows { n: N as usize, columns }
 }
 
-fn params(model: &str) -> OnnxParams {
-    let omit = if model == "named" { Vec::new() } else { vec!["job".to_owned()] };
-    OnnxParams {
-        path: Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/onnx/{model}.onnx")),
-        inputs: Vec::new(),
-        output: None,
-        positive: (model == "zipmap").then(|| "good".to_owned()),
-        scale: ScoreScale::default(),
-        features: features(),
-        omit,
+/// A file, and what a job says about it.
+#[derive(Clone)]
+struct OnnxCase {
+    params: OnnxParams,
+    columns: Vec<ColumnName>,
+    inputs: IndexMap<String, Vec<ColumnName>>,
+    class: Option<Word>,
+    omit: Vec<ColumnName>,
+    positive: &'static str,
+}
+
+fn names(names: &[&str]) -> Vec<ColumnName> {
+    names.iter().map(|&name| ColumnName::new(name).unwrap()).collect()
+}
+
+fn case(model: &str) -> OnnxCase {
+    let is_matrix = model != "named";
+    OnnxCase {
+        params: OnnxParams {
+            path: Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/onnx/{model}.onnx")),
+            output: None,
+            missing_text: String::new(),
+            scale: ScoreScale::default(),
+            features: features(),
+        },
+        columns: if is_matrix { names(&["age", "income"]) } else { Vec::new() },
+        inputs: IndexMap::new(),
+        class: None,
+        omit: Vec::new(),
+        positive: if model == "zipmap" { "good" } else { "1" },
     }
+}
+
+/// Reads the file, makes the contract, and loads the model by it.
+fn load(case: &OnnxCase, libraries: &[PathBuf]) -> Result<OnnxScorer> {
+    let signature = OnnxScorer::signature(&case.params, libraries)?;
+    let terms = ContractTerms {
+        columns: &case.columns,
+        inputs: Some(&case.inputs),
+        class: case.class.as_ref(),
+        omit: &case.omit,
+    };
+    let label = LabelDefinition {
+        column: "y".to_owned(),
+        positive: vec![case.positive.to_owned()],
+        negative: Vec::new(),
+        classes: Vec::new(),
+    };
+    let columns: Vec<&str> = case.params.features.iter().map(|f| f.name.as_str()).collect();
+    let contract = ModelContract::settle(&signature, &terms, &columns, Some(&label));
+    let contract = contract
+        .map_err(|gap| Error::from(Fault::new(gap.code, format!("{}; {}", gap.what, gap.hint))))?;
+    OnnxScorer::load(case.params.clone(), &contract, libraries)
 }
 
 /// The places of the library; `None`, with a message, if it is not installed.
 fn installed() -> Option<Vec<PathBuf>> {
     let libraries = libraries();
-    match OnnxScorer::load(params("linear"), &libraries) {
+    match load(&case("linear"), &libraries) {
         Err(e) if e.to_string().contains("no-runtime") => {
             crate::tests::skip(
                 "no library of the ONNX runtime here: pip install onnxruntime, or set \
@@ -62,17 +109,17 @@ fn installed() -> Option<Vec<PathBuf>> {
     }
 }
 
-fn scores(params: OnnxParams, rows: &FeatureRows, libraries: &[PathBuf]) -> Vec<f64> {
-    let scorer = OnnxScorer::load(params, libraries).expect("loads");
+fn scores(case: &OnnxCase, rows: &FeatureRows, libraries: &[PathBuf]) -> Vec<f64> {
+    let scorer = load(case, libraries).expect("loads");
     let mut scores = Vec::new();
     scorer.score(rows, &mut scores).expect("scores");
     scores
 }
 
-fn refused(change: impl FnOnce(&mut OnnxParams), model: &str, libraries: &[PathBuf]) -> String {
-    let mut params = params(model);
-    change(&mut params);
-    let load = OnnxScorer::load(params, libraries);
+fn refused(change: impl FnOnce(&mut OnnxCase), model: &str, libraries: &[PathBuf]) -> String {
+    let mut case = case(model);
+    change(&mut case);
+    let load = load(&case, libraries);
     load.and_then(|scorer| scorer.score(&rows(), &mut Vec::new()))
         .expect_err("is refused")
         .to_string()
@@ -84,7 +131,7 @@ fn scores_are_those_of_python() {
     let expected: serde_json::Value =
         serde_json::from_str(include_str!("../../../tests/onnx/expected.json")).unwrap();
     for model in ["linear", "trees", "zipmap", "lightgbm", "named"] {
-        let got = scores(params(model), &rows(), &libraries);
+        let got = scores(&case(model), &rows(), &libraries);
         let want: Vec<f64> =
             expected[model].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
         assert_eq!(got.len(), want.len());
@@ -98,8 +145,8 @@ fn scores_are_those_of_python() {
 fn a_score_does_not_depend_on_the_rows_around_it() {
     let Some(libraries) = installed() else { return };
     for model in ["linear", "trees", "zipmap", "named"] {
-        let all = scores(params(model), &rows(), &libraries);
-        let scorer = OnnxScorer::load(params(model), &libraries).unwrap();
+        let all = scores(&case(model), &rows(), &libraries);
+        let scorer = load(&case(model), &libraries).unwrap();
         for size in [1, 2, 3, 7, 16, 39] {
             let mut parts = Vec::new();
             for start in (0..N as usize).step_by(size) {
@@ -117,75 +164,107 @@ fn a_score_does_not_depend_on_the_rows_around_it() {
 #[test]
 fn inputs_and_classes_are_named_by_the_job() {
     let Some(libraries) = installed() else { return };
-    let straight = scores(params("linear"), &rows(), &libraries);
-    let swapped = OnnxParams {
-        inputs: vec![("X".to_owned(), vec!["income".to_owned(), "age".to_owned()])],
-        ..params("linear")
-    };
-    assert_ne!(scores(swapped, &rows(), &libraries), straight);
-    let named = OnnxParams {
-        inputs: vec![("X".to_owned(), vec!["age".to_owned(), "income".to_owned()])],
-        ..params("linear")
-    };
-    assert_eq!(scores(named, &rows(), &libraries), straight);
-    let other = OnnxParams { positive: Some("0".to_owned()), ..params("linear") };
-    let other = scores(other, &rows(), &libraries);
+    let straight = scores(&case("linear"), &rows(), &libraries);
+    let swapped = OnnxCase { columns: names(&["income", "age"]), ..case("linear") };
+    assert_ne!(scores(&swapped, &rows(), &libraries), straight);
+    let inputs = IndexMap::from([("X".to_owned(), names(&["age", "income"]))]);
+    let named = OnnxCase { columns: Vec::new(), inputs, ..case("linear") };
+    assert_eq!(scores(&named, &rows(), &libraries), straight);
+    let other = OnnxCase { class: Some(Word("0".to_owned())), ..case("linear") };
+    let other = scores(&other, &rows(), &libraries);
     other.iter().zip(&straight).for_each(|(a, b)| assert!((a + b - 1.0).abs() < 1e-6));
-    let bad = OnnxParams { positive: Some("bad".to_owned()), ..params("zipmap") };
-    let good = scores(params("zipmap"), &rows(), &libraries);
-    scores(bad, &rows(), &libraries)
+    let bad = OnnxCase { class: Some(Word("bad".to_owned())), ..case("zipmap") };
+    let good = scores(&case("zipmap"), &rows(), &libraries);
+    scores(&bad, &rows(), &libraries)
         .iter()
         .zip(&good)
         .for_each(|(a, b)| assert!((a + b - 1.0).abs() < 1e-6));
 }
 
 #[test]
+fn a_file_says_what_it_knows() {
+    let Some(libraries) = installed() else { return };
+    let signature = |model: &str| OnnxScorer::signature(&case(model).params, &libraries).unwrap();
+    let matrix = signature("linear");
+    assert_eq!(matrix.inputs[0].columns, InputColumns::Unnamed(Some(2)));
+    assert_eq!(matrix.output, ScoreOutput::Classes(vec![0.into(), 1.into()]));
+    assert_eq!(signature("zipmap").output, ScoreOutput::Classes(vec!["bad".into(), "good".into()]));
+    assert_eq!(signature("lightgbm").output, matrix.output);
+    let named = signature("named");
+    let job = named.inputs.iter().find(|input| input.name == "job").unwrap();
+    assert_eq!(job.columns, InputColumns::Named(vec!["job".to_owned()]));
+    assert_eq!(job.missing, MissingAs::Text(String::new()));
+    let known: Vec<serde_json::Value> = JOBS.iter().map(|&job| job.into()).collect();
+    assert_eq!(job.levels, [Some(known)]);
+}
+
+#[test]
 fn what_does_not_fit_is_said() {
     let Some(libraries) = installed() else { return };
-    let said = |change: fn(&mut OnnxParams), model: &str, words: &[&str]| {
+    let said = |change: fn(&mut OnnxCase), model: &str, words: &[&str]| {
         let text = refused(change, model, &libraries);
         words.iter().for_each(|word| assert!(text.contains(word), "{model}: {text}"));
     };
-    said(|p| p.omit.clear(), "linear", &["takes 2 columns", "`job`, `age`, `income`"]);
-    said(|p| p.omit.push("age".to_owned()), "linear", &["takes 2 columns", "`income`"]);
-    said(|p| p.omit.push("job".to_owned()), "named", &["input `job`", "no column has this name"]);
-    said(|p| p.inputs = vec![("Y".to_owned(), Vec::new())], "linear", &["no input `Y`", "`X`"]);
     said(
-        |p| p.inputs = vec![("X".to_owned(), vec!["age".to_owned(), "job".to_owned()])],
+        |c| c.columns.clear(),
+        "linear",
+        &["2 columns by their order", "columns: [job, age, income]"],
+    );
+    said(|c| c.columns = names(&["age"]), "linear", &["takes 2 columns", "get 1: `age`"]);
+    said(|c| c.omit = names(&["job"]), "named", &["takes a column `job`", "inputs: {job: [...]}"]);
+    said(
+        |c| c.inputs = IndexMap::from([("Y".to_owned(), Vec::new())]),
+        "linear",
+        &["no input `Y`", "`X`"],
+    );
+    said(
+        |c| {
+            c.omit = names(&["job"]);
+            c.columns = names(&["age", "job"]);
+        },
         "linear",
         &["`job`", "not a model column of the job"],
     );
+    said(|c| c.columns = names(&["age", "job"]), "linear", &["`job` holds text"]);
     said(
-        |p| {
-            p.omit.clear();
-            p.inputs = vec![("X".to_owned(), vec!["age".to_owned(), "job".to_owned()])];
-        },
-        "linear",
-        &["`job` holds text"],
-    );
-    said(
-        |p| p.inputs = vec![("job".to_owned(), vec!["age".to_owned()])],
+        |c| c.inputs = IndexMap::from([("job".to_owned(), names(&["age"]))]),
         "named",
-        &["`age` holds numbers"],
+        &["is `job` by its file", "gives it `age`"],
     );
+    said(|c| c.columns = names(&["age"]), "named", &["has 3 inputs", "under `inputs`"]);
     said(
-        |p| p.output = Some("probability".to_owned()),
+        |c| c.params.output = Some("probability".to_owned()),
         "linear",
         &["no output `probability`", "`label`, `probabilities`"],
     );
-    said(|p| p.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
-    said(|p| p.positive = Some("2".to_owned()), "linear", &["`2` is not a position"]);
-    said(|p| p.positive = None, "zipmap", &["the positive one", "`bad`, `good`"]);
-    said(|p| p.positive = Some("fine".to_owned()), "zipmap", &["no class `fine`"]);
-    said(|p| p.path.set_file_name("make.py"), "linear", &["does not accept the model", "make.py"]);
-    said(|p| p.path.set_file_name("absent.onnx"), "linear", &["bad-model", "absent.onnx"]);
+    said(|c| c.params.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
+    said(|c| c.class = Some(Word("2".to_owned())), "linear", &["no class `2`", "`0`, `1`"]);
+    said(|c| c.positive = "1", "zipmap", &["`bad`, `good`", "the positive label `1`"]);
+    said(|c| c.class = Some(Word("fine".to_owned())), "zipmap", &["no class `fine`", "`good`"]);
+    said(
+        |c| {
+            c.params.path.set_file_name("make.py");
+        },
+        "linear",
+        &["does not accept the model", "make.py"],
+    );
+    said(
+        |c| {
+            c.params.path.set_file_name("absent.onnx");
+        },
+        "linear",
+        &["bad-model", "absent.onnx"],
+    );
 }
 
 #[test]
 fn an_absent_library_is_said_with_the_way_to_get_it() {
     // `load_library` is called directly: what another test has loaded stays loaded.
     let said = |libraries: &[PathBuf]| {
-        load_library(libraries, &params("linear")).err().map(|e| e.to_string()).unwrap_or_default()
+        load_library(libraries, &case("linear").params)
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default()
     };
     let text = said(&[]);
     assert!(
@@ -198,13 +277,16 @@ fn an_absent_library_is_said_with_the_way_to_get_it() {
 
 #[test]
 fn missing_text_is_empty_and_missing_numbers_are_nan() {
-    let (named, rows) = (params("named"), rows());
+    let (named, rows) = (case("named").params, rows());
     let mut gone = rows.take(&[0, 1]);
     gone.columns[0] = FeatureColumn::Code(vec![MISSING, 1]);
     gone.columns[1] = FeatureColumn::Number(vec![f64::NAN, 3.0]);
     let mut words = vec!["x"; 2];
     named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();
     assert_eq!(words, ["", "nurse"]);
+    let named = OnnxParams { missing_text: "none".to_owned(), ..named };
+    named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();
+    assert_eq!(words, ["none", "nurse"]);
     let mut numbers = [0.0; 4];
     named.numbers(&gone, &[0, 1], 1, |x| x, 2, &mut numbers[1..]).unwrap();
     assert!(numbers[1].is_nan() && numbers[3] == 3.0 && numbers[0] == 0.0);

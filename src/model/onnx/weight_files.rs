@@ -7,16 +7,14 @@
 //! folder of the model).
 
 use std::collections::BTreeSet;
-use std::io::{BufReader, Read, Seek};
+use std::io::{Read, Seek};
 use std::path::Path;
 
+use super::protobuf::{ProtobufFile, ProtobufValue};
 use crate::exec::files;
 
 /// Largest nesting of messages: attributes of nodes hold graphs, which hold nodes.
 const MAX_DEPTH: usize = 100;
-
-/// Largest size of a key or a location, in bytes.
-const MAX_KEY_BYTES: u64 = 1 << 16;
 
 /// The messages whose fields are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,108 +58,53 @@ const EXTERNAL_DATA: u64 = 13;
 pub(crate) fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
     let file = files::open(path).map_err(|e| e.cause())?;
     let end = file.metadata().map_err(|e| e.to_string())?.len();
-    let mut walk = ProtobufWalk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };
-    walk.message(OnnxMessage::Model, end, 0)?;
-    Ok(walk.found)
+    let mut found = BTreeSet::new();
+    tensors(&mut ProtobufFile::new(file), OnnxMessage::Model, end, 0, &mut found)?;
+    Ok(found)
 }
 
-struct ProtobufWalk<R> {
-    file: BufReader<R>,
-    at: u64,
-    found: BTreeSet<String>,
-}
-
-impl<R: Read + Seek> ProtobufWalk<R> {
-    fn byte(&mut self) -> Result<u8, String> {
-        let mut byte = [0];
-        self.file.read_exact(&mut byte).map_err(|_| "it ends in the middle".to_owned())?;
-        self.at += 1;
-        Ok(byte[0])
+/// Adds the locations of all tensors of a message that ends at `end`.
+fn tensors<R: Read + Seek>(
+    file: &mut ProtobufFile<R>,
+    message: OnnxMessage,
+    end: u64,
+    depth: usize,
+    found: &mut BTreeSet<String>,
+) -> Result<(), String> {
+    if depth > MAX_DEPTH {
+        return Err("it is nested too deeply".to_owned());
     }
-
-    fn varint(&mut self) -> Result<u64, String> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
+    file.fields(end, |file, number, value| {
+        let ProtobufValue::Bytes(end) = value else { return Ok(()) };
+        match message.field(number) {
+            Some(inner) => tensors(file, inner, end, depth + 1, found),
+            None if message == OnnxMessage::Tensor && number == EXTERNAL_DATA => {
+                location(file, end, found)
             }
-        }
-        Err("a number is too long".to_owned())
-    }
-
-    fn skip(&mut self, n: u64) -> Result<(), String> {
-        self.at += n;
-        let n = i64::try_from(n).map_err(|e| e.to_string())?;
-        self.file.seek_relative(n).map_err(|e| e.to_string())
-    }
-
-    /// Calls `each` with the number and the end of every field of bytes up to `end`.
-    ///
-    /// Bytes that `each` does not read are skipped.
-    fn fields(
-        &mut self,
-        end: u64,
-        mut each: impl FnMut(&mut Self, u64, u64) -> Result<(), String>,
-    ) -> Result<(), String> {
-        while self.at < end {
-            let tag = self.varint()?;
-            match tag & 7 {
-                0 => self.varint().map(|_| ())?,
-                1 => self.skip(8)?,
-                5 => self.skip(4)?,
-                2 => {
-                    let length = self.varint()?;
-                    let field_end = self
-                        .at
-                        .checked_add(length)
-                        .filter(|at| *at <= end)
-                        .ok_or("a field is longer than its message")?;
-                    each(self, tag >> 3, field_end)?;
-                    self.skip(field_end - self.at)?;
-                }
-                kind => return Err(format!("a field is of the unknown kind {kind}")),
-            }
-        }
-        if self.at == end { Ok(()) } else { Err("a field is longer than its message".to_owned()) }
-    }
-
-    fn message(&mut self, message: OnnxMessage, end: u64, depth: usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
-            return Err("it is nested too deeply".to_owned());
-        }
-        self.fields(end, |walk, number, end| match message.field(number) {
-            Some(inner) => walk.message(inner, end, depth + 1),
-            None if message == OnnxMessage::Tensor && number == EXTERNAL_DATA => walk.pair(end),
             None => Ok(()),
-        })
-    }
+        }
+    })
+}
 
-    /// Reads a pair of key and value; the value of a location is kept.
-    fn pair(&mut self, end: u64) -> Result<(), String> {
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        self.fields(end, |walk, number, end| match number {
-            1 => walk.bytes(end).map(|bytes| key = bytes),
-            2 => walk.bytes(end).map(|bytes| value = bytes),
-            _ => Ok(()),
-        })?;
-        if key == b"location" {
-            self.found.insert(
-                String::from_utf8(value)
-                    .map_err(|_| "the name of a file is not valid UTF-8".to_owned())?,
-            );
+/// Reads a pair of key and value; the value of a location is kept.
+fn location<R: Read + Seek>(
+    file: &mut ProtobufFile<R>,
+    end: u64,
+    found: &mut BTreeSet<String>,
+) -> Result<(), String> {
+    let (mut key, mut value) = (String::new(), String::new());
+    file.fields(end, |file, number, field| {
+        match (number, field) {
+            (1, ProtobufValue::Bytes(end)) => key = file.text(end)?,
+            (2, ProtobufValue::Bytes(end)) => value = file.text(end)?,
+            _ => {}
         }
         Ok(())
+    })?;
+    if key == "location" {
+        found.insert(value);
     }
-
-    fn bytes(&mut self, end: u64) -> Result<Vec<u8>, String> {
-        let n = end - self.at;
-        if n > MAX_KEY_BYTES {
-            return Err("the name of a file is too long".to_owned());
-        }
-        (0..n).map(|_| self.byte()).collect()
-    }
+    Ok(())
 }
 
 #[cfg(test)]

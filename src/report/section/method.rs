@@ -21,6 +21,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     let mut blocks = questions(has_sets, recourse::is_there(audit));
     blocks.extend(sets(audit));
     blocks.extend(models(audit));
+    blocks.extend(contracts(audit));
     blocks.extend(thresholds(audit));
     let scales = audit.manifest.models.iter().filter_map(ModelWords::scale_in_words);
     blocks.extend(scales.map(|words| PageBlock::Text(RichText::new().quote(&words))));
@@ -224,17 +225,19 @@ fn all_written(set: &SetWords) -> bool {
     set.attributes.iter().all(|attribute| set.written.contains_key(attribute))
 }
 
+/// Names from the job, with commas between them.
+fn joined(names: &[String]) -> RichText {
+    names.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
+        if i > 0 { words.text(", ") } else { words }.quote(name)
+    })
+}
+
 fn sets(audit: &AuditFolder) -> Option<PageBlock> {
     let rows: Vec<ReportRow> = audit
         .manifest
         .counterfactuals
         .iter()
         .map(|set| {
-            let joined = |names: &[String]| {
-                names.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
-                    if i > 0 { words.text(", ") } else { words }.quote(name)
-                })
-            };
             let mut does = RichText::from(
                 terms::strategy_in_words(&set.strategy, all_written(set)).unwrap_or_default(),
             );
@@ -295,6 +298,32 @@ fn models(audit: &AuditFolder) -> Option<PageBlock> {
     let head = ["Model", "Kind", "What it is", predicts].map(RichText::from).to_vec();
     (!rows.is_empty())
         .then(|| PageBlock::Table(PageTable { caption: "Models".into(), head, rows, prose: true }))
+}
+
+/// The contracts with models that are trained elsewhere.
+fn contracts(audit: &AuditFolder) -> Option<PageBlock> {
+    let row = |model: &ModelWords| {
+        let contract = model.contract.as_ref()?;
+        let columns = match contract.columns.is_empty() {
+            true => RichText::from("its own"),
+            false => joined(&contract.columns),
+        };
+        let class = match &contract.class {
+            Some(class) => RichText::new()
+                .quote(class)
+                .text(" of ")
+                .quote(&contract.classes.join(", "))
+                .text(", by ")
+                .text(&contract.class_from),
+            None => RichText::from("the positive one, by convention: it gives one number a row"),
+        };
+        let cells = vec![columns.into(), class.into()];
+        Some(ReportRow { id: String::new(), head: RichText::new().name(&model.name), cells })
+    };
+    let rows: Vec<ReportRow> = audit.manifest.models.iter().filter_map(row).collect();
+    let head = ["Model", "Columns in order", "Class of the score"].map(RichText::from).to_vec();
+    let caption = "What models that are trained elsewhere get and give".into();
+    (!rows.is_empty()).then(|| PageBlock::Table(PageTable { caption, head, rows, prose: true }))
 }
 
 /// The thresholds that were fitted, a sentence a model.

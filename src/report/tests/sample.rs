@@ -709,6 +709,7 @@ impl FolderSample {
                     threshold_rule: "ge".to_owned(),
                     scale: None,
                     amount: None,
+                    contract: None,
                     recheck: None,
                     expect: None,
                 })

@@ -32,6 +32,7 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow, ReasonCode,
+    UnknownLevelRow,
 };
 
 /// The gates of a job as questions.
@@ -248,7 +249,7 @@ pub(crate) fn judge(
     (measured, everybody): (&MeasuredTables, &StageInput<PopulationStage>),
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
-    issues: Vec<IssueRow>,
+    (issues, unknown): (Vec<IssueRow>, Vec<UnknownLevelRow>),
 ) -> Result<()> {
     let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
@@ -299,6 +300,7 @@ pub(crate) fn judge(
             counts: &counts,
             arms: &arms,
             issues: &issues,
+            unknown: &unknown,
         },
         comparison.as_ref(),
         counted,

@@ -12,6 +12,7 @@ use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
+use crate::stage::score::levels::ContractInputs;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::why::WhyFolders;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -77,7 +78,7 @@ impl Stage for GateStage {
         // Nothing is judged that depends on other scores than the job expects.
         b.want_part(ExpectInputs::need)?;
         let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
-        let issues = ModelIssueInputs::need(b)?;
+        let (issues, contracts) = (ModelIssueInputs::need(b)?, ContractInputs::need(b)?);
         let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
         b.value("waits for scores", waits);
         work(move |ctx| {
@@ -87,7 +88,7 @@ impl Stage for GateStage {
                 (&measured, &everybody),
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                issues.open(ctx, plan.job)?,
+                (issues.open(ctx, plan.job)?, contracts.unknown(ctx)?),
             )
         })
     }

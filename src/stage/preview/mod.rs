@@ -30,6 +30,7 @@ use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
+use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
@@ -170,12 +171,66 @@ pub(crate) struct CheckFindings {
     pub warnings: Vec<IssueNote>,
     /// The files of scores that are not there yet.
     pub awaited: Vec<AwaitedFile>,
+    /// The contracts with models that are trained elsewhere.
+    pub contracts: Vec<ContractPreview>,
+}
+
+/// The contract with a model; serializes as `cfaudit check --json` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ContractPreview {
+    /// The model.
+    pub model: String,
+    /// The contract.
+    #[serde(flatten)]
+    pub contract: ModelContract,
+}
+
+impl ContractPreview {
+    /// The contract as a sentence.
+    pub(crate) fn text(&self) -> String {
+        let (columns, score) = (&self.contract.columns, &self.contract.score);
+        let from = |source: TermSource| match source {
+            TermSource::File => "by its file",
+            TermSource::Job => "by the job",
+            TermSource::Convention => "by convention",
+        };
+        let mut parts = Vec::new();
+        if let Some(first) = columns.first() {
+            let names: Vec<&str> = columns.iter().map(|of| of.column.as_str()).collect();
+            let mut missing: Vec<String> = columns.iter().map(|of| of.missing.words()).collect();
+            missing.sort();
+            missing.dedup();
+            parts.push(format!(
+                "gets [{}] in this order, {}, with {} for a missing value",
+                names.join(", "),
+                from(first.source),
+                missing.join(" or ")
+            ));
+        }
+        parts.push(match &score.class {
+            Some(class) => format!(
+                "its score is the probability of `{class}` among its classes {}, {}",
+                score.classes.join(", "),
+                from(score.source)
+            ),
+            None => {
+                "it gives one number a row, which is the score of the positive class".to_owned()
+            }
+        });
+        let known = columns.iter().filter_map(|of| Some((&of.column, of.levels.as_ref()?.len())));
+        let known: Vec<String> = known.map(|(column, n)| format!("{n} of `{column}`")).collect();
+        if !known.is_empty() {
+            parts.push(format!("it knows the levels {}", known.join(", ")));
+        }
+        format!("model `{}` {}", self.model, parts.join("; "))
+    }
 }
 
 impl CheckFindings {
     /// The warnings about a job without its data.
     pub(crate) fn of_job(checked: &CheckedJob) -> Self {
-        CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
+        let (awaited, contracts) = (Vec::new(), Vec::new());
+        CheckFindings { warnings: advice::of_job(checked), awaited, contracts }
     }
 }
 
@@ -217,7 +272,7 @@ pub(crate) fn check_data(
             plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
         }
         constant_variables(plan, &look.constant)?;
-        look_outside(plan, rows.layout(), observer, cancel)?;
+        let contracts = look_outside(plan, rows.layout(), observer, cancel)?;
         warnings
             .retain(|issue| issue.is_warning() && params.reports_issue(&issue.code, &issue.place));
         warnings.extend(blind_gates(checked, rows.layout(), &look.counted));
@@ -229,29 +284,34 @@ pub(crate) fn check_data(
         seen.warnings.extend(one_sided_labels(rows.layout(), &look));
         seen.warnings.extend(look.traps);
         seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
-        Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
+        Ok(CheckFindings { awaited: input.awaited.clone(), contracts, ..seen })
     })
 }
 
 /// Looks for what the sets and models of a run need from outside: programs, Python modules, the
-/// runtime and the files of ONNX models.
+/// runtime and the files of ONNX models; the contracts with these models.
 fn look_outside(
     plan: &StagePlan<'_>,
     layout: &Layout,
     observer: &dyn Observer,
     cancel: &CancelFlag,
-) -> Result<()> {
+) -> Result<Vec<ContractPreview>> {
     let ctx = StageContext::outside("check", observer, cancel);
     for (name, set) in &plan.job.counterfactuals {
         plan.external_program(name.as_str(), set).map_or(Ok(()), |program| program.look())?;
     }
+    let mut contracts = Vec::new();
     for (name, model) in &plan.job.models {
         if let Some(call) = plan.call(name.as_str(), model) {
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
         }
-        plan.load_scorer(name.as_str(), model, layout)?;
+        if model.brought().is_some() {
+            let contract = plan.contract(&ctx, name.as_str(), model, layout)?;
+            plan.load_scorer(name.as_str(), model, layout, &contract)?;
+            contracts.push(ContractPreview { model: name.to_string(), contract });
+        }
     }
-    Ok(())
+    Ok(contracts)
 }
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable

@@ -5,8 +5,6 @@
 //! distinct changed rows, each once: the ones that are trained here in batches on all threads, a
 //! command in one run of its program per fold that it knows.
 
-use std::path::Path;
-
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::model::Scorer;
@@ -15,7 +13,7 @@ use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
 use crate::stage::recourse::changed_rows::ChangedRows;
 use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::command::{CommandCall, CommandRows};
+use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
 
 /// The model that is asked.
 pub(crate) enum RecourseModel<'a> {
@@ -30,8 +28,8 @@ pub(crate) enum RecourseModel<'a> {
     Command {
         /// The call.
         call: CommandCall<'a>,
-        /// The folder of the model that its program trained; none where it trains none.
-        trained: Option<&'a Path>,
+        /// The files that go with it.
+        files: ProgramFiles<'a>,
     },
 }
 
@@ -74,7 +72,7 @@ impl RecourseQuery<'_> {
                     distinct.query_model(plan, needed, &decider)
                 })
             }
-            RecourseModel::Command { call, trained } => {
+            RecourseModel::Command { call, files } => {
                 let distinct = self.context.workers.within(|| DistinctRows::new(plan, needed));
                 set_total(distinct.rows.len());
                 let changed = ChangedRows { people: self.people, plan, rows: &distinct.rows };
@@ -91,7 +89,7 @@ impl RecourseQuery<'_> {
                     self.ctx,
                     self.context,
                     CommandRows::Changed(&changed),
-                    *trained,
+                    *files,
                     &mut take,
                 )?;
                 Ok(distinct.answers(plan, needed, &favourable))

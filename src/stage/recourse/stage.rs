@@ -79,9 +79,7 @@ impl Stage for RecourseStage {
                 let of = (position, attribute.as_str());
                 unshared_numbers::refuse(plan.checked, layout, of, people.feature_columns())?;
                 let model = match asked.call() {
-                    Some(call) => {
-                        RecourseModel::Command { call: *call, trained: asked.trained(ctx) }
-                    }
+                    Some(call) => RecourseModel::Command { call: *call, files: asked.files(ctx)? },
                     None => RecourseModel::Trained {
                         scorers: asked.scorers(ctx, layout)?,
                         linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),

@@ -19,6 +19,7 @@ use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
+use crate::stage::score::levels::ContractInputs;
 use crate::stage::score::recheck::RecheckInputs;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::WhyFolders;
@@ -42,16 +43,19 @@ impl MeasuredTables {
     }
 }
 
-/// The tables that were measured, and the verdicts on them.
-pub(crate) struct MeasuredParts {
+/// The tables that were measured, the verdicts on them, and the contracts with models that are
+/// trained elsewhere.
+pub(crate) struct MeasuredParts<'a> {
     pub(crate) measured: MeasuredTables,
     pub(crate) gate: StageInput<GateStage>,
+    pub(crate) contracts: ContractInputs<'a>,
 }
 
-impl MeasuredParts {
-    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let measured = MeasuredTables::need(b)?;
-        Ok(MeasuredParts { measured, gate: b.need::<GateStage>(&AuditUnit::default())? })
+impl<'a> MeasuredParts<'a> {
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let (measured, contracts) = (MeasuredTables::need(b)?, ContractInputs::need(b)?);
+        let gate = b.need::<GateStage>(&AuditUnit::default())?;
+        Ok(MeasuredParts { measured, gate, contracts })
     }
 }
 
@@ -68,7 +72,7 @@ pub(crate) struct FolderInputs<'a> {
     /// Where it comes from.
     pub(crate) origins: OriginInputs<'a>,
     /// The tables of metrics, and the verdicts.
-    pub(crate) parts: MeasuredParts,
+    pub(crate) parts: MeasuredParts<'a>,
     /// The rows that arms added, where they are kept.
     pub(crate) selected: Option<StageInput<SelectedStage>>,
     /// The rows of counterfactuals, where they are kept.

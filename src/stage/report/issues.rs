@@ -17,6 +17,7 @@ use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::score::expect::ExpectResult;
+use crate::stage::score::levels::SettledModel;
 use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{CountRow, GroupRow, IssueRow, MetricRow, PopulationRow, SharedText, whole};
@@ -53,6 +54,8 @@ pub(super) struct RunFindings<'a> {
     pub(super) short_of_trees: &'a [(&'a str, u64, u64)],
     /// What gates on a model are judged by, as the stage `gate` found it.
     pub(super) models: &'a [IssueRow],
+    /// The contracts with models that are trained elsewhere, and what these do not know.
+    pub(super) settled: &'a [SettledModel<'a>],
     /// What the comparison with known scores gave.
     pub(super) expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
 }
@@ -100,6 +103,7 @@ pub(super) fn write(
     issues.extend(found.short_of_trees.iter().map(fewer_trees));
     issues.extend(found.models.iter().cloned());
     issues.extend(found.expected.iter().filter_map(unexpected_scores));
+    issues.extend(found.settled.iter().filter_map(unknown_to_model));
     for (attribute, slices) in found.small.into_iter().flatten() {
         issues.push(small_slices(job, attribute, slices));
     }
@@ -253,6 +257,30 @@ fn unexpected_scores(
         expect.at_most
     );
     Some(IssueRow::warning("unexpected-scores", model, whole(found.differ), text))
+}
+
+/// That audited people have values that a model does not know.
+fn unknown_to_model(of: &SettledModel<'_>) -> Option<IssueRow> {
+    let (any, columns): (Vec<_>, Vec<_>) = of.unknown.iter().partition(|row| row.column.is_empty());
+    let all = any.iter().find(|row| row.sensitive.is_empty() && row.people > 0)?;
+    let columns = columns.into_iter().filter(|row| row.sensitive.is_empty());
+    let columns = columns.map(|of| format!("{} in `{}` ({})", of.people, of.column, of.examples));
+    let groups = any.iter().filter(|row| !row.sensitive.is_empty() && row.people > 0);
+    let groups: Vec<String> = groups
+        .map(|of| format!("{} of {} of `{}` `{}`", of.people, of.audited, of.sensitive, of.group))
+        .collect();
+    let more = if groups.len() > GROUPS_NAMED { ", more in `unknown_levels`" } else { "" };
+    let named: Vec<String> = groups.into_iter().take(GROUPS_NAMED).collect();
+    let text = format!(
+        "model `{}` does not know values of {} of {} audited people: {}; by group {}{more}: its \
+         training tells nothing about what it makes of them",
+        of.model,
+        all.people,
+        all.audited,
+        columns.collect::<Vec<_>>().join(", "),
+        named.join(", ")
+    );
+    Some(IssueRow::warning("unknown-to-model", of.model, all.people, text))
 }
 
 /// Slices of fewer people than a slice needs to be measured.

@@ -49,15 +49,16 @@ use crate::stage::report::inputs::{FolderInputs, MeasuredParts};
 use crate::stage::report::issues::RunFindings;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
 use crate::stage::score::join::RecheckResult;
+use crate::stage::score::levels::SettledModel;
 use crate::stage::settings::{CODE, RunSettings};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, OutcomeRow,
-    PopulationRow, ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow,
-    hint_of_issue,
+    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, ModelContractRow,
+    OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow,
+    UnknownLevelRow, hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -208,7 +209,7 @@ pub(crate) fn assemble(
         expected: &expected,
         ..RunFindings::default()
     };
-    write_measured(ctx, origins, &made.parts, found)?;
+    let settled = write_measured(ctx, origins, &made.parts, found)?;
     if let Some(cases) = &made.cases {
         copy_tables(cases.folder(ctx), &[CfExampleRow::TABLE.name], out)?;
     }
@@ -247,6 +248,7 @@ pub(crate) fn assemble(
         write_history(out, &mut manifest, &origins.settings.history)?;
     }
     manifest.answers = made.answers.open(ctx)?;
+    record_contracts(&mut manifest, settled);
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();
         let known = expected.iter().find(|(model, ..)| *model == words.name);
@@ -265,12 +267,13 @@ pub(crate) fn assemble(
 }
 
 /// The tables of the rows, of what is measured, and the verdicts.
-fn write_measured(
+fn write_measured<'a>(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
-    MeasuredParts { measured, gate }: &MeasuredParts,
+    MeasuredParts { measured, gate, contracts }: &MeasuredParts<'a>,
     found: RunFindings<'_>,
-) -> Result<()> {
+) -> Result<Vec<SettledModel<'a>>> {
+    let settled = contracts.open(ctx)?;
     let (out, job) = (ctx.out(), &origins.checked.job);
     let small = measured.plain.read(ctx, SMALL_SLICES)?;
     let labels: SelectiveLabels = measured.plain.read(ctx, LABELS)?;
@@ -289,11 +292,19 @@ fn write_measured(
         blind: &issues::blind_gates(plain, origins)?,
         groups: &groups,
         population: &population,
+        settled: &settled,
         counts: &read_rows::<CountRow>(plain)?,
         models: &read_rows::<IssueRow>(gate.folder(ctx))?,
         ..found
     };
     write_row_tables(ctx, origins, found)?;
+    if !settled.is_empty() {
+        let rows: Vec<ModelContractRow> = settled.iter().flat_map(SettledModel::rows).collect();
+        write_rows(&out.join("tables"), &rows)?;
+        let unknown: Vec<UnknownLevelRow> =
+            settled.iter().flat_map(|of| of.unknown.iter().cloned()).collect();
+        write_rows(&out.join("tables"), &unknown)?;
+    }
     let graphs = found.graphs;
     let wanted = job::check::defaults::families(job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
@@ -331,7 +342,17 @@ fn write_measured(
     ] {
         copy_tables(folder, tables, out)?;
     }
-    Ok(())
+    Ok(settled)
+}
+
+/// Notes the contracts of the models.
+fn record_contracts(manifest: &mut Manifest, settled: Vec<SettledModel<'_>>) {
+    for of in settled {
+        let words = manifest.models.iter_mut().find(|words| words.name == of.model);
+        if let Some(words) = words {
+            words.contract = Some(of.words());
+        }
+    }
 }
 
 /// Writes the verdicts of earlier runs, and names these in the manifest.
@@ -358,17 +379,18 @@ pub(crate) fn assemble_waiting(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
     awaited: Vec<AwaitedScores>,
-    parts: Option<&MeasuredParts>,
+    parts: Option<&MeasuredParts<'_>>,
 ) -> Result<()> {
-    let mut judged = None;
+    let (mut judged, mut settled) = (None, Vec::new());
     if let Some(parts) = parts {
-        write_measured(ctx, origins, parts, RunFindings::default())?;
+        settled = write_measured(ctx, origins, parts, RunFindings::default())?;
         judged = Some(parts.gate.read::<GateOutcome>(ctx, GATE_OUTCOME)?);
     } else {
         write_row_tables(ctx, origins, RunFindings::default())?;
     }
     let (tally, worst) = judged.map(|judged| (judged.tally, judged.worst)).unwrap_or_default();
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
+    record_contracts(&mut manifest, settled);
     let exit = Exit::Waiting.code();
     let outcome = GateOutcome { verdict: "waiting".to_owned(), exit, tally, worst };
     let metrics = read_rows::<MetricRow>(&ctx.out().join("tables"))?;

@@ -334,6 +334,7 @@ fn model_words(
             better_is_lower: amount.better == BetterEnd::Lower,
             matters_from: amount.matters_from.to_string(),
         }),
+        contract: None,
         recheck: None,
         expect: None,
     }

@@ -5,12 +5,15 @@
 //! one process per fold. Factual rows are the audited ones. What the program may see of the
 //! environment is settled here; what a program must keep to is written in `jobs/models/README.md`.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::data::exchange::row_stream::{RawColumns, RowFile, RowSink, RowStream};
-use crate::data::exchange::score_stream::{read_answer, read_file, read_stream};
+use crate::data::exchange::row_stream::{
+    DESCRIPTION, POSITION, RawColumns, RowFile, RowSink, RowStream, ask_description,
+};
+use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
 use crate::data::rows::aligned::{CounterfactualReader, create_scores, write_precision};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
@@ -21,6 +24,7 @@ use crate::exec::files::{self, make_folder, remove_file, remove_folder};
 use crate::exec::hash::hash_parts;
 use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
+use crate::model::contract::ModelContract;
 use crate::model::kind::python::SCRIPT;
 use crate::model::score_spool::{ScoreSpool, SpooledScores, score_complaint};
 use crate::num::float_precision::FloatPrecision;
@@ -30,6 +34,7 @@ use crate::stage::applied_set::key_text;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
+use crate::stage::score::contract::CONTRACT;
 use crate::stage::score::equal_rows::EqualRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::rows::training_rows;
@@ -90,6 +95,25 @@ pub(crate) enum CommandRows<'a> {
     Changed(&'a dyn AskedRows),
 }
 
+/// The files that go with a program: the models that it trained, and the contract with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramFiles<'c> {
+    /// The folder that [`CommandCall::train_on`] wrote to; none for a program that trains nothing.
+    pub trained: Option<&'c Path>,
+    /// The folder of the stage that settled the contract.
+    pub contract: &'c Path,
+}
+
+impl ProgramFiles<'_> {
+    /// The contract.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub(crate) fn contract(&self) -> Result<ModelContract> {
+        files::from_json(&files::read_text(&self.contract.join(CONTRACT))?, CONTRACT)
+    }
+}
+
 /// What a program wrote for one fold.
 struct CommandAnswer {
     scores: SpooledScores,
@@ -128,7 +152,7 @@ impl<'a> CommandCall<'a> {
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![(
             "command".to_owned(),
-            key_text(&(&command.score, &command.model, command.stream, names, &command.omit))?,
+            key_text(&(&command.score, &command.model, command.stream, names))?,
         )];
         made_of.extend(self.variables().hashes(self.secret));
         made_of
@@ -146,7 +170,7 @@ impl<'a> CommandCall<'a> {
         let train = command.train.as_deref().unwrap_or_default();
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![
-            ("command".to_owned(), key_text(&(train, command.stream, names, &command.omit))?),
+            ("command".to_owned(), key_text(&(train, command.stream, names))?),
             ("folds".to_owned(), self.n_folds.to_string()),
         ];
         made_of.extend(self.variables().hashes(self.secret));
@@ -227,6 +251,27 @@ impl<'a> CommandCall<'a> {
         })
     }
 
+    /// What the model says about itself; the process goes on, and answers for its rows later. Files
+    /// that are needed for that go into `scratch`.
+    ///
+    /// # Errors
+    /// The program fails, or describes nothing.
+    pub(crate) fn describe(&self, ctx: &StageContext<'_>, scratch: &Path) -> Result<String> {
+        let script = scratch.join("python.py");
+        files::write(&script, SCRIPT)?;
+        let model = PathBuf::from(self.command.model.as_deref().unwrap_or_default());
+        let program =
+            self.program(&self.command.score, 0, &[("model", &model), ("script", &script)])?;
+        let ask = |input: &mut ProgramInput<'_>| ask_description(input);
+        let shown = |bytes: &[u8]| program.excerpt(bytes);
+        let read = |output: &mut dyn Read| read_description(output, DESCRIPTION, &shown);
+        let told = match self.kept {
+            Some(kept) => kept.ask(ctx, &program, ask, read),
+            None => child::run(ctx, &program, ask, read),
+        };
+        told.map(|(text, _)| text).map_err(|e| self.with_place(e, "score"))
+    }
+
     /// Looks for its programs, and lets Python import what it will need; scores nothing. `module`
     /// is what a Python model is called from.
     ///
@@ -272,9 +317,10 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         layout: &Layout,
         rows: &TrainingRows<'_>,
-        fold: usize,
+        (fold, contract): (usize, &ModelContract),
     ) -> Result<()> {
-        self.train_fold(ctx, layout, rows, fold).map_err(|e| self.with_place(e, "train"))
+        self.train_fold(ctx, layout, rows, (fold, contract))
+            .map_err(|e| self.with_place(e, "train"))
     }
 
     fn train_fold(
@@ -282,11 +328,11 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         layout: &Layout,
         training: &TrainingRows<'_>,
-        fold: usize,
+        (fold, contract): (usize, &ModelContract),
     ) -> Result<()> {
         let (model, rows) =
             (trained_model(ctx.out(), fold), ctx.out().join(SCRATCH).join("rows.parquet"));
-        let columns = RawColumns::new(layout, &self.command.omit, true);
+        let columns = RawColumns::new(layout, &contract.column_names(), true, HashMap::new());
         if training.is_empty()? {
             return Err(Fault::new(
                 "one-class",
@@ -337,7 +383,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// Writes one score per prepared row or counterfactual into the folder of the stage; rows that
-    /// are not asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
+    /// are not asked for get none.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
@@ -347,10 +393,10 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: CommandRows<'_>,
-        trained: Option<&Path>,
+        files: ProgramFiles<'_>,
     ) -> Result<()> {
         let (encoder, mut writer) = create_scores(ctx.out())?;
-        let precision = self.score_into(ctx, row_context, scored, trained, &mut |scores| {
+        let precision = self.score_into(ctx, row_context, scored, files, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()?;
@@ -367,10 +413,10 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: CommandRows<'_>,
-        trained: Option<&Path>,
+        files: ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
-        self.score_folds(ctx, row_context, scored, trained, take)
+        self.score_folds(ctx, row_context, scored, files, take)
             .map_err(|e| self.with_place(e, "score"))
     }
 
@@ -379,16 +425,18 @@ impl<'a> CommandCall<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: CommandRows<'_>,
-        trained: Option<&Path>,
+        files: ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
         let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
         // Without folds of its own one process scores the rows of all.
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
+        let contract = files.contract()?;
+        let columns = row_columns(row_context.rows.layout(), &contract);
         let equal = match scored {
             CommandRows::WorldRows(made, _) if n_folds == 1 => {
-                Some(EqualRows::find(row_context, made, &self.command.omit)?)
+                Some(EqualRows::find(row_context, made, &contract.column_names())?)
             }
             _ => None,
         };
@@ -408,7 +456,7 @@ impl<'a> CommandCall<'a> {
         make_folder(&scratch)?;
         let mut answers = Vec::new();
         for (p, &n) in n_rows.iter().enumerate() {
-            let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
+            let feed = |sink: &mut dyn RowSink| {
                 let part = |g: usize| {
                     let mine: Vec<usize> = match &equal {
                         Some(equal) => equal.asked(g).to_vec(),
@@ -431,14 +479,14 @@ impl<'a> CommandCall<'a> {
                     }
                 })
             };
-            let model = match (trained, &self.command.model) {
+            let model = match (files.trained, &self.command.model) {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
             answers.push(if n == 0 {
                 None
             } else {
-                Some(self.run_program(ctx, row_context, p, n, &model, feed)?)
+                Some(self.run_program(ctx, (&columns, feed), (p, n), &model)?)
             });
         }
         // Of rows that are asked once the scores so far, by number.
@@ -484,15 +532,13 @@ impl<'a> CommandCall<'a> {
         Ok(all.reduce(FloatPrecision::finer).unwrap_or_default())
     }
 
-    /// Runs the program once for `n_rows` rows.
+    /// Runs the program once for `n_rows` rows, which have these columns.
     fn run_program(
         &self,
         ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        fold: usize,
-        n_rows: u64,
+        (columns, mut feed): (&RawColumns, impl FnMut(&mut dyn RowSink) -> Result<()>),
+        (fold, n_rows): (usize, u64),
         model: &Path,
-        feed: impl Fn(&mut dyn RowSink, &RawColumns) -> Result<()>,
     ) -> Result<CommandAnswer> {
         let scratch = ctx.out().join(SCRATCH);
         let (rows, scores) = (scratch.join("rows.parquet"), scratch.join("scores.parquet"));
@@ -501,7 +547,6 @@ impl<'a> CommandCall<'a> {
             files::write(&script, SCRIPT)?;
         }
         let answers = self.answers(ctx)?;
-        let columns = RawColumns::new(row_context.rows.layout(), &self.command.omit, false);
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(
             &self.command.score,
@@ -514,7 +559,6 @@ impl<'a> CommandCall<'a> {
                 ("answers", &answers),
             ],
         )?;
-        let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
         let (precision, ended) = match self.command.stream {
             StreamFormat::Arrow => {
                 let mut take = |part: &[f64]| spool.push(part);
@@ -546,6 +590,13 @@ impl<'a> CommandCall<'a> {
         };
         Ok(CommandAnswer { scores: spool.finish()?, n: 0, ended, precision })
     }
+}
+
+/// The columns of rows to score, and the class that is asked for.
+fn row_columns(layout: &Layout, contract: &ModelContract) -> RawColumns {
+    let position = contract.score.position.map(|at| (POSITION.to_owned(), at.to_string()));
+    let about = position.into_iter().collect();
+    RawColumns::new(layout, &contract.column_names(), false, about)
 }
 
 /// Sends all rows and the end.

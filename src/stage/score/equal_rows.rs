@@ -31,10 +31,10 @@ impl EqualRows {
     pub(crate) fn find<T: AsRef<str>>(
         row_context: RowContext<'_>,
         made: &CounterfactualReader,
-        omit: &[T],
+        names: &[T],
     ) -> Result<Self> {
         let layout = row_context.rows.layout();
-        let columns = read_features(layout, omit);
+        let columns = read_features(layout, names);
         let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
         row_context.row_groups().in_order(
             |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
@@ -73,10 +73,9 @@ impl EqualRows {
     }
 }
 
-/// The features that a model reads: all inputs but those that it omits.
-pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, omit: &[T]) -> Vec<usize> {
-    let reads = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
-    layout.inputs().filter(reads).collect()
+/// The features of these names, which a model reads.
+pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, names: &[T]) -> Vec<usize> {
+    names.iter().filter_map(|name| layout.feature(name.as_ref())).collect()
 }
 
 /// A hash of some columns of each row, 128 bits: different rows have equal ones by chance once in

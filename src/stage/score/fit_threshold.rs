@@ -23,7 +23,7 @@ use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::command::{CommandCall, CommandRows};
+use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
 use crate::stage::score::rows::{carried_column, training_rows};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::{ThresholdRow, whole};
@@ -55,7 +55,7 @@ impl Stage for ThresholdStage {
                 .with(ctx, 0, |row_context| {
                     let fitted = match (asked.call(), &model.scores) {
                         (Some(call), _) => {
-                            fit_by_command(ctx, row_context, call, objective, asked.trained(ctx))?
+                            fit_by_command(ctx, row_context, call, objective, asked.files(ctx)?)?
                         }
                         (None, Some(scores)) => {
                             let column =
@@ -81,14 +81,13 @@ fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective
         .ok_or_else(|| misfit(format!("the threshold of `{name}` is not fitted")))
 }
 
-/// Asks a command for the scores of the training rows, fold after fold. `trained` is the folder of
-/// the models that it trained.
+/// Asks a command for the scores of the training rows, fold after fold. `files` go with it.
 fn fit_by_command(
     ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     call: &CommandCall<'_>,
     objective: (ThresholdObjective, ScoreScale),
-    trained: Option<&Path>,
+    files: ProgramFiles<'_>,
 ) -> Result<Vec<FittedThreshold>> {
     let mut readers = Vec::new();
     for fold in 0..row_context.roles.n_folds() {
@@ -96,7 +95,7 @@ fn fit_by_command(
         let out = ctx.out().join(format!("fold-{fold}"));
         files::make_folder(&out)?;
         let (encoder, mut writer) = create_scores(&out)?;
-        let precision = call.score_into(ctx, row_context, scored, trained, &mut |scores| {
+        let precision = call.score_into(ctx, row_context, scored, files, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()?;

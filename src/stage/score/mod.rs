@@ -3,6 +3,7 @@
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
+pub(crate) mod contract;
 pub(crate) mod encoded_worlds;
 pub(crate) mod equal_rows;
 pub(crate) mod expect;
@@ -10,6 +11,7 @@ pub(crate) mod expect;
 mod extension_tests;
 pub(crate) mod fit_threshold;
 pub(crate) mod join;
+pub(crate) mod levels;
 pub(crate) mod recheck;
 pub(crate) mod rows;
 pub(crate) mod worlds;
@@ -144,7 +146,7 @@ impl Stage for ScoreStage {
                             }
                         }
                     };
-                    return call.score(ctx, row_context, scored, asked.trained(ctx));
+                    return call.score(ctx, row_context, scored, asked.files(ctx)?);
                 }
                 let scorers = asked.scorers(ctx, layout)?;
                 let Some((made, position, _)) = made else {

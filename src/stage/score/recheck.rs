@@ -87,7 +87,7 @@ impl Stage for RecheckStage {
                                     ctx,
                                     row_context,
                                     CommandRows::Recheck(&again),
-                                    asked.trained(ctx),
+                                    asked.files(ctx)?,
                                     &mut |scores| {
                                         let rows = drawn_rows(row_context, &again, group)?;
                                         record.take(group, &rows, &scores)?;

@@ -8,9 +8,7 @@ use std::path::PathBuf;
 use crate::data::Layout;
 use crate::error::{Fault, Result};
 use crate::job::ModelBlock;
-use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::onnx::OnnxBlock;
-use crate::model::lightgbm::file::LightgbmParams;
 use crate::model::onnx::OnnxParams;
 use crate::model::{ModelTrainer, TrainedModel};
 use crate::num::score_scale::ScoreScale;
@@ -72,34 +70,12 @@ pub(crate) fn memory_in_words(bytes: u64) -> String {
 
 /// What an ONNX model needs to know of the rows.
 pub(crate) fn onnx_params(onnx: &OnnxBlock, scale: ScoreScale, layout: &Layout) -> OnnxParams {
-    let words = |columns: &[ColumnName]| {
-        columns.iter().map(|c| c.as_str().to_owned()).collect::<Vec<String>>()
-    };
     OnnxParams {
         path: PathBuf::from(&onnx.model),
-        inputs: onnx
-            .inputs
-            .iter()
-            .map(|(input, columns)| (input.clone(), words(columns)))
-            .collect(),
         output: onnx.output.clone(),
-        positive: onnx.positive.as_ref().map(|word| word.as_str().to_owned()),
+        missing_text: onnx.missing_text.clone(),
         scale,
         features: layout.features.clone(),
-        omit: words(&onnx.omit)
-            .into_iter()
-            .chain(layout.hidden_names().map(str::to_owned))
-            .collect(),
-    }
-}
-
-/// What a model file of LightGBM needs to know of the rows.
-pub(crate) fn lightgbm_params(block: &LightgbmBlock, layout: &Layout) -> LightgbmParams {
-    LightgbmParams {
-        path: PathBuf::from(&block.file),
-        columns: block.columns.iter().map(|column| column.as_str().to_owned()).collect(),
-        features: layout.features.clone(),
-        hidden: layout.hidden_names().map(str::to_owned).collect(),
     }
 }
 

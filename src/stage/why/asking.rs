@@ -6,8 +6,6 @@
 //! people are explained, until it holds. Rows are made twice then, to be asked and to find the
 //! answers, so no more than the answers are kept.
 
-use std::path::Path;
-
 use crate::data::FeatureRows;
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
@@ -16,7 +14,7 @@ use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::{AskedRows, BATCH, asked_block};
-use crate::stage::score::command::{CommandCall, CommandRows};
+use crate::stage::score::command::{CommandCall, CommandRows, ProgramFiles};
 use crate::stage::score::equal_rows::{read_features, row_hashes};
 use crate::stage::score::rows::score_by_fold;
 use crate::stage::why::mixtures::{FeatureMixtures, MixtureQuestion};
@@ -130,14 +128,14 @@ impl FeatureMixtures<'_> {
     pub(crate) fn ask_call(
         &self,
         (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
-        (call, trained): (&CommandCall<'_>, Option<&Path>),
+        (call, files): (&CommandCall<'_>, ProgramFiles<'_>),
         (drawn, mut width): (&DrawnPeople, usize),
         asks_at_most: usize,
     ) -> Result<ExplainedPeople> {
         let layout = row_context.rows.layout();
         let reading = ReadRows {
             mixtures: self,
-            columns: read_features(layout, &call.command.omit),
+            columns: read_features(layout, &files.contract()?.column_names()),
             by_fold: call.scores_by_fold(),
         };
         let mut cut = false;
@@ -151,7 +149,7 @@ impl FeatureMixtures<'_> {
             if !distinct.asked.is_empty() {
                 let asked = AskedMixtures { mixtures: self, asked: &distinct.asked };
                 let rows = CommandRows::Changed(&asked);
-                call.score_into(ctx, row_context, rows, trained, &mut |part| {
+                call.score_into(ctx, row_context, rows, files, &mut |part| {
                     scores.extend(part);
                     Ok(())
                 })?;

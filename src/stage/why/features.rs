@@ -340,7 +340,7 @@ impl<'a> FeatureInputs<'a> {
             None => mixtures.ask_scorers(row_context, scorers, &drawn.first(width)),
             Some(call) => {
                 let at_most = usize::try_from(self.block.asks_at_most.get()).unwrap_or(usize::MAX);
-                let asked = (call, self.asked.trained(ctx));
+                let asked = (call, self.asked.files(ctx)?);
                 mixtures.ask_call((ctx, row_context), asked, (drawn, width), at_most)
             }
         }

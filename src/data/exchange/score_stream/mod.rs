@@ -90,6 +90,30 @@ pub(crate) fn read_answer(
     Ok(FloatPrecision::single_if(width == 4))
 }
 
+/// Reads one stream without scores up to its end mark, and gives the text that its schema has under
+/// a key.
+///
+/// # Errors
+/// The output is not such a stream; says what it is.
+pub(crate) fn read_description(
+    source: &mut dyn Read,
+    key: &str,
+    fit: &dyn Fn(&[u8]) -> String,
+) -> Result<String> {
+    let Some(first) = next_message(source, Some(fit))? else {
+        return Err(stream_fault("wrote nothing to its standard output").into());
+    };
+    let metadata = schema_of_stream(parsed(&first)?)?.custom_metadata();
+    let of_key = metadata.into_iter().flatten().find(|pair| pair.key() == Some(key));
+    let Some(text) = of_key.and_then(|pair| pair.value()).map(str::to_owned) else {
+        return Err(stream_fault("wrote a stream without a description of the model").into());
+    };
+    match next_message(source, None)? {
+        None => Ok(text),
+        Some(_) => Err(stream_fault("wrote scores for which it got no rows").into()),
+    }
+}
+
 fn too_many_scores_fault(n_rows: u64) -> Fault {
     stream_fault(format!("wrote more scores than the {n_rows} for which it got rows"))
         .hint("write exactly one score per row, in the order of the rows")

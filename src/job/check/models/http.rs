@@ -36,5 +36,6 @@ impl JobChecker<'_> {
         let secrets: Vec<String> = http.secret_env.iter().cloned().collect();
         self.surroundings(at, &[], &[], &secrets);
         self.inputs(at, name, &http.omit);
+        self.columns_in_order(at, &http.columns, &http.omit);
     }
 }

@@ -27,6 +27,12 @@ impl JobChecker<'_> {
         }
         self.ask_again(&format!("{at}.recheck"), onnx.recheck);
         self.inputs(at, name, &onnx.omit);
+        self.columns_in_order(at, &onnx.columns, &onnx.omit);
+        if !onnx.columns.is_empty() && !onnx.inputs.is_empty() {
+            let what = "`columns` names the columns of the only input, and `inputs` those of each";
+            let hint = "keep one of them";
+            self.push_problem("one-of", format!("{at}.columns"), what, hint);
+        }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
         }

@@ -25,12 +25,10 @@ impl JobChecker<'_> {
         if let Some(with) = &python.with {
             self.path_alone(format!("{at}.with"), with);
         }
-        let of_pickle =
-            [("positive", python.positive.is_some()), ("columns", !python.columns.is_empty())];
-        for (key, _) in of_pickle.into_iter().filter(|(_, there)| *there && python.call.is_some()) {
-            let what = format!("`{key}` is for a pickled model, and `call` names a function");
-            let hint = format!("remove `{key}`: the function itself returns the scores");
-            self.push_problem("not-offered", format!("{at}.{key}"), what, hint);
+        if python.class.is_some() && python.call.is_some() {
+            let what = "`class` is for a pickled model, and `call` names a function";
+            let hint = "remove `class`: the function itself returns the scores";
+            self.push_problem("not-offered", format!("{at}.class"), what, hint);
         }
         self.inputs(at, name, &python.omit);
         self.columns_in_order(at, &python.columns, &python.omit);
@@ -66,7 +64,7 @@ impl JobChecker<'_> {
     }
 
     /// Columns that a model gets in this order.
-    pub(super) fn columns_in_order(
+    pub(in crate::job::check) fn columns_in_order(
         &mut self,
         at: &str,
         columns: &[ColumnName],

@@ -1,0 +1,150 @@
+//! The levels that a model knows, next to the values that it gets.
+//!
+//! A value is known where it equals a level: texts letter by letter, numbers as numbers, also where
+//! the one is a number and the other its text, and a truth value also as 1 or 0, or as the text
+//! `True` or `False`.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use serde_json::Value;
+
+use crate::data::exchange::row_stream::RawBatch;
+
+/// What messages call a value that is missing.
+const MISSING: &str = "a missing value";
+
+/// The levels of one column.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct KnownLevels {
+    texts: BTreeSet<String>,
+    /// The bits of the numbers that levels are, or that their texts are.
+    numbers: BTreeSet<u64>,
+    missing: bool,
+}
+
+/// The bits of a number, of which zero has one form.
+fn bits(x: f64) -> u64 {
+    (x + 0.0).to_bits()
+}
+
+impl KnownLevels {
+    /// These levels; null among them: missing values are known. A missing value reaches the model
+    /// as `missing`, where it becomes a text.
+    pub(crate) fn new(levels: &[Value], missing: Option<&str>) -> Self {
+        let mut known = KnownLevels::default();
+        for level in levels {
+            match level {
+                Value::Null => known.missing = true,
+                Value::Bool(flag) => {
+                    known.texts.insert(if *flag { "True" } else { "False" }.to_owned());
+                    known.numbers.insert(bits(f64::from(u8::from(*flag))));
+                }
+                Value::String(text) => {
+                    known.numbers.extend(text.parse().ok().map(bits));
+                    known.texts.insert(text.clone());
+                }
+                other => known.numbers.extend(other.as_f64().map(bits)),
+            }
+        }
+        known.missing |= missing.is_some_and(|text| known.texts.contains(text));
+        known
+    }
+
+    fn has_text(&self, text: &str) -> bool {
+        self.texts.contains(text)
+            || text.parse().is_ok_and(|x: f64| self.numbers.contains(&bits(x)))
+    }
+
+    fn has_flag(&self, flag: bool) -> bool {
+        self.texts.contains(if flag { "True" } else { "False" })
+            || self.numbers.contains(&bits(f64::from(u8::from(flag))))
+    }
+
+    /// The positions of the values of a column that are not known, and what they are.
+    pub(crate) fn unknown(&self, rows: &RawBatch, column: usize) -> Vec<(usize, String)> {
+        let array = rows.column(column);
+        let mut found = Vec::new();
+        let mut look = |is_known: &dyn Fn(usize) -> bool, text: &dyn Fn(usize) -> String| {
+            for i in 0..array.len() {
+                if array.is_null(i) {
+                    found.extend((!self.missing).then(|| (i, MISSING.to_owned())));
+                } else if !is_known(i) {
+                    found.push((i, text(i)));
+                }
+            }
+        };
+        match array.data_type() {
+            DataType::Boolean => {
+                let flags = array.as_boolean();
+                let text = |i: usize| if flags.value(i) { "True" } else { "False" }.to_owned();
+                look(&|i| self.has_flag(flags.value(i)), &text);
+            }
+            kind if kind.is_numeric() => {
+                let Some(numbers) = to(array, &DataType::Float64) else { return found };
+                let numbers = numbers.as_primitive::<Float64Type>().clone();
+                let is_missing = |x: f64| x.is_nan() && self.missing;
+                look(
+                    &|i| {
+                        let x = numbers.value(i);
+                        is_missing(x) || self.numbers.contains(&bits(x))
+                    },
+                    &|i| match numbers.value(i) {
+                        x if x.is_nan() => MISSING.to_owned(),
+                        x => x.to_string(),
+                    },
+                );
+            }
+            _ => {
+                let Some(texts) = to(array, &DataType::Utf8) else { return found };
+                let texts = texts.as_string::<i32>().clone();
+                look(&|i| self.has_text(texts.value(i)), &|i| texts.value(i).to_owned());
+            }
+        }
+        found
+    }
+}
+
+fn to(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
+    cast(array, kind).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+    use arrow::record_batch::RecordBatch;
+    use serde_json::json;
+
+    use super::KnownLevels;
+    use crate::data::exchange::row_stream::RawBatch;
+
+    fn unknown(levels: &[serde_json::Value], missing: Option<&str>, of: ArrayRef) -> Vec<String> {
+        let batch = RecordBatch::try_from_iter_with_nullable([("x", of, true)]).unwrap();
+        let found = KnownLevels::new(levels, missing).unknown(&RawBatch::of(batch), 0);
+        found.into_iter().map(|(i, value)| format!("{i} {value}")).collect()
+    }
+
+    #[test]
+    fn values_are_known_as_the_model_reads_them() {
+        let texts = || -> ArrayRef {
+            Arc::new(StringArray::from(vec![Some("east"), Some("East"), None, Some("1")]))
+        };
+        let levels = [json!("east"), json!(1)];
+        assert_eq!(unknown(&levels, None, texts()), ["1 East", "2 a missing value"]);
+        assert_eq!(unknown(&levels, Some(""), texts()), ["1 East", "2 a missing value"]);
+        assert_eq!(unknown(&[json!("east"), json!("")], Some(""), texts()), ["1 East", "3 1"]);
+        assert_eq!(unknown(&[json!("east"), json!(null)], None, texts()), ["1 East", "3 1"]);
+        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5, f64::NAN, -0.0]));
+        let levels = [json!(1), json!("2.5"), json!(0)];
+        assert_eq!(unknown(&levels, None, numbers), ["2 a missing value"]);
+        let integers: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(8), None]));
+        assert_eq!(unknown(&[json!(7), json!(null)], None, integers), ["1 8"]);
+        let flags = || -> ArrayRef { Arc::new(BooleanArray::from(vec![true, false])) };
+        assert_eq!(unknown(&[json!(true)], None, flags()), ["1 False"]);
+        assert_eq!(unknown(&[json!("True"), json!(0)], None, flags()), [""; 0]);
+    }
+}

@@ -1,0 +1,822 @@
+//! The contract with a model that the run does not train: which columns it gets and in which order,
+//! which class its score is about, what a missing value becomes, and which levels it knows.
+//!
+//! A file describes itself ([`ModelSignature`]), a job adds what the file leaves open
+//! ([`ContractTerms`]), and [`ModelContract::settle`] makes one contract of both: the same for every
+//! kind of model. A term is read from the file, from the job, or from a convention that the
+//! documents state; what none of them says is a [`ContractGap`], never a guess.
+//!
+//! Conventions: an input without names that takes all columns gets them in the order of
+//! `data.sensitive` and `data.features`; a single number a row is the score of the positive class;
+//! the columns of a table of probabilities whose classes the file does not name are the classes 0,
+//! 1, ..., and count as such only where the label holds no other values or the job names the class.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::data::LabelDefinition;
+use crate::data::canonical::canonical_text;
+use crate::param::{ColumnName, Word};
+
+/// Names that a message lists.
+const NAMED: usize = 20;
+
+/// Most classes that a model may have which does not say how many.
+const MOST_CLASSES: usize = 10_000;
+
+/// Where a term is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TermSource {
+    /// The model's own file.
+    File,
+    /// The job.
+    Job,
+    /// A convention of the documents.
+    Convention,
+}
+
+impl TermSource {
+    /// How tables call it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            TermSource::File => "file",
+            TermSource::Job => "job",
+            TermSource::Convention => "convention",
+        }
+    }
+}
+
+/// What values an input takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// Numbers.
+    Number,
+    /// Whole numbers.
+    Integer,
+    /// Truth values.
+    Boolean,
+    /// Text.
+    Text,
+    /// Whatever the source holds.
+    Source,
+}
+
+impl InputKind {
+    /// How tables call it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            InputKind::Number => "number",
+            InputKind::Integer => "integer",
+            InputKind::Boolean => "boolean",
+            InputKind::Text => "text",
+            InputKind::Source => "source",
+        }
+    }
+}
+
+/// What a missing value becomes for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingAs {
+    /// NaN.
+    Nan,
+    /// Null.
+    Null,
+    /// An empty field of a line.
+    EmptyField,
+    /// What pandas makes of it.
+    Pandas,
+    /// This text.
+    Text(String),
+    /// Nothing: a row with a missing value is an error.
+    Refused,
+}
+
+impl MissingAs {
+    /// How tables call it.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            MissingAs::Nan => "NaN".to_owned(),
+            MissingAs::Null => "null".to_owned(),
+            MissingAs::EmptyField => "empty field".to_owned(),
+            MissingAs::Pandas => "as pandas reads it".to_owned(),
+            MissingAs::Text(text) if text.is_empty() => "empty text".to_owned(),
+            MissingAs::Text(text) => format!("text `{text}`"),
+            MissingAs::Refused => "error".to_owned(),
+        }
+    }
+}
+
+/// How an input says which columns it takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputColumns {
+    /// Whatever it gets, by name.
+    Any,
+    /// These, by name.
+    Named(Vec<String>),
+    /// A table of so many columns without names; none where the number is open.
+    Unnamed(Option<usize>),
+}
+
+/// An input of a model as its file describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelInput {
+    /// Its name; empty for the one table that a model takes.
+    pub name: String,
+    /// Its columns.
+    pub columns: InputColumns,
+    /// What they hold.
+    pub kind: InputKind,
+    /// What a missing value becomes.
+    pub missing: MissingAs,
+    /// By position, the levels that the model knows; none where it names none. Null among them: it
+    /// knows missing values.
+    pub levels: Vec<Option<Vec<Value>>>,
+}
+
+impl ModelInput {
+    /// The one table of a model that takes what it gets, by name.
+    pub(crate) fn any(missing: MissingAs) -> Self {
+        let (name, levels) = (String::new(), Vec::new());
+        ModelInput { name, columns: InputColumns::Any, kind: InputKind::Source, missing, levels }
+    }
+}
+
+/// What a model gives for a row, as its file describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreOutput {
+    /// One number.
+    Single,
+    /// The probability of the second of two classes, which the file knows as 0 and 1 whatever they
+    /// were called in training.
+    SecondOfTwo,
+    /// A probability for each of these classes.
+    Classes(Vec<Value>),
+    /// A probability for each of so many classes that the file does not name; none where the number
+    /// is open, and may be one.
+    Unnamed(Option<usize>),
+}
+
+/// What a model says about itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelSignature {
+    /// Its inputs, in order; none for scores that are computed elsewhere.
+    pub inputs: Vec<ModelInput>,
+    /// What it gives for a row.
+    pub output: ScoreOutput,
+}
+
+impl ModelSignature {
+    /// One table of all columns by name, and one number a row.
+    pub(crate) fn by_name(missing: MissingAs, output: ScoreOutput) -> Self {
+        ModelSignature { inputs: vec![ModelInput::any(missing)], output }
+    }
+}
+
+/// What the job says about a contract.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ContractTerms<'a> {
+    /// The columns of the only input, in order; empty where the job names none.
+    pub columns: &'a [ColumnName],
+    /// The columns of each of several inputs.
+    pub inputs: Option<&'a IndexMap<String, Vec<ColumnName>>>,
+    /// The class whose probability is the score.
+    pub class: Option<&'a Word>,
+    /// Columns that the model does not see.
+    pub omit: &'a [ColumnName],
+}
+
+/// What neither the file nor the job says, or what they say differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractGap {
+    /// The code of the problem: that of columns or that of classes.
+    pub code: &'static str,
+    /// The key of the block that it is about.
+    pub key: &'static str,
+    /// What is open.
+    pub what: String,
+    /// What to write.
+    pub hint: String,
+}
+
+/// The code of a gap in the columns.
+pub(crate) const COLUMNS_GAP: &str = "model-columns";
+
+/// The code of a gap in the class.
+pub(crate) const CLASS_GAP: &str = "model-class";
+
+impl ContractGap {
+    fn columns(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        ContractGap { code: COLUMNS_GAP, key: "columns", what: what.into(), hint: hint.into() }
+    }
+
+    fn class(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        ContractGap { code: CLASS_GAP, key: "class", what: what.into(), hint: hint.into() }
+    }
+}
+
+/// A column that a model gets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContractColumn {
+    /// The input; empty for the one table that a model takes.
+    pub input: String,
+    /// Its position in the input, from 0.
+    pub position: usize,
+    /// The column of the job.
+    pub column: String,
+    /// What the model takes.
+    pub kind: InputKind,
+    /// What a missing value becomes.
+    pub missing: MissingAs,
+    /// The levels that the model knows; none where it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<Value>>,
+    /// Where the place of the column is from.
+    pub source: TermSource,
+}
+
+/// Which class the score is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScoreTerm {
+    /// The class, as the model writes it; none for one number a row, which is the score of the
+    /// positive class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Its position among the classes of the model, from 0; none likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+    /// The classes of the model in its order; empty where the file names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Where the term is from.
+    pub source: TermSource,
+}
+
+impl ScoreTerm {
+    /// One number a row.
+    const SINGLE: ScoreTerm = ScoreTerm {
+        class: None,
+        position: None,
+        classes: Vec::new(),
+        source: TermSource::Convention,
+    };
+}
+
+/// The contract with a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelContract {
+    /// What it gets, input by input and in order; empty for scores that are computed elsewhere.
+    pub columns: Vec<ContractColumn>,
+    /// What its score is about.
+    pub score: ScoreTerm,
+}
+
+/// The columns of the job that a model may see, and how a file spells them.
+struct VisibleColumns<'a>(Vec<&'a str>);
+
+impl<'a> VisibleColumns<'a> {
+    /// The column that a file means by a name: the column of that name, or the only one that is so
+    /// with `_` for blanks, as LightGBM writes it.
+    ///
+    /// Errs where several are.
+    fn find(&self, name: &str) -> Result<Option<&'a str>, ContractGap> {
+        if let Some(found) = self.0.iter().find(|column| **column == name) {
+            return Ok(Some(*found));
+        }
+        let written = |column: &&&str| column.replace(char::is_whitespace, "_") == name;
+        let mut found = self.0.iter().filter(written);
+        match (found.next(), found.next()) {
+            (Some(one), Some(other)) => Err(ContractGap::columns(
+                format!("its column `{name}` may be `{one}` or `{other}`"),
+                "list the model's columns in order under `columns`",
+            )),
+            (found, _) => Ok(found.copied()),
+        }
+    }
+
+    /// A line of the job with all of them, to be put in order.
+    fn line(&self) -> String {
+        format!("columns: [{}]", listed(&self.0))
+    }
+}
+
+/// Names as a list of a job holds them.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let quoted = |name: &T| {
+        let name = name.as_ref();
+        let is_plain = |c: char| c.is_alphanumeric() || c == '_';
+        let plain = name.chars().all(is_plain) && name.starts_with(char::is_alphabetic);
+        if plain { name.to_owned() } else { Value::from(name).to_string() }
+    };
+    names.iter().map(quoted).collect::<Vec<_>>().join(", ")
+}
+
+/// Names in a message.
+fn named<T: AsRef<str>>(names: &[T]) -> String {
+    let shown: Vec<String> =
+        names.iter().take(NAMED).map(|name| format!("`{}`", name.as_ref())).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+impl ModelContract {
+    /// Makes the contract of what the file says and what the job says.
+    ///
+    /// `columns` are those of the job that models read, in its order; `label` is that of the rows.
+    ///
+    /// # Errors
+    /// A term is open, or file and job contradict each other.
+    pub(crate) fn settle(
+        signature: &ModelSignature,
+        terms: &ContractTerms<'_>,
+        columns: &[&str],
+        label: Option<&LabelDefinition>,
+    ) -> Result<Self, ContractGap> {
+        let is_omitted = |column: &&str| terms.omit.iter().any(|omit| omit.as_str() == *column);
+        let visible: Vec<&str> =
+            columns.iter().copied().filter(|column| !is_omitted(column)).collect();
+        let visible = VisibleColumns(visible);
+        let mut settled = Vec::new();
+        let inputs = &signature.inputs;
+        if let Some((unknown, _)) = terms
+            .inputs
+            .into_iter()
+            .flatten()
+            .find(|(name, _)| inputs.iter().all(|input| input.name != **name))
+        {
+            let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+            let gap = ContractGap::columns(
+                format!("the model has no input `{unknown}`"),
+                format!("its inputs are: {}", named(&known)),
+            );
+            return Err(ContractGap { key: "inputs", ..gap });
+        }
+        if !terms.columns.is_empty() && inputs.len() > 1 {
+            let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+            return Err(ContractGap::columns(
+                format!("the model has {} inputs: {}", inputs.len(), named(&known)),
+                "`columns` orders the columns of a single input: name those of each input under \
+                 `inputs`, or leave inputs with the names of columns out",
+            ));
+        }
+        for input in inputs {
+            settle_input(input, inputs.len() == 1, terms, &visible, &mut settled)?;
+        }
+        let score = settle_score(&signature.output, terms.class, label)?;
+        Ok(ModelContract { columns: settled, score })
+    }
+
+    /// The columns that the model gets, each once, in the order in which it first gets them.
+    pub(crate) fn column_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for column in &self.columns {
+            if !names.contains(&column.column.as_str()) {
+                names.push(&column.column);
+            }
+        }
+        names
+    }
+}
+
+/// Adds the columns of an input.
+fn settle_input(
+    input: &ModelInput,
+    is_only: bool,
+    terms: &ContractTerms<'_>,
+    visible: &VisibleColumns<'_>,
+    settled: &mut Vec<ContractColumn>,
+) -> Result<(), ContractGap> {
+    let of_input = terms.inputs.and_then(|inputs| inputs.get(&input.name));
+    let (key, listed_columns) = match of_input {
+        Some(columns) => ("inputs", Some(columns.as_slice())),
+        None if is_only && !terms.columns.is_empty() => ("columns", Some(terms.columns)),
+        None => ("columns", None),
+    };
+    let at_key = |gap: ContractGap| ContractGap { key, ..gap };
+    let asked: Option<Vec<&str>> =
+        listed_columns.map(|columns| columns.iter().map(ColumnName::as_str).collect());
+    if let Some(unseen) =
+        asked.iter().flatten().find(|column| visible.0.iter().all(|seen| seen != *column))
+    {
+        return Err(at_key(ContractGap::columns(
+            format!(
+                "the model should get the column `{unseen}`, which is not a model column of the job"
+            ),
+            "name features and sensitive columns that are not omitted",
+        )));
+    }
+    let whose = if input.name.is_empty() {
+        "the model".to_owned()
+    } else {
+        format!("the input `{}` of the model", input.name)
+    };
+    let agrees = |width: usize, found: &[&str]| {
+        if width == found.len() {
+            return Ok(());
+        }
+        Err(at_key(ContractGap::columns(
+            format!(
+                "{whose} takes {width} columns and would get {}: {}",
+                found.len(),
+                named(found)
+            ),
+            format!("name {width} columns, in the order in which the model takes them"),
+        )))
+    };
+    let (columns, source): (Vec<&str>, TermSource) = match (&input.columns, asked) {
+        (InputColumns::Any, None) => (visible.0.clone(), TermSource::Convention),
+        (InputColumns::Any, Some(asked)) => (asked, TermSource::Job),
+        (InputColumns::Named(names), None) => {
+            let find = |name: &String| {
+                visible.find(name)?.ok_or_else(|| {
+                    let way = if is_only && input.name.is_empty() {
+                        "list the model's columns in order under `columns`".to_owned()
+                    } else if is_only {
+                        format!("name its columns in order: `{}`", visible.line())
+                    } else {
+                        format!("name its columns: `inputs: {{{}: [...]}}`", listed(&[&input.name]))
+                    };
+                    ContractGap::columns(
+                        format!(
+                            "the model takes a column `{name}`, and the job has none of that \
+                                 name"
+                        ),
+                        format!("declare it as a feature or a sensitive column, or {way}"),
+                    )
+                })
+            };
+            let found = names.iter().map(find).collect::<Result<_, ContractGap>>()?;
+            (found, TermSource::File)
+        }
+        (InputColumns::Named(names), Some(asked)) => {
+            agrees(names.len(), &asked)?;
+            for (i, (name, column)) in names.iter().zip(&asked).enumerate() {
+                if let Some(other) = visible.find(name)?.filter(|found| found != column) {
+                    return Err(at_key(ContractGap::columns(
+                        format!(
+                            "column {} of {whose} is `{name}` by its file, and the job gives it \
+                             `{column}`",
+                            i + 1
+                        ),
+                        format!(
+                            "a model that names its columns gets them by name: write `{other}` \
+                             there, or remove `{key}`"
+                        ),
+                    )));
+                }
+            }
+            (asked, TermSource::Job)
+        }
+        (InputColumns::Unnamed(width), None) => {
+            let takes = match width {
+                Some(width) => format!("{width} columns"),
+                None => "columns".to_owned(),
+            };
+            let line = if is_only {
+                visible.line()
+            } else {
+                format!("inputs: {{{}: [{}]}}", listed(&[&input.name]), listed(&visible.0))
+            };
+            return Err(ContractGap::columns(
+                format!("{whose} takes {takes} by their order, and does not say which"),
+                format!(
+                    "write the columns into the block in the order of its training:\n    {line}"
+                ),
+            ));
+        }
+        (InputColumns::Unnamed(width), Some(asked)) => {
+            width.map_or(Ok(()), |width| agrees(width, &asked))?;
+            (asked, TermSource::Job)
+        }
+    };
+    for (position, column) in columns.into_iter().enumerate() {
+        settled.push(ContractColumn {
+            input: input.name.clone(),
+            position,
+            column: column.to_owned(),
+            kind: input.kind,
+            missing: input.missing.clone(),
+            levels: input.levels.get(position).cloned().flatten(),
+            source,
+        });
+    }
+    Ok(())
+}
+
+/// A class as messages and tables write it.
+fn class_text(class: &Value) -> String {
+    match class {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Settles which class the score is about.
+fn settle_score(
+    output: &ScoreOutput,
+    asked: Option<&Word>,
+    label: Option<&LabelDefinition>,
+) -> Result<ScoreTerm, ContractGap> {
+    let (classes, is_named): (Vec<String>, bool) = match output {
+        ScoreOutput::Single => (Vec::new(), false),
+        ScoreOutput::SecondOfTwo => (vec!["0".to_owned(), "1".to_owned()], false),
+        ScoreOutput::Classes(classes) => (classes.iter().map(class_text).collect(), true),
+        ScoreOutput::Unnamed(width) => {
+            ((0..width.unwrap_or(2)).map(|class| class.to_string()).collect(), false)
+        }
+    };
+    let told = |classes: &[String]| match is_named {
+        true => format!("its classes are {}", named(classes)),
+        false => format!(
+            "its file names no classes, so that those of its columns are {}, in their order",
+            named(classes)
+        ),
+    };
+    // Of an open number of classes the job may name any.
+    let classes = match (output, asked.and_then(|asked| asked.as_str().parse::<usize>().ok())) {
+        (ScoreOutput::Unnamed(None), Some(class)) if class < MOST_CLASSES => {
+            (0..=class.max(1)).map(|class| class.to_string()).collect()
+        }
+        _ => classes,
+    };
+    let settled = |position: usize, source: TermSource| ScoreTerm {
+        class: classes.get(position).cloned(),
+        position: Some(position),
+        classes: classes.clone(),
+        source,
+    };
+    if let Some(asked) = asked {
+        if *output == ScoreOutput::Single {
+            return Err(ContractGap::class(
+                "the model gives one number a row, which is the score of the positive class",
+                "remove `class`",
+            ));
+        }
+        // As the model writes it; else the one that means the same.
+        let exact = classes.iter().position(|class| class == asked.as_str());
+        let same = matching(&classes, |class| is_same_value(class, asked.as_str()));
+        let position = exact.or(match same[..] {
+            [one] => Some(one),
+            _ => None,
+        });
+        return position.map(|position| settled(position, TermSource::Job)).ok_or_else(|| {
+            ContractGap::class(
+                format!("the model has no class `{asked}`; {}", told(&classes)),
+                format!(
+                    "write one of them, such as `class: {}`",
+                    listed(&classes[..1.min(classes.len())])
+                ),
+            )
+        });
+    }
+    let positive = label.map_or(&[][..], |label| label.positive.as_slice());
+    let is_positive = |class: &str| positive.iter().any(|value| is_same_value(class, value));
+    let known = match output {
+        ScoreOutput::Single => return Ok(ScoreTerm::SINGLE),
+        ScoreOutput::Classes(_) => true,
+        // Numbers of columns are classes of the label only where the label holds nothing else.
+        ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(_) => label.is_some_and(|label| {
+            let values = label.positive.iter().chain(&label.negative);
+            values.into_iter().all(|value| classes.iter().any(|class| is_same_value(class, value)))
+        }),
+    };
+    let found = if known { matching(&classes, is_positive) } else { Vec::new() };
+    match (output, &found[..]) {
+        (ScoreOutput::Classes(_), [position]) => Ok(settled(*position, TermSource::File)),
+        (_, [position]) => Ok(settled(*position, TermSource::Convention)),
+        (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::SINGLE),
+        (_, several) => {
+            let value = match positive {
+                [] => "the job has no label whose positive value would tell".to_owned(),
+                [one] if several.is_empty() => {
+                    format!("none of them is the positive label `{one}`")
+                }
+                values if several.is_empty() => {
+                    format!("none of them is a positive label ({})", named(values))
+                }
+                values => {
+                    format!("several of them are positive labels ({})", named(values))
+                }
+            };
+            Err(ContractGap::class(
+                format!(
+                    "the model gives a probability for each of {} classes and the job does not say \
+                     which is the score: {}, and {value}",
+                    classes.len(),
+                    told(&classes)
+                ),
+                format!(
+                    "name the class whose probability is the score, as the model writes it: {}",
+                    classes
+                        .iter()
+                        .take(NAMED)
+                        .map(|class| format!("`class: {}`", listed(&[class])))
+                        .collect::<Vec<_>>()
+                        .join(" or ")
+                ),
+            ))
+        }
+    }
+}
+
+fn matching(classes: &[String], is: impl Fn(&str) -> bool) -> Vec<usize> {
+    (0..classes.len()).filter(|&at| is(&classes[at])).collect()
+}
+
+/// Whether two texts are one value: by their canonical texts, where a truth value is also 1 or 0.
+fn is_same_value(a: &str, b: &str) -> bool {
+    let value = |text: &str| match canonical_text(text) {
+        text if text == "true" => "1".to_owned(),
+        text if text == "false" => "0".to_owned(),
+        text => text.into_owned(),
+    };
+    value(a) == value(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+    use serde_json::{Value, json};
+
+    use super::{
+        ContractGap, ContractTerms, InputColumns, MissingAs, ModelContract, ModelInput,
+        ModelSignature, ScoreOutput, TermSource, is_same_value,
+    };
+    use crate::data::LabelDefinition;
+    use crate::param::{ColumnName, Word};
+
+    const COLUMNS: [&str; 4] = ["sex", "age", "monthly income", "debt"];
+
+    fn names(names: &[&str]) -> Vec<ColumnName> {
+        names.iter().map(|&name| ColumnName::new(name).unwrap()).collect()
+    }
+
+    fn label(positive: &[&str], negative: &[&str]) -> LabelDefinition {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        LabelDefinition {
+            column: "y".to_owned(),
+            positive: owned(positive),
+            negative: owned(negative),
+            classes: Vec::new(),
+        }
+    }
+
+    fn input(columns: InputColumns) -> ModelInput {
+        ModelInput { columns, ..ModelInput::any(MissingAs::Nan) }
+    }
+
+    fn settled(columns: InputColumns, asked: &[&str]) -> Result<ModelContract, ContractGap> {
+        let signature =
+            ModelSignature { inputs: vec![input(columns)], output: ScoreOutput::Single };
+        let columns = names(asked);
+        let omit = names(&["debt"]);
+        let terms = ContractTerms { columns: &columns, omit: &omit, ..ContractTerms::default() };
+        ModelContract::settle(&signature, &terms, &COLUMNS, None)
+    }
+
+    fn named(list: &[&str]) -> InputColumns {
+        InputColumns::Named(list.iter().map(|&name| name.to_owned()).collect())
+    }
+
+    #[test]
+    fn columns_are_found_by_name_or_named_by_the_job() {
+        let found = |columns: InputColumns, asked: &[&str]| {
+            let contract = settled(columns, asked).unwrap();
+            let source = contract.columns[0].source;
+            (contract.column_names().join(","), source)
+        };
+        let by_file = ("age,sex".to_owned(), TermSource::File);
+        assert_eq!(found(named(&["age", "sex"]), &[]), by_file);
+        // LightGBM writes blanks as `_`.
+        let blanks = ("monthly income".to_owned(), TermSource::File);
+        assert_eq!(found(named(&["monthly_income"]), &[]), blanks);
+        let all = ("sex,age,monthly income".to_owned(), TermSource::Convention);
+        assert_eq!(found(InputColumns::Any, &[]), all);
+        let by_job = ("age,sex".to_owned(), TermSource::Job);
+        assert_eq!(found(InputColumns::Any, &["age", "sex"]), by_job);
+        assert_eq!(found(InputColumns::Unnamed(Some(2)), &["age", "sex"]), by_job);
+        assert_eq!(found(InputColumns::Unnamed(None), &["age", "sex"]), by_job);
+        // Names of the file that are no columns of the job are called by the job.
+        assert_eq!(found(named(&["x0", "sex"]), &["age", "sex"]), by_job);
+    }
+
+    #[test]
+    fn what_is_open_about_columns_is_asked_for() {
+        for (columns, asked, words) in [
+            (InputColumns::Unnamed(Some(3)), &[][..], "columns: [sex, age, \"monthly income\"]"),
+            (
+                InputColumns::Unnamed(Some(3)),
+                &["age", "sex"][..],
+                "takes 3 columns and would get 2",
+            ),
+            (InputColumns::Any, &["debt"][..], "`debt`, which is not a model column"),
+            (named(&["age", "sex"]), &["sex", "age"][..], "is `age` by its file"),
+            (named(&["age", "sex"]), &["age"][..], "takes 2 columns"),
+            (named(&["age", "debt"]), &[][..], "takes a column `debt`"),
+        ] {
+            let gap = settled(columns, asked).unwrap_err();
+            let text = format!("{}; {}", gap.what, gap.hint);
+            assert!(text.contains(words), "{text}");
+            assert_eq!((gap.code, gap.key), ("model-columns", "columns"));
+        }
+    }
+
+    #[test]
+    fn each_of_several_inputs_has_its_columns() {
+        let of = |name: &str, columns| ModelInput { name: name.to_owned(), ..input(columns) };
+        let inputs = vec![of("age", named(&["age"])), of("rest", InputColumns::Unnamed(Some(2)))];
+        let signature = ModelSignature { inputs, output: ScoreOutput::Single };
+        let settle = |inputs: &IndexMap<String, Vec<ColumnName>>| {
+            let terms = ContractTerms { inputs: Some(inputs), ..ContractTerms::default() };
+            ModelContract::settle(&signature, &terms, &COLUMNS, None)
+        };
+        let gap = settle(&IndexMap::new()).unwrap_err();
+        assert!(gap.hint.contains("inputs: {rest: [sex, age,"), "{}", gap.hint);
+        let inputs = IndexMap::from([("rest".to_owned(), names(&["debt", "sex"]))]);
+        let contract = settle(&inputs).unwrap();
+        assert_eq!(contract.column_names(), ["age", "debt", "sex"]);
+        assert_eq!(contract.columns[2].position, 1);
+        let inputs = IndexMap::from([("none".to_owned(), names(&["debt"]))]);
+        assert_eq!(settle(&inputs).unwrap_err().key, "inputs");
+    }
+
+    fn class(
+        output: &ScoreOutput,
+        asked: Option<&str>,
+        label: Option<&LabelDefinition>,
+    ) -> Result<(Option<String>, Option<usize>), ContractGap> {
+        let (asked, output) = (asked.map(|word| Word(word.to_owned())), output.clone());
+        let signature = ModelSignature { inputs: Vec::new(), output };
+        let terms = ContractTerms { class: asked.as_ref(), ..ContractTerms::default() };
+        let contract = ModelContract::settle(&signature, &terms, &COLUMNS, label)?;
+        Ok((contract.score.class, contract.score.position))
+    }
+
+    #[test]
+    fn the_class_of_the_score_is_the_positive_label_or_named() {
+        let of = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
+        let two = of(&[json!(1), json!(2)]);
+        let good = label(&["1"], &["2"]);
+        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        assert_eq!(class(&two, None, Some(&good)), told("1", 0));
+        assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), told("2", 1));
+        assert_eq!(class(&two, Some("2"), Some(&good)), told("2", 1));
+        let flags = of(&[json!(false), json!(true)]);
+        assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), told("True", 1));
+        assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), told("True", 1));
+        let words = of(&[json!("lost"), json!("repaid")]);
+        assert_eq!(class(&words, Some("lost"), Some(&good)), told("lost", 0));
+        for (output, asked, label, hint) in [
+            (&words, None, Some(&good), "`class: lost` or `class: repaid`"),
+            (&words, Some("returned"), Some(&good), "`class: lost`"),
+            (&two, None, None, "`class: 1` or `class: 2`"),
+            (&two, None, Some(&label(&["1", "2"], &["3"])), "`class: 1` or `class: 2`"),
+        ] {
+            let gap = class(output, asked, label).unwrap_err();
+            assert!(gap.hint.contains(hint), "{}", gap.hint);
+            assert_eq!((gap.code, gap.key), ("model-class", "class"));
+        }
+    }
+
+    /// Numbers of columns are classes only of a label that holds nothing else.
+    #[test]
+    fn classes_without_names_are_never_guessed() {
+        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        let single = Ok((None, None));
+        let (zero_one, one_two) = (label(&["1"], &["0"]), label(&["1"], &["2"]));
+        let two = ScoreOutput::Unnamed(Some(2));
+        assert_eq!(class(&two, None, Some(&zero_one)), told("1", 1));
+        assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), told("0", 0));
+        assert!(class(&two, None, Some(&one_two)).is_err());
+        assert_eq!(class(&two, Some("1"), Some(&one_two)), told("1", 1));
+        let open = ScoreOutput::Unnamed(None);
+        assert_eq!(class(&open, None, Some(&zero_one)), told("1", 1));
+        assert_eq!(class(&open, None, Some(&one_two)), single);
+        assert_eq!(class(&open, Some("4"), Some(&one_two)), told("4", 4));
+        assert!(class(&open, Some("good"), Some(&one_two)).is_err());
+        let boosted = ScoreOutput::SecondOfTwo;
+        assert_eq!(class(&boosted, None, Some(&label(&["0"], &["1"]))), told("0", 0));
+        assert_eq!(class(&boosted, None, Some(&one_two)), single);
+        assert_eq!(class(&boosted, Some("0"), None), told("0", 0));
+        assert_eq!(class(&ScoreOutput::Single, None, None), single);
+        assert!(class(&ScoreOutput::Single, Some("1"), None).is_err());
+    }
+
+    #[test]
+    fn one_value_however_spelt() {
+        for (a, b) in [("1", "1.0"), (" 1", "1"), ("True", "1"), ("false", "0"), ("a ", "a")] {
+            assert!(is_same_value(a, b), "{a} {b}");
+        }
+        for (a, b) in [("01", "1"), ("a", "A"), ("1", "2"), ("yes", "1"), ("nan", "NaN")] {
+            assert!(!is_same_value(a, b), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The stage `contract`: what a model that is trained elsewhere gets and gives, before its first
+//! score. The contract itself is made by [`ModelContract::settle`]; here the model's file, or its
+//! process, is asked what it says about itself.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::data::Layout;
+use crate::error::{Error, Fault, JobProblem, Result};
+use crate::exec::folder::ScratchFolder;
+use crate::exec::{StageContext, files, misfit};
+use crate::job::ModelBlock;
+use crate::job::check::path;
+use crate::model::contract::{
+    ContractGap, InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature,
+    ScoreOutput,
+};
+use crate::model::lightgbm::file::LightgbmScorer;
+#[cfg(feature = "onnx")]
+use crate::model::onnx::{OnnxScorer, library};
+use crate::stage::kinds::{ContractStage, PrepareStage};
+use crate::stage::models::model_files;
+use crate::stage::plan::StagePlan;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::train::trainer;
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of the stage.
+pub(crate) const CONTRACT: &str = "contract.json";
+
+impl StageInput<ContractStage> {
+    /// The contract.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<ModelContract> {
+        self.read(ctx, CONTRACT)
+    }
+}
+
+impl Stage for ContractStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Contract;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
+        let Some((_, knobs)) = model.brought() else {
+            return Err(misfit(format!("the model `{name}` has no contract")));
+        };
+        b.value("terms", knobs.terms());
+        match knobs.signature() {
+            Some(signature) => {
+                b.value("signature", signature);
+            }
+            None => {
+                b.value("onnx", model.onnx.as_ref().map(|onnx| (&onnx.output, &onnx.missing_text)));
+                if let Some(call) = plan.call(name, model) {
+                    b.texts(call.score_inputs()?);
+                }
+                model_files(b, name);
+            }
+        }
+        work(move |ctx| {
+            let rows = rows.open(ctx)?;
+            let contract = plan.contract(ctx, name, model, rows.layout())?;
+            files::write_json(&ctx.out().join(CONTRACT), &contract)
+        })
+    }
+}
+
+/// What a Python model says about itself.
+#[derive(Debug, Deserialize)]
+struct PythonDescription {
+    /// The names of its columns, where it knows them.
+    columns: Option<Vec<String>>,
+    /// The number of its columns, where it knows that.
+    width: Option<usize>,
+    /// Its classes, in the order of its probabilities.
+    classes: Option<Vec<Value>>,
+    /// By column, the levels that its encoders know.
+    levels: Vec<Option<Vec<Value>>>,
+}
+
+impl From<PythonDescription> for ModelSignature {
+    fn from(of: PythonDescription) -> Self {
+        let columns = match (of.columns, of.width) {
+            (Some(names), _) => InputColumns::Named(names),
+            (None, Some(width)) => InputColumns::Unnamed(Some(width)),
+            (None, None) => InputColumns::Any,
+        };
+        let output = match of.classes {
+            Some(classes) => ScoreOutput::Classes(classes),
+            None => ScoreOutput::Unnamed(None),
+        };
+        let (kind, missing) = (InputKind::Source, MissingAs::Pandas);
+        let input = ModelInput { name: String::new(), columns, kind, missing, levels: of.levels };
+        ModelSignature { inputs: vec![input], output }
+    }
+}
+
+impl StagePlan<'_> {
+    /// The contract with a model that is trained elsewhere.
+    ///
+    /// # Errors
+    /// The model cannot be asked what it says about itself; or neither it nor the job says which
+    /// columns it gets or which class its score is about.
+    pub(crate) fn contract(
+        &self,
+        ctx: &StageContext<'_>,
+        name: &str,
+        model: &ModelBlock,
+        layout: &Layout,
+    ) -> Result<ModelContract> {
+        let Some((kind, knobs)) = model.brought() else {
+            return Err(misfit(format!("the model `{name}` has no contract")));
+        };
+        let signature = match knobs.signature() {
+            Some(signature) => signature,
+            None => self
+                .ask_signature(ctx, name, model, layout)
+                .map_err(|e| self.with_model_place(e, &["models", name, kind.key()]))?,
+        };
+        let columns: Vec<&str> =
+            layout.inputs().map(|f| layout.features[f].name.as_str()).collect();
+        ModelContract::settle(&signature, &knobs.terms(), &columns, layout.label.as_ref())
+            .map_err(|gap| self.gap(&["models", name, kind.key()], gap))
+    }
+
+    /// A gap as a problem of the job, at the key that it is about or at the block.
+    fn gap(&self, block: &[&str], gap: ContractGap) -> Error {
+        let ContractGap { code, key, what, hint } = gap;
+        let places = &self.checked.places;
+        let at = path(&[block, &[key]].concat());
+        let place = places.written(&at).or_else(|| places.at(&path(block)));
+        let what = format!("model `{}`: {what}", block.get(1).copied().unwrap_or_default());
+        Error::Job(vec![JobProblem {
+            code,
+            path: at,
+            place: place.cloned(),
+            what,
+            hint: Some(hint),
+        }])
+    }
+
+    /// What the model's file, or its process, says about the model.
+    fn ask_signature(
+        &self,
+        ctx: &StageContext<'_>,
+        name: &str,
+        model: &ModelBlock,
+        layout: &Layout,
+    ) -> Result<ModelSignature> {
+        if let Some(onnx) = &model.onnx {
+            return signature_of_onnx(&trainer::onnx_params(onnx, self.score_scale(model), layout));
+        }
+        if let Some(lightgbm) = &model.lightgbm {
+            return LightgbmScorer::signature(Path::new(&lightgbm.file));
+        }
+        let Some(call) = self.call(name, model) else {
+            return Err(misfit(format!("the model `{name}` cannot be asked about itself")));
+        };
+        let scratch = ScratchFolder::of_system()?;
+        let text = call.describe(ctx, scratch.path())?;
+        let described: PythonDescription = serde_json::from_str(&text).map_err(|e| {
+            Fault::new(
+                "bad-output",
+                format!("the description of the model `{name}` is damaged: {e}"),
+            )
+        })?;
+        Ok(described.into())
+    }
+}
+
+#[cfg(feature = "onnx")]
+fn signature_of_onnx(params: &crate::model::onnx::OnnxParams) -> Result<ModelSignature> {
+    OnnxScorer::signature(params, &library::libraries())
+}
+
+/// `check` has refused jobs with such models.
+#[cfg(not(feature = "onnx"))]
+fn signature_of_onnx(_: &crate::model::onnx::OnnxParams) -> Result<ModelSignature> {
+    Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
+}

@@ -1,0 +1,356 @@
+//! The stage `levels`: values of audited rows that a model does not know, by column and group.
+//!
+//! What a model that was not trained on a value makes of it is no statement about the people who
+//! have it. Where such people are many, gates on the model are inconclusive.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::data::exchange::known_levels::KnownLevels;
+use crate::data::exchange::row_stream::RawColumns;
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::split::RowRoles;
+use crate::data::{Layout, MISSING_GROUP};
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::exec::accumulator::Accumulator;
+use crate::folder::manifest::ContractWords;
+use crate::model::contract::{ContractColumn, MissingAs, ModelContract};
+use crate::stage::kinds::{ContractStage, LevelsStage};
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::sharding::share::ShardPass;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{ModelContractRow, UnknownLevelRow, whole};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// Values that are named as examples.
+const EXAMPLES: usize = 3;
+
+/// Different values of a column whose counts are kept: those that come first in byte order.
+const KEPT: usize = 4096;
+
+/// Counts of audited rows with values that a model does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnknownValues {
+    /// All audited rows.
+    audited: GroupTally,
+    /// Those with a value that the model does not know, in any column.
+    unknown: GroupTally,
+    /// By column, those with such a value in it, and the values.
+    columns: BTreeMap<String, UnknownInColumn>,
+}
+
+/// A number of rows, and by attribute and group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct GroupTally {
+    rows: u64,
+    groups: Vec<Vec<u64>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct UnknownInColumn {
+    tally: GroupTally,
+    values: BTreeMap<String, u64>,
+}
+
+impl GroupTally {
+    fn group(&mut self, attribute: usize, group: usize) -> &mut u64 {
+        if self.groups.len() <= attribute {
+            self.groups.resize(attribute + 1, Vec::new());
+        }
+        let groups = &mut self.groups[attribute];
+        if groups.len() <= group {
+            groups.resize(group + 1, 0);
+        }
+        &mut groups[group]
+    }
+
+    fn of_group(&self, attribute: usize, group: usize) -> u64 {
+        let of = self.groups.get(attribute).and_then(|groups| groups.get(group));
+        of.copied().unwrap_or_default()
+    }
+
+    /// Counts the row at a position of a batch.
+    fn add(&mut self, batch: &PreparedBatch, i: usize) {
+        self.rows += 1;
+        for (attribute, groups) in batch.groups.iter().enumerate() {
+            if groups[i] != MISSING_GROUP {
+                *self.group(attribute, usize::from(groups[i])) += 1;
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        for (attribute, groups) in other.groups.into_iter().enumerate() {
+            for (group, n) in groups.into_iter().enumerate() {
+                *self.group(attribute, group) += n;
+            }
+        }
+    }
+}
+
+impl UnknownInColumn {
+    fn add(&mut self, values: impl IntoIterator<Item = (String, u64)>) {
+        for (value, n) in values {
+            *self.values.entry(value).or_default() += n;
+            // A value that is dropped has as many before it, and so is never counted in part.
+            if self.values.len() > KEPT {
+                self.values.pop_last();
+            }
+        }
+    }
+
+    /// The most frequent values.
+    fn examples(&self) -> String {
+        let mut values: Vec<(&String, u64)> = self.values.iter().map(|(v, n)| (v, *n)).collect();
+        // The sort is stable: values that are as frequent stay in byte order.
+        values.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        let named = values.into_iter().take(EXAMPLES).map(|(value, _)| format!("`{value}`"));
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Accumulator for UnknownValues {
+    fn merge(&mut self, other: Self) {
+        self.audited.merge(other.audited);
+        self.unknown.merge(other.unknown);
+        for (column, of) in other.columns {
+            let own = self.columns.entry(column).or_default();
+            own.tally.merge(of.tally);
+            own.add(of.values);
+        }
+    }
+}
+
+/// The columns of a contract whose levels the model knows.
+struct LookedUp {
+    columns: RawColumns,
+    levels: Vec<(String, KnownLevels)>,
+}
+
+impl LookedUp {
+    /// None where the model names no levels.
+    fn of(row_context: RowContext<'_>, contract: &ModelContract) -> Option<Self> {
+        let known = |column: &ContractColumn| {
+            let missing = match &column.missing {
+                MissingAs::Text(text) => Some(text.as_str()),
+                _ => None,
+            };
+            let levels = KnownLevels::new(column.levels.as_deref()?, missing);
+            Some((column.column.clone(), levels))
+        };
+        let levels: Vec<_> = contract.columns.iter().filter_map(known).collect();
+        let names: Vec<&str> = levels.iter().map(|(name, _)| name.as_str()).collect();
+        let columns = RawColumns::new(row_context.rows.layout(), &names, false, HashMap::new());
+        (!levels.is_empty()).then_some(LookedUp { columns, levels })
+    }
+
+    fn count(&self, batch: &PreparedBatch, roles: &RowRoles) -> Result<UnknownValues> {
+        let audited: Vec<usize> =
+            (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
+        let rows = self.columns.batch(&batch.rows.take(&audited))?;
+        let mut found = UnknownValues::default();
+        audited.iter().for_each(|&i| found.audited.add(batch, i));
+        let mut is_unknown = vec![false; audited.len()];
+        for (at, (column, levels)) in self.levels.iter().enumerate() {
+            let unknown = levels.unknown(&rows, at);
+            if unknown.is_empty() {
+                continue;
+            }
+            let of = found.columns.entry(column.clone()).or_default();
+            for &(i, _) in &unknown {
+                is_unknown[i] = true;
+                of.tally.add(batch, audited[i]);
+            }
+            of.add(unknown.into_iter().map(|(_, value)| (value, 1)));
+        }
+        let unknown = audited.iter().zip(is_unknown).filter(|(_, unknown)| *unknown);
+        unknown.for_each(|(&i, _)| found.unknown.add(batch, i));
+        Ok(found)
+    }
+}
+
+impl UnknownValues {
+    /// As rows of a table: any column and then each, all people and then each group.
+    fn rows(&self, model: &str, layout: &Layout) -> Vec<UnknownLevelRow> {
+        let mut rows = Vec::new();
+        let mut add = |column: &str, tally: &GroupTally, examples: &str| {
+            let row = |of: [&str; 2], people: u64, audited: u64, examples: &str| UnknownLevelRow {
+                model: model.into(),
+                column: column.into(),
+                sensitive: of[0].into(),
+                group: of[1].into(),
+                people: whole(people),
+                audited: whole(audited),
+                examples: examples.into(),
+            };
+            rows.push(row(["", ""], tally.rows, self.audited.rows, examples));
+            for (a, attribute) in layout.attributes.iter().enumerate() {
+                for (g, group) in attribute.groups.iter().enumerate() {
+                    let n = |tally: &GroupTally| tally.of_group(a, g);
+                    rows.push(row([&attribute.name, group], n(tally), n(&self.audited), ""));
+                }
+            }
+        };
+        add("", &self.unknown, "");
+        self.columns.iter().for_each(|(column, of)| add(column, &of.tally, &of.examples()));
+        rows
+    }
+}
+
+impl Stage for LevelsStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Levels;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let name = unit.model.clone();
+        let (rows, contract) = (RowInputs::of_job(b)?, b.need::<ContractStage>(unit)?);
+        let passes = b.row_passes();
+        work(move |ctx| {
+            rows.with(ctx, 1, |row_context| {
+                let contract = contract.open(ctx)?;
+                let looked_up = LookedUp::of(row_context, &contract);
+                let count = || {
+                    let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
+                    row_context.row_groups().gather(UnknownValues::default, |found, g| {
+                        let batch = row_context.rows.read(g)?;
+                        found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
+                        Ok(batch.row.len() as u64)
+                    })
+                };
+                let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
+                let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
+                write_rows(ctx.out(), &rows.unwrap_or_default())
+            })
+        })
+    }
+}
+
+/// The contracts with the models of the job that are trained elsewhere, and what their audited
+/// people have that they do not know; to be opened.
+pub(crate) struct ContractInputs<'a>(Vec<ContractInput<'a>>);
+
+struct ContractInput<'a> {
+    model: &'a str,
+    contract: StageInput<ContractStage>,
+    /// None for a model that is not asked what it knows.
+    levels: Option<StageInput<LevelsStage>>,
+}
+
+/// The contract with a model.
+pub(crate) struct SettledModel<'a> {
+    /// Its name.
+    pub model: &'a str,
+    /// The contract.
+    pub contract: ModelContract,
+    /// What it does not know of the audited people; empty where it does not say what it knows.
+    pub unknown: Vec<UnknownLevelRow>,
+}
+
+impl SettledModel<'_> {
+    /// The contract as rows of a table, its columns and then its score.
+    pub(crate) fn rows(&self) -> Vec<ModelContractRow> {
+        let n = |levels: &[Value]| whole(levels.len() as u64);
+        let column = |of: &ContractColumn| ModelContractRow {
+            model: self.model.into(),
+            input: of.input.as_str().into(),
+            position: whole(of.position as u64),
+            column: of.column.as_str().into(),
+            kind: of.kind.word().into(),
+            missing_as: of.missing.words().into(),
+            levels_known: of.levels.as_deref().map(n),
+            source: of.source.word().into(),
+        };
+        let score = &self.contract.score;
+        let classes = (!score.classes.is_empty()).then(|| whole(score.classes.len() as u64));
+        let score = ModelContractRow {
+            model: self.model.into(),
+            position: -1,
+            column: score.class.as_deref().unwrap_or_default().into(),
+            kind: "score".into(),
+            levels_known: classes,
+            source: score.source.word().into(),
+            ..ModelContractRow::default()
+        };
+        self.contract.columns.iter().map(column).chain([score]).collect()
+    }
+
+    /// The contract in the words of the manifest.
+    pub(crate) fn words(&self) -> ContractWords {
+        let (columns, score) = (&self.contract.columns, &self.contract.score);
+        ContractWords {
+            columns: columns.iter().map(|of| of.column.clone()).collect(),
+            class: score.class.clone(),
+            classes: score.classes.clone(),
+            class_from: score.source.word().to_owned(),
+        }
+    }
+}
+
+impl<'a> ContractInputs<'a> {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let job = b.plan.job;
+        let mut all = Vec::new();
+        for (name, model) in &job.models {
+            let Some((_, knobs)) = model.brought() else { continue };
+            let unit = AuditUnit::of_model(name.as_str());
+            let contract = b.need::<ContractStage>(&unit)?;
+            let is_asked = knobs.signature().is_none();
+            let levels = is_asked.then(|| b.need::<LevelsStage>(&unit)).transpose()?;
+            all.push(ContractInput { model: name.as_str(), contract, levels });
+        }
+        Ok(ContractInputs(all))
+    }
+
+    /// What the models do not know of the audited people.
+    pub(crate) fn unknown(&self, ctx: &StageContext<'_>) -> Result<Vec<UnknownLevelRow>> {
+        let levels = self.0.iter().filter_map(|of| of.levels.as_ref());
+        let read = levels.map(|levels| read_rows(levels.folder(ctx)));
+        Ok(read.collect::<Result<Vec<Vec<_>>>>()?.concat())
+    }
+
+    /// Model by model.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<SettledModel<'a>>> {
+        let open = |of: &ContractInput<'a>| {
+            let contract = of.contract.open(ctx)?;
+            let levels = of.levels.as_ref().map(|levels| read_rows(levels.folder(ctx)));
+            let unknown = levels.transpose()?.unwrap_or_default();
+            Ok(SettledModel { model: of.model, contract, unknown })
+        };
+        self.0.iter().map(open).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UnknownValues;
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
+
+    impl SampleState for UnknownValues {
+        fn sample(_: u64) -> Self {
+            UnknownValues::default()
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let mut one = UnknownValues::default();
+            one.audited.rows = 1;
+            *one.audited.group(0, (row % 2) as usize) = 1;
+            if row % 2 == 1 {
+                let of = one.columns.entry(format!("c{}", row % 3)).or_default();
+                of.tally.rows = 1;
+                *of.tally.group(0, 1) = 1;
+                of.add([(format!("v{}", row % 7), 1)]);
+                one.unknown = of.tally.clone();
+            }
+            self.merge(one);
+        }
+    }
+}
