@@ -64,7 +64,7 @@ pub(crate) fn judge(
     let comparison = match baseline {
         Some(baseline) => {
             let mut compared = diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?;
-            let job = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
+            let job = job_of(folder)?;
             baseline::add_old_extremes(&job, &mut compared.changes, baseline)?;
             Some(compared)
         }
