@@ -5,14 +5,14 @@
 //! them. Rarer values between the codes belong to the set. Or it is all that is below 0. One of the
 //! codes is repeated: in 20 rows, or in five and 0.5 % of the rows.
 //!
-//! Choice: beside a code are at least two other numbers, beside one below 0 three: of 0 and 1, or
-//! of -1, 0 and 1, none is a code. A repeated 0 that lies apart counts as a code, because zeros fill
-//! gaps in measurements.
+//! Choice: next to a code there are at least two other numbers, next to one below 0 three: of 0 and
+//! 1, or of -1, 0 and 1, none is a code. A repeated 0 that lies apart counts as a code, because
+//! zeros fill gaps in measurements.
 
 /// Codes of a set.
 const CODES: usize = 3;
 
-/// Codes of a set with the rarer values beside them.
+/// Codes of a set with the rarer values next to them.
 const CODES_AND_NEIGHBOURS: usize = 6;
 
 /// Codes that may mean missing.

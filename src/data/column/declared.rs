@@ -4,8 +4,9 @@
 //! text files and in Parquet. A value that is none of the type ends the run, which names it.
 //!
 //! Choice: `text` keeps every digit, of integers of any length too. `boolean` is true, false, yes,
-//! no, t, f, y, n, 1 or 0 in any letters; as `integer` true is 1. `date` is ISO 8601 with or without a time: `2024-01-31`,
-//! `2024/01/31`, `20240131`. `percent` drops the sign: `54.2 %` is 54.2.
+//! no, t, f, y, n, 1 or 0 in any letters; as `integer` true is 1. `date` is ISO 8601 with or
+//! without a time: `2024-01-31`, `2024/01/31`, `20240131`. `percent` drops the sign: `54.2 %` is
+//! 54.2.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use crate::data::values::{EXACT, SourceValues, ValueClass, parse_number};
 /// The type of a column as a job says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ColumnType {
+pub enum DeclaredType {
     /// Texts as they stand: ids of twenty digits, codes with leading zeros.
     Text,
     /// Numbers.
@@ -41,7 +42,7 @@ pub enum ColumnType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct DeclaredColumn {
     /// Its type.
-    pub(crate) kind: ColumnType,
+    pub(crate) kind: DeclaredType,
     /// The texts that mean missing.
     pub(crate) nulls: Vec<String>,
 }
@@ -57,14 +58,14 @@ pub(crate) struct MistypedValue {
     pub(crate) what: &'static str,
 }
 
-impl ColumnType {
+impl DeclaredType {
     /// The class of its values.
     pub(crate) fn class(self) -> ValueClass {
         match self {
-            ColumnType::Text | ColumnType::Date => ValueClass::Text,
-            ColumnType::Number | ColumnType::Percent => ValueClass::Float,
-            ColumnType::Integer => ValueClass::Int,
-            ColumnType::Boolean => ValueClass::Bool,
+            DeclaredType::Text | DeclaredType::Date => ValueClass::Text,
+            DeclaredType::Number | DeclaredType::Percent => ValueClass::Float,
+            DeclaredType::Integer => ValueClass::Int,
+            DeclaredType::Boolean => ValueClass::Bool,
         }
     }
 
@@ -76,12 +77,12 @@ impl ColumnType {
     /// A value of the type, in words.
     fn in_words(self) -> &'static str {
         match self {
-            ColumnType::Text => "a text",
-            ColumnType::Number => "a number",
-            ColumnType::Integer => "a whole number of 64 bits",
-            ColumnType::Boolean => "a boolean",
-            ColumnType::Percent => "a percentage",
-            ColumnType::Date => "a date such as 2024-01-31",
+            DeclaredType::Text => "a text",
+            DeclaredType::Number => "a number",
+            DeclaredType::Integer => "a whole number of 64 bits",
+            DeclaredType::Boolean => "a boolean",
+            DeclaredType::Percent => "a percentage",
+            DeclaredType::Date => "a date such as 2024-01-31",
         }
     }
 }
@@ -97,11 +98,11 @@ impl DeclaredColumn {
         let long = array.data_type().is_integer() || is_whole_decimal(array.data_type());
         let values = match self.kind {
             // Integers of any length keep their digits.
-            ColumnType::Text if long => {
+            DeclaredType::Text if long => {
                 let texts = cast(array, &DataType::Utf8).map_err(|_| whole("a text"))?;
                 SourceValues::Text(texts.as_string::<i32>().clone())
             }
-            ColumnType::Number | ColumnType::Percent if long => {
+            DeclaredType::Number | DeclaredType::Percent if long => {
                 let numbers = cast(array, &DataType::Float64).map_err(|_| whole("a number"))?;
                 SourceValues::Float(numbers.as_primitive::<Float64Type>().clone())
             }
@@ -145,28 +146,28 @@ impl DeclaredColumn {
         let text = |i: usize| values.word(i).unwrap_or_default();
         Ok(match (self.kind, &values) {
             (_, SourceValues::Empty(_)) => values,
-            (ColumnType::Text, SourceValues::Text(_) | SourceValues::Named(_)) => values,
-            (ColumnType::Text, _) => {
+            (DeclaredType::Text, SourceValues::Text(_) | SourceValues::Named(_)) => values,
+            (DeclaredType::Text, _) => {
                 let texts: StringArray = (0..n).map(|i| values.word(i)).collect();
                 SourceValues::Text(texts)
             }
-            (ColumnType::Number | ColumnType::Percent, SourceValues::Float(_))
-            | (ColumnType::Integer, SourceValues::Int(_))
-            | (ColumnType::Boolean, SourceValues::Bool(_)) => values,
-            (ColumnType::Number, _) => {
+            (DeclaredType::Number | DeclaredType::Percent, SourceValues::Float(_))
+            | (DeclaredType::Integer, SourceValues::Int(_))
+            | (DeclaredType::Boolean, SourceValues::Bool(_)) => values,
+            (DeclaredType::Number, _) => {
                 let number = |i| parse_number(&text(i));
                 SourceValues::Float(Float64Array::from(each(&values, number).map_err(fault)?))
             }
-            (ColumnType::Percent, _) => {
+            (DeclaredType::Percent, _) => {
                 let number = |i| parse_number(without_percent(&text(i)));
                 SourceValues::Float(Float64Array::from(each(&values, number).map_err(fault)?))
             }
-            (ColumnType::Integer, SourceValues::Float(floats)) => {
+            (DeclaredType::Integer, SourceValues::Float(floats)) => {
                 let whole = |x: f64| (x.fract() == 0.0 && x.abs() <= EXACT).then_some(x as i64);
                 let integer = |i| whole(floats.value(i));
                 SourceValues::Int(Int64Array::from(each(&values, integer).map_err(fault)?))
             }
-            (ColumnType::Integer, _) => {
+            (DeclaredType::Integer, _) => {
                 let integer = |i| {
                     let text = text(i);
                     let text = canonical_text(&text);
@@ -174,11 +175,11 @@ impl DeclaredColumn {
                 };
                 SourceValues::Int(Int64Array::from(each(&values, integer).map_err(fault)?))
             }
-            (ColumnType::Boolean, _) => {
+            (DeclaredType::Boolean, _) => {
                 let truth = |i| truth(&text(i));
                 SourceValues::Bool(BooleanArray::from(each(&values, truth).map_err(fault)?))
             }
-            (ColumnType::Date, _) => {
+            (DeclaredType::Date, _) => {
                 let date = |i| iso_date(&text(i));
                 SourceValues::Text(StringArray::from(each(&values, date).map_err(fault)?))
             }
@@ -245,9 +246,9 @@ mod tests {
 
     use arrow::array::{ArrayRef, Decimal128Array, Float64Array, StringArray, UInt64Array};
 
-    use super::{ColumnType, DeclaredColumn};
+    use super::{DeclaredColumn, DeclaredType};
 
-    fn read(kind: ColumnType, array: ArrayRef) -> Result<Vec<String>, (usize, String)> {
+    fn read(kind: DeclaredType, array: ArrayRef) -> Result<Vec<String>, (usize, String)> {
         let declared = DeclaredColumn { kind, nulls: vec!["NA".to_owned(), "k.A.".to_owned()] };
         let (values, _) =
             declared.read(&array).map_err(|mistyped| (mistyped.position, mistyped.text))?;
@@ -265,29 +266,29 @@ mod tests {
             assert_eq!(read(kind, array).unwrap(), words, "{kind:?}");
         };
         let long = UInt64Array::from(vec![u64::MAX, 7]);
-        ok(ColumnType::Text, Arc::new(long.clone()), &["18446744073709551615", "7"]);
+        ok(DeclaredType::Text, Arc::new(long.clone()), &["18446744073709551615", "7"]);
         let decimals = Decimal128Array::from(vec![Some(99_999_999_999_999_990_001_i128), None]);
         let decimals = decimals.with_precision_and_scale(20, 0).unwrap();
-        ok(ColumnType::Text, Arc::new(decimals), &["99999999999999990001", "-"]);
-        ok(ColumnType::Text, texts(&["01", "NA"]), &["01", "-"]);
-        ok(ColumnType::Number, Arc::new(long), &["1.8446744073709552e19", "7"]);
-        ok(ColumnType::Number, texts(&["1.50", " 2", "k.A."]), &["1.5", "2", "-"]);
-        ok(ColumnType::Integer, texts(&["1.0", "-3", "True"]), &["1", "-3", "1"]);
-        ok(ColumnType::Integer, Arc::new(Float64Array::from(vec![4.0])), &["4"]);
-        ok(ColumnType::Boolean, texts(&["True", "no", "1.0"]), &["true", "false", "true"]);
-        ok(ColumnType::Percent, texts(&["54.2 %", "7%", "3"]), &["54.2", "7", "3"]);
+        ok(DeclaredType::Text, Arc::new(decimals), &["99999999999999990001", "-"]);
+        ok(DeclaredType::Text, texts(&["01", "NA"]), &["01", "-"]);
+        ok(DeclaredType::Number, Arc::new(long), &["1.8446744073709552e19", "7"]);
+        ok(DeclaredType::Number, texts(&["1.50", " 2", "k.A."]), &["1.5", "2", "-"]);
+        ok(DeclaredType::Integer, texts(&["1.0", "-3", "True"]), &["1", "-3", "1"]);
+        ok(DeclaredType::Integer, Arc::new(Float64Array::from(vec![4.0])), &["4"]);
+        ok(DeclaredType::Boolean, texts(&["True", "no", "1.0"]), &["true", "false", "true"]);
+        ok(DeclaredType::Percent, texts(&["54.2 %", "7%", "3"]), &["54.2", "7", "3"]);
         ok(
-            ColumnType::Date,
+            DeclaredType::Date,
             texts(&["20240131", "2024/01/31 09:30"]),
             &["2024-01-31", "2024-01-31T09:30"],
         );
         for (kind, array, position) in [
-            (ColumnType::Number, texts(&["1", "x"]), 1),
-            (ColumnType::Integer, texts(&["1.5"]), 0),
-            (ColumnType::Boolean, texts(&["true", "perhaps"]), 1),
-            (ColumnType::Percent, texts(&["%"]), 0),
-            (ColumnType::Date, texts(&["2024-13-01"]), 0),
-            (ColumnType::Date, texts(&["31.01.2024"]), 0),
+            (DeclaredType::Number, texts(&["1", "x"]), 1),
+            (DeclaredType::Integer, texts(&["1.5"]), 0),
+            (DeclaredType::Boolean, texts(&["true", "perhaps"]), 1),
+            (DeclaredType::Percent, texts(&["%"]), 0),
+            (DeclaredType::Date, texts(&["2024-13-01"]), 0),
+            (DeclaredType::Date, texts(&["31.01.2024"]), 0),
         ] {
             assert_eq!(read(kind, array).unwrap_err().0, position, "{kind:?}");
         }

@@ -5,11 +5,11 @@
 //! label again* where both are one to one; *tells the label* where its AUC is 0.99 or above, or
 //! 0.01 or below;
 //! *a score* where its name says so, or where it has more than [`SCORE_VALUES_ABOVE`] numbers and
-//! their rank correlation with those of such a column is 0.99 or more; *a decision* where it has two or three
-//! values that some score divides, where labels are missing for some of its values only, where its
-//! name says so, or where it is one to one with such a column. Of a column with at most
-//! [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive label,
-//! missing as a separate value; of another, whether there is a value counts so.
+//! their rank correlation with those of such a column is 0.99 or more; *a decision* where it has
+//! two or three values that some score divides, where labels are missing for some of its values
+//! only, where its name says so, or where it is one to one with such a column. Of a column with at
+//! most [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive
+//! label, missing as a separate value; of another, whether there is a value counts so.
 
 use std::collections::HashMap;
 

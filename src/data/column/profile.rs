@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 use crate::data::canonical::{boolean, canonical_text, means_missing};
-use crate::data::column::declared::{ColumnType, iso_date};
+use crate::data::column::declared::{DeclaredType, iso_date};
 use crate::data::spelling::{self, Spelling};
 use crate::data::values::{ValueClass, float_text};
 use crate::num::hash::FastHasher;
@@ -29,7 +29,7 @@ pub struct ColumnProfile {
     /// The type of its values.
     pub class: ValueClass,
     /// The type that the job must say so that the values are read; none: their own.
-    pub declared: Option<ColumnType>,
+    pub declared: Option<DeclaredType>,
     /// Rows without a value.
     pub missing: u64,
     /// The words that mean missing, as they are spelt, and the rows with each; they are among the
@@ -270,8 +270,8 @@ impl ColumnProfile {
         self.sample.iter().flatten().map(|value| value.number).filter(|x| !x.is_nan())
     }
 
-    /// Whether a value of the sample is set, of a column that holds nothing but 0 and 1, or true and
-    /// false, and both; none for other columns. A missing value is not set.
+    /// Whether a value of the sample is set, of a column that holds nothing but 0 and 1, or true
+    /// and false, and both; none for other columns. A missing value is not set.
     pub(crate) fn bits(&self) -> Option<Vec<bool>> {
         let is_bit = |level: &String| matches!(level.as_str(), "0" | "1" | "true" | "false");
         let two = !self.has_more_levels && self.levels.len() == 2;
@@ -319,7 +319,6 @@ impl ColumnProfile {
         self.respell();
         let present = self.present();
         self.is_unique = present > 0 && self.missing == 0 && self.seen.is_some();
-        // Without missing values, or with: nearly unique is said of the values alone.
         self.seen = None;
         (self.n_distinct, self.rows_per_value) = self.counted.distinct();
         self.counted.rows = HashMap::default();

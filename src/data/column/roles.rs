@@ -1,10 +1,10 @@
 //! What a column is other than a feature, by its values and its name: the id of rows, the person
 //! whose row it is, a weight, a date, free text, or a code in whole numbers.
 //!
-//! Choice: values are nearly unique where at least 98 of 100 differ. Whole numbers are ids where all
-//! differ and they rise, are many or are called so; as floats they also need to be dense, because
-//! amounts are often whole. A person has at least 20 different values of 1.2 rows each, and is
-//! called so, or the sensitive columns and one other column are constant within it. A weight is
+//! Choice: values are nearly unique where at least 98 of 100 differ. Whole numbers are ids where
+//! all differ and they rise, are many or are called so; as floats they also need to be dense,
+//! because amounts are often whole. A person has at least 20 different values of 1.2 rows each, and
+//! is called so, or the sensitive columns and one other column are constant within it. A weight is
 //! positive, and called so; or its fractions are fine, and it adds up to a whole number of at least
 //! 1,000. A code has 3 to 30 values, and is called so, or has every whole number from 0 or 1 on; a
 //! count does too, so columns called after one, and columns whose larger values are always rarer,
@@ -77,7 +77,7 @@ pub(crate) enum SuspectedRole {
     RowId,
     /// It says whose row it is.
     Person,
-    /// It says how many people a row stands for.
+    /// It says how many people a row represents.
     Weight,
     /// It holds dates.
     Date,

@@ -183,10 +183,12 @@ pub(super) fn check_numbers(
                 None => return Ok(()),
                 Some((i, x)) => (
                     i,
-                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`")).hint(format!(
-                        "if it means missing, write `data.missing.null_values: {{{name}: [{x}]}}`; \
-                         use finite numbers for caps"
-                    )),
+                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`")).hint(
+                        format!(
+                            "if it means missing, write `data.missing.null_values: {{{name}: \
+                             [{x}]}}`; use finite numbers for caps"
+                        ),
+                    ),
                 ),
             }
         }

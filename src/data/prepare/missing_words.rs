@@ -86,7 +86,7 @@ pub(super) fn words_of_feature(
     let name = &feature.name;
     let text = || {
         format!(
-            "{n} rows have a word in the feature `{name}` that usually means missing, and it counts \
+            "{n} rows have a word in the feature `{name}` that usually means missing and counts \
              as a level: {}; if it means missing, write `{}`; if it is a value, say what it means \
              under `data.names.{name}`",
             list_words(found.iter().copied().map(counted), MAX_SHOWN),

@@ -79,8 +79,8 @@ impl ColumnTally {
         code as u32 + 1
     }
 
-    /// Counts the values of some rows of a column; returns their codes. Values of one canonical text
-    /// are one.
+    /// Counts the values of some rows of a column; returns their codes. Values of one canonical
+    /// text are one.
     pub(super) fn add_values(
         &mut self,
         column: &SourceColumn,

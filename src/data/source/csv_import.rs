@@ -5,8 +5,9 @@
 //! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
 //! missing. Booleans and dates stay text. Numbers are in the notation that the block names
 //! ([`NumberNotation`]). Columns whose type the job says stay text here and are read in their type
-//! by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have blanks around
-//! it; `inf` is a number, `nan` is text; integers of which one does not fit 64 bits are text.
+//! by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have blanks
+//! around it; `inf` is a number, `nan` is text; integers of which one does not fit 64 bits are
+//! text.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. Errors that a lenient reader would silently accept (a quote inside a bare field, text
@@ -22,7 +23,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::column::declared::{ColumnType, DeclaredColumns};
+use crate::data::column::declared::{DeclaredColumns, DeclaredType};
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::missing_column_fault;
@@ -61,8 +62,8 @@ pub struct CsvBlock {
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
     pub header: bool,
-    /// Texts that mean missing, with blanks around them or without. The empty field always does; the
-    /// text "" is a field of only blanks.
+    /// Texts that mean missing, with blanks around them or without. The empty field always does;
+    /// the text "" is a field of only blanks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_values: Vec<Word>,
 }
@@ -194,9 +195,9 @@ pub(crate) fn import_csv(
         }
         Ok(())
     })?;
-    let kinds: Vec<Option<ColumnType>> =
+    let kinds: Vec<Option<DeclaredType>> =
         needed.iter().map(|name| declared.get(*name).map(|of| of.kind)).collect();
-    let class = |(class, kind): (&FieldClass, &Option<ColumnType>)| {
+    let class = |(class, kind): (&FieldClass, &Option<DeclaredType>)| {
         kind.map_or_else(|| class.class(), |_| ValueClass::Text)
     };
     let classes: Vec<ValueClass> = classes.iter().zip(&kinds).map(class).collect();
@@ -222,7 +223,7 @@ pub(crate) fn import_csv(
     input.for_each_row(|fields| {
         for ((builder, field), kind) in builders.iter_mut().zip(fields).zip(&kinds) {
             let field = Some(field).filter(|field| !is_null(field));
-            match field.filter(|_| kind.is_some_and(ColumnType::is_number)) {
+            match field.filter(|_| kind.is_some_and(DeclaredType::is_number)) {
                 Some(field) => builder.append(Some(&notation.plain_number(field)), notation),
                 None => builder.append(field, notation),
             }

@@ -1,15 +1,17 @@
 //! Profiles a file without a job: its columns, their kinds and their values, in one pass.
 //!
-//! Choice: columns are compared on a sample of rows, drawn by the hash of their numbers. A text file
-//! that is not valid UTF-8 is read as Windows-1252, and the notation of its numbers is the one in
-//! which most columns hold nothing but numbers. A column that cannot be read in its own type is read
-//! as text if its values have one, and else listed.
+//! Choice: columns are compared on a sample of rows, drawn by the hash of their numbers. A text
+//! file that is not valid UTF-8 is read as Windows-1252, and the notation of its numbers is the one
+//! in which most columns hold nothing but numbers. A column that cannot be read in its own type is
+//! read as text if its values have one, and else listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
-use crate::data::column::declared::{ColumnType, DeclaredColumn, DeclaredColumns, without_percent};
+use crate::data::column::declared::{
+    DeclaredColumn, DeclaredColumns, DeclaredType, without_percent,
+};
 use crate::data::column::profile::{ColumnProfile, SeenValue};
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
@@ -220,7 +222,7 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
                 return Ok(FileProfile { rows_in, rows, columns, unreadable });
             }
         };
-        let as_text = DeclaredColumn { kind: ColumnType::Text, nulls: Vec::new() };
+        let as_text = DeclaredColumn { kind: DeclaredType::Text, nulls: Vec::new() };
         if declared.insert(column.clone(), as_text).is_some() {
             declared.remove(&column);
             names.retain(|name| *name != column);
@@ -382,7 +384,7 @@ impl FieldColumn {
         profile.class = class.class();
         if are_percent && has_values {
             profile.class = ValueClass::Float;
-            profile.declared = Some(ColumnType::Percent);
+            profile.declared = Some(DeclaredType::Percent);
         }
         profile
     }

@@ -26,7 +26,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
 
 use crate::data::canonical::canonical_text;
-use crate::data::column::declared::{ColumnType, DeclaredColumn, DeclaredColumns, MistypedValue};
+use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
 use crate::data::source::found_files::find_files;
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
@@ -411,8 +411,8 @@ impl ParquetSource {
         Ok(())
     }
 
-    /// The values of a column of a batch, whose first row has a number. Counts in `n_null` the texts
-    /// that mean missing in a column of a declared type.
+    /// The values of a column of a batch, whose first row has a number. Counts in `n_null` the
+    /// texts that mean missing in a column of a declared type.
     fn values(
         &self,
         part: &SourcePart,
@@ -671,7 +671,7 @@ fn column(
         .map(|declared| declared.kind.class())
         .or(seen.map(|(class, _)| class))
         .unwrap_or(ValueClass::Empty);
-    let is_text = declared.is_some_and(|declared| declared.kind == ColumnType::Text);
+    let is_text = declared.is_some_and(|declared| declared.kind == DeclaredType::Text);
     Ok(SourceColumn {
         name: name.to_owned(),
         class,

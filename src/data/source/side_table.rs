@@ -4,12 +4,11 @@
 //! read whole, and each row of the source takes the values that are under its key. Many rows may
 //! have one key; in the table a key stands once.
 //!
-//! Choice: keys are compared by their canonical texts, so the integer 17 is the text `17` and
-//! ` 17.0`, and not `0017`; by
-//! the 128-bit xxh3 of these, of which two different words share one about once in 10^38 pairs. A
-//! row of the table without a key belongs to nobody.
-//! Memory: 80 bytes a key, 16 a number, 4 a text and each different text once; told before they are
-//! taken where that is more than is allowed.
+//! Choice: keys are compared by their canonical texts, so the integer 17 is the text `17` and `
+//! 17.0`, and not `0017`; by the 128-bit xxh3 of these, of which two different words share one
+//! about once in 10^38 pairs. A row of the table without a key belongs to nobody. Memory: 80 bytes
+//! a key, 16 a number, 4 a text and each different text once; told before they are taken where that
+//! is more than is allowed.
 
 use indexmap::IndexSet;
 use schemars::JsonSchema;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::data::column::declared::ColumnType;
+use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
@@ -105,7 +105,7 @@ pub struct DataBlock {
 pub struct ColumnBlock {
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ColumnType>,
+    pub kind: Option<DeclaredType>,
     /// Whether only whole numbers make sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
@@ -126,7 +126,7 @@ struct ColumnMap {
     /// type ends the run. Default: of a Parquet column its own type, of a column of text files the
     /// narrowest of integers, numbers and text.
     #[serde(default, rename = "type")]
-    kind: Option<ColumnType>,
+    kind: Option<DeclaredType>,
     /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
     /// no others. Default: where all values are whole, of `data.reference` where the job names
     /// one, else of the rows that are kept.
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for ColumnBlock {
             }
 
             fn visit_str<E: de::Error>(self, kind: &str) -> Result<ColumnBlock, E> {
-                let kind = ColumnType::deserialize(de::value::StrDeserializer::new(kind))?;
+                let kind = DeclaredType::deserialize(de::value::StrDeserializer::new(kind))?;
                 Ok(ColumnBlock { kind: Some(kind), ..ColumnBlock::default() })
             }
 
@@ -178,7 +178,7 @@ impl JsonSchema for ColumnBlock {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (kind, map) =
-            (generator.subschema_for::<ColumnType>(), generator.subschema_for::<ColumnMap>());
+            (generator.subschema_for::<DeclaredType>(), generator.subschema_for::<ColumnMap>());
         json_schema!({"anyOf": [kind, map]})
     }
 }
@@ -186,7 +186,7 @@ impl JsonSchema for ColumnBlock {
 impl ColumnBlock {
     /// Whether only whole numbers make sense, as the job says it by itself or by the type.
     pub fn is_integer(&self) -> Option<bool> {
-        self.integer.or((self.kind == Some(ColumnType::Integer)).then_some(true))
+        self.integer.or((self.kind == Some(DeclaredType::Integer)).then_some(true))
     }
 
     /// How the texts of the column are spelt.

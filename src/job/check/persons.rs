@@ -1,5 +1,5 @@
-//! Checks `data.person`: a column of one role. It may be the row id: then each row is its own person,
-//! as without `person`.
+//! Checks `data.person`: a column of one role. It may be the row id: then each row is its own
+//! person, as without `person`.
 
 use super::JobChecker;
 

@@ -9,7 +9,7 @@ use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
-use crate::data::column::declared::ColumnType;
+use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
@@ -698,8 +698,8 @@ impl JobChecker<'_> {
         self.spellings();
     }
 
-    /// What is said of columns fits their types and roles: only texts have blanks around them and
-    /// capital letters, and only columns that are read have a type.
+    /// What the job says about columns fits their types and roles: only texts have blanks around
+    /// them and capital letters, and only columns that are read have a type.
     fn spellings(&mut self) {
         let data = &self.job.data;
         if !self.is_sound(&["data", "models", "metrics"]) {
@@ -710,7 +710,7 @@ impl JobChecker<'_> {
         for (name, says) in &data.columns {
             let at = path(&["data", "columns", name.as_str()]);
             let Some(kind) = says.kind else { continue };
-            let is_text = matches!(kind, ColumnType::Text | ColumnType::Date);
+            let is_text = matches!(kind, DeclaredType::Text | DeclaredType::Date);
             if data.is_derived(name) {
                 let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
                 let what = format!("`{name}` is derived, and its rule decides what it holds");
@@ -719,7 +719,7 @@ impl JobChecker<'_> {
             } else if !is_text && !says.spelling().is_plain() {
                 let what = format!("`{name}` holds no text, and `trim` and `case` are for text");
                 self.push_problem("bad-value", at, what, "remove them, or the type");
-            } else if says.integer == Some(false) && kind == ColumnType::Integer {
+            } else if says.integer == Some(false) && kind == DeclaredType::Integer {
                 let what =
                     format!("`{name}` is of type integer, and `integer: false` allows decimals");
                 self.push_problem("bad-value", at, what, "write `type: number`");

@@ -26,7 +26,7 @@ pub use self::named_columns::NewJobOptions;
 use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
 use self::yaml::{comment_text, csv_block, line, name, word, words};
 use crate::data::column::codes::missing_codes;
-use crate::data::column::declared::ColumnType;
+use crate::data::column::declared::DeclaredType;
 use crate::data::column::leaks;
 use crate::data::column::profile::ColumnProfile;
 use crate::data::column::roles::{is_row_id, is_weight};
@@ -318,7 +318,7 @@ fn data(
         let sign = if person.missing == 0 { "" } else { "# " };
         line!(
             text,
-            "  {sign}person: {}   # DECIDE: a person has {:.1} rows here; leave it out if each row is \
+            "  {sign}person: {}   # DECIDE: a person has {:.1} rows; leave it out if each row is \
              a case of its own",
             word(&person.name),
             person.rows_per_value
@@ -330,7 +330,7 @@ fn data(
             line!(
                 text,
                 "  # weight: {}   # DECIDE: take the `#` away if it says how many people a row \
-                 stands for",
+                 represents",
                 word(&weight.name)
             );
         }
@@ -440,8 +440,8 @@ fn data(
     Ok((positive, favourable))
 }
 
-/// The columns whose type must be said, and those with values that differ only by case; of a one-hot
-/// group, which holds numbers, those that spell booleans out.
+/// The columns whose type must be said, and those with values that differ only by case; of a
+/// one-hot group, which holds numbers, those that spell booleans out.
 fn columns<'a>(
     text: &mut String,
     spelt: impl Iterator<Item = &'a ColumnProfile>,
@@ -450,16 +450,16 @@ fn columns<'a>(
 ) {
     let spelt: Vec<&ColumnProfile> = spelt.filter(|look| !look.spelling.is_plain()).collect();
     let kind = |look: &ColumnProfile| match look.declared {
-        None if of_group(look) && look.spells_booleans() => Some(ColumnType::Integer),
-        None if look.class == ValueClass::Float && is_row_id(look) => Some(ColumnType::Integer),
+        None if of_group(look) && look.spells_booleans() => Some(DeclaredType::Integer),
+        None if look.class == ValueClass::Float && is_row_id(look) => Some(DeclaredType::Integer),
         declared => declared,
     };
     let mut lines: IndexMap<&str, String> = IndexMap::new();
     for look in typed {
         let Some(kind) = kind(look) else { continue };
         let why = match kind {
-            ColumnType::Text => "its numbers are longer than 64 bits",
-            ColumnType::Percent => "DECIDE: numbers with a percent sign, read without it",
+            DeclaredType::Text => "its numbers are longer than 64 bits",
+            DeclaredType::Percent => "DECIDE: numbers with a percent sign, read without it",
             _ => "whole numbers",
         };
         let kind = serde_json::to_string(&kind).unwrap_or_default();
@@ -531,8 +531,8 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     let n = look.n_missing_words();
     (n > 0).then(|| {
         format!(
-            "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; if it is \
-             a value, declare it here and remove it from `null_values`"
+            "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; if it \
+             is a value, declare it here and remove it from `null_values`"
         )
     })
 }

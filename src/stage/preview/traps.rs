@@ -78,8 +78,8 @@ impl TrapRows {
     }
 }
 
-/// What is suspicious about the features that models read, and those of them that are constant among
-/// the training rows; where none trains, among all.
+/// What is suspicious about the features that models read, and those of them that are constant
+/// among the training rows; where none trains, among all.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
