@@ -31,8 +31,8 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, PopulationRow,
-    TableRow, UnknownLevelRow,
+    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricTable,
+    PopulationRow, TableRow, UnknownLevelRow,
 };
 
 /// A folder judged again.
@@ -70,7 +70,7 @@ pub(crate) fn judge(
         }
         None => stored_comparison(folder, &manifest)?,
     };
-    let again = judge_by_tables(folder, &new.metrics, comparison.as_ref())?;
+    let again = judge_by_tables(folder, comparison.as_ref())?;
     let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
@@ -122,8 +122,7 @@ pub(crate) struct GatesAgain {
 /// # Errors
 /// The job or a table cannot be read.
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
-    let metrics = read_rows::<MetricRow>(&folder.join("tables"))?;
-    judge_by_tables(folder, &metrics, stored_comparison(folder, manifest)?.as_ref())
+    judge_by_tables(folder, stored_comparison(folder, manifest)?.as_ref())
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -141,8 +140,9 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
     check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())
 }
 
-/// The tables of a finished folder that gates are judged by, in addition to that of metrics.
+/// The tables of a finished folder that gates are judged by.
 struct JudgingTables {
+    metrics: MetricTable,
     groups: Vec<GroupRow>,
     population: Vec<PopulationRow>,
     counts: Vec<CountRow>,
@@ -154,6 +154,7 @@ struct JudgingTables {
 impl JudgingTables {
     fn read(tables: &Path) -> Result<Self> {
         Ok(JudgingTables {
+            metrics: MetricTable::read(tables)?,
             groups: read_rows(tables)?,
             population: read_rows(tables)?,
             counts: read_rows(tables)?,
@@ -163,17 +164,15 @@ impl JudgingTables {
         })
     }
 
-    fn with<'a>(&'a self, metrics: &'a [MetricRow]) -> GateTables<'a> {
-        let JudgingTables { groups, population, counts, arms, issues, unknown } = self;
-        GateTables { metrics, groups, population, counts, arms, issues, unknown }
+    fn tables(&self) -> GateTables<'_> {
+        let JudgingTables { metrics: MetricTable { all, supported }, .. } = self;
+        let JudgingTables { groups, population, counts, arms, issues, unknown, .. } = self;
+        let metrics = all;
+        GateTables { metrics, supported, groups, population, counts, arms, issues, unknown }
     }
 }
 
-fn judge_by_tables(
-    folder: &Path,
-    metrics: &[MetricRow],
-    comparison: Option<&DiffResult>,
-) -> Result<GatesAgain> {
+fn judge_by_tables(folder: &Path, comparison: Option<&DiffResult>) -> Result<GatesAgain> {
     let tables = folder.join("tables");
     let checked = job_of(folder)?;
     let stored = read_rows::<GateRow>(&tables)?;
@@ -185,7 +184,7 @@ fn judge_by_tables(
     )?;
     let judging = JudgingTables::read(&tables)?;
     let (gates, outcome) =
-        gate::verdicts(&checked, questions, judging.with(metrics), comparison, counted);
+        gate::verdicts(&checked, questions, judging.tables(), comparison, counted);
     Ok(GatesAgain { job: checked.job, stored, gates, outcome })
 }
 
@@ -419,7 +418,6 @@ pub(crate) fn compare(
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
         baseline::add_old_extremes(checked, &mut comparison.changes, old)?;
-        let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
         let judging = JudgingTables::read(&new.join("tables"))?;
         let counted = gate::counted_of(
             &gate::recourse_questions(checked),
@@ -429,7 +427,7 @@ pub(crate) fn compare(
         let (table, outcome) = gate::verdicts(
             checked,
             gate::questions(checked),
-            judging.with(&metrics),
+            judging.tables(),
             Some(&comparison),
             counted,
         );

@@ -86,6 +86,8 @@ worded_enum! {
         Population = "population",
         /// Labels and decisions by group, if the rows show them.
         Labels = "labels",
+        /// The reference rows by group and value.
+        Support = "support",
         /// The graphs of all scenarios of a set.
         Discover = "discover",
         /// A model; of an experiment that of an arm and fold, or those of inner folds.
@@ -156,7 +158,9 @@ impl UnitKind {
             UnitKind::Source | UnitKind::Reference | UnitKind::Survey | UnitKind::Prepare => {
                 StageKind::Prepare
             }
-            UnitKind::Split | UnitKind::Population | UnitKind::Labels => StageKind::Split,
+            UnitKind::Split | UnitKind::Population | UnitKind::Labels | UnitKind::Support => {
+                StageKind::Split
+            }
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,
             UnitKind::Fit => StageKind::Fit,

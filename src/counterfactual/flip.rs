@@ -28,15 +28,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counterfactual::absence::{AbsenceRule, TOLERANCE};
 use crate::counterfactual::conditional::{
     ReferenceStrata, StratumChoice, StratumClass, StratumTable,
 };
 use crate::counterfactual::joint::{CombinationPools, GivenLevel, PoolId};
 use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
-
-/// The tolerance for equality in comparisons of probabilities.
-pub(crate) const TOLERANCE: f64 = 1e-12;
 
 /// By how much the log probability of a later level must exceed that of an earlier one.
 const LIKELIER_BY: f64 = 1e-9;
@@ -117,6 +115,17 @@ pub struct FlipSettings {
     pub cfs: CounterfactualsPerRow,
     /// Largest number of counterfactuals of a row in a group.
     pub max_cfs: usize,
+}
+
+impl FlipSettings {
+    /// When a level is impossible in the target group.
+    fn absence(&self) -> AbsenceRule {
+        AbsenceRule {
+            share: self.impossible,
+            ratio: self.impossible_ratio,
+            min_expected: self.min_expected,
+        }
+    }
 }
 
 /// The categorical variables of one counterfactual.
@@ -309,16 +318,16 @@ impl<'a> FlipDecider<'a> {
         })
     }
 
-    /// P(level | own), P(level | target) and the number of target values.
+    /// P(level | own), and the target values that are the level, with all target values.
     ///
     /// `None` where either side has no values.
-    fn probabilities(&self, f: usize, level: u32, slot: usize) -> Option<(f64, f64, u64)> {
+    fn own_and_target(&self, f: usize, level: u32, slot: usize) -> Option<(f64, (u64, u64))> {
         let side = |group: usize| {
             let spread = &self.strata.table(group, slot).levels[f];
-            (spread.n > 0).then(|| (spread.count(level) as f64 / spread.n as f64, spread.n))
+            (spread.n > 0).then(|| (spread.count(level), spread.n))
         };
-        let ((own, _), (target, n)) = (side(self.own)?, side(self.to)?);
-        Some((own, target, n))
+        let ((n, of), target) = (side(self.own)?, side(self.to)?);
+        Some((n as f64 / of as f64, target))
     }
 
     fn is_impossible(&self, f: usize, level: u32) -> bool {
@@ -327,16 +336,14 @@ impl<'a> FlipDecider<'a> {
             (ImpossibleScope::Stratum, StratumChoice::Serves { slot, .. }) => slot,
             (ImpossibleScope::Stratum, StratumChoice::Keep) => return false,
         };
-        let Some((own, target, n)) = self.probabilities(f, level, slot) else { return false };
-        target <= self.settings.impossible + TOLERANCE
-            && self.settings.impossible_ratio.is_none_or(|ratio| target <= ratio * own + TOLERANCE)
-            && n as f64 * own >= self.settings.min_expected - TOLERANCE
+        self.own_and_target(f, level, slot)
+            .is_some_and(|(own, target)| self.settings.absence().holds(own, target))
     }
 
     fn root_test(&self, f: usize, level: u32) -> bool {
         let StratumChoice::Serves { slot, .. } = self.choice(f) else { return false };
-        self.probabilities(f, level, slot)
-            .is_some_and(|(own, target, _)| self.exceeds_threshold(own - target))
+        self.own_and_target(f, level, slot)
+            .is_some_and(|(own, (n, of))| self.exceeds_threshold(own - n as f64 / of as f64))
     }
 
     fn target_at(&mut self, slot: usize) -> FlipTarget<'a> {

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counterfactual::absence::AbsenceRule;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{PermittedDirection, PermittedRange};
@@ -360,7 +361,8 @@ impl MapFlipBlock<'_> {
         let ratio = match self.flip.impossible_ratio {
             Some(RatioGuard::AtMost(ratio)) => Some(ratio.get()),
             Some(RatioGuard::None) => None,
-            None => (!as_printed).then_some(0.05),
+            None if as_printed => None,
+            None => AbsenceRule::DEFAULT.ratio,
         };
         let flips = FlipSettings {
             tau: self.threshold.map_or(0.5, Fraction::get),
@@ -375,12 +377,12 @@ impl MapFlipBlock<'_> {
             impossible: self
                 .flip
                 .impossible
-                .map_or(if as_printed { 0.0 } else { 0.01 }, Finite::get),
+                .map_or(if as_printed { 0.0 } else { AbsenceRule::DEFAULT.share }, Finite::get),
             impossible_ratio: ratio,
-            min_expected: self
-                .flip
-                .min_expected
-                .map_or(if as_printed { 0.0 } else { 3.0 }, Finite::get),
+            min_expected: self.flip.min_expected.map_or(
+                if as_printed { 0.0 } else { AbsenceRule::DEFAULT.min_expected },
+                Finite::get,
+            ),
             impossible_scope: self.flip.impossible_scope,
             new_value: self.new_value.unwrap_or(if as_printed {
                 NewLevelRule::Mode

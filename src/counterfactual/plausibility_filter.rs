@@ -23,8 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::GeneratedBatch;
+use crate::counterfactual::absence::TOLERANCE;
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::flip::TOLERANCE;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 

@@ -1,8 +1,8 @@
 //! Learns a plausibility filter from the reference: components first, then the sections.
 
+use crate::counterfactual::absence::TOLERANCE;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumKey};
 use crate::counterfactual::decorrelate::DecorrelatedReference;
-use crate::counterfactual::flip::TOLERANCE;
 use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::plausibility_filter::{
     ComponentTerm, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter, PlausibilitySection,

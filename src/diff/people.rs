@@ -238,6 +238,7 @@ fn each_person(
                 predicted: outcome.predicted_cf,
                 score: share(outcome.score_cf, outcome.predicted_cf),
                 rounded: false,
+                unsupported: 0,
             });
             open.indices.push(outcome.cf_index);
         }

@@ -8,7 +8,9 @@ use super::{ExplainedWord, MEASURE};
 use crate::error::{Error, JobProblem, Result};
 use crate::folder::read::verified;
 use crate::table::file::{read_matching, read_rows};
-use crate::table::{CfFeatureRow, CfQualityRow, GateRow, MetricRow, SetPair, SharedText, TableRow};
+use crate::table::{
+    CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, SharedText, TableRow,
+};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come
 /// from.
@@ -30,7 +32,7 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
     let measured = found.iter().find(|entry| entry.kind == "metric" || entry.kind == MEASURE);
     if let Some(entry) = measured {
         let lines = match entry.kind {
-            "metric" => values(&entry.word, &read_rows::<MetricRow>(&tables)?),
+            "metric" => values(&entry.word, &MetricTable::read(&tables)?.all),
             _ => qualities(&entry.word, &tables)?,
         };
         return Ok(match lines.is_empty() {

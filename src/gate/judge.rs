@@ -8,7 +8,9 @@ use super::decide_by::GateDecideBy;
 use super::decision::{decide, fits_once, small_flags};
 use super::power::NeededPeople;
 use super::unshown::{untested, untested_directions};
-use super::{audited_model, certain_rate, holm, objection, power, recourse, rounding, unmeasured};
+use super::{
+    audited_model, certain_rate, holm, objection, power, recourse, rounding, support, unmeasured,
+};
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateResults,
@@ -34,7 +36,7 @@ pub(crate) fn judge(
     baseline: Option<&GateBaseline<'_>>,
     counted: &[recourse::CountedGate],
 ) -> GateResults {
-    let GateTables { metrics, counts, .. } = tables;
+    let GateTables { metrics, supported, counts, .. } = tables;
     let rounded = rounding::rounded_switches(counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let mut table: Vec<GateRow> = Vec::new();
@@ -82,6 +84,9 @@ pub(crate) fn judge(
             if let Some(objection) = objection {
                 ruling.object(objection);
             }
+        }
+        if question.quantity == GateQuantity::Value {
+            support::reconsider(question, &mut rulings, observations(question, supported));
         }
         if rulings.is_empty() {
             rulings.push(missing_row(question, &objections, baseline));

@@ -38,6 +38,7 @@ pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;
 mod rounding;
+mod support;
 pub(crate) mod unmeasured;
 mod unshown;
 pub(crate) mod why;

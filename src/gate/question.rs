@@ -76,8 +76,10 @@ pub(crate) enum GateQuantity {
 /// folder is judged as the run was.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GateTables<'a> {
-    /// Every value.
+    /// Every value, of all people.
     pub metrics: &'a [MetricRow],
+    /// The values of the supported people alone.
+    pub supported: &'a [MetricRow],
     /// The people of each group.
     pub groups: &'a [GroupRow],
     /// Everybody: who lacks what.

@@ -105,6 +105,7 @@ fn people(groups: usize, per_target: usize, n: usize) -> TestPeople {
                         predicted: score_cf.map(|s| s >= 0.5),
                         score: score_cf,
                         rounded: false,
+                        unsupported: 0,
                     });
                 }
             }

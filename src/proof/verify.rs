@@ -28,9 +28,9 @@ use crate::report::export::deciding;
 use crate::report::{self, PAGES};
 use crate::stage::artifact::GateOutcome;
 use crate::stage::report::{glossary, summary, words, words_of_job};
-use crate::table::file::{open_table, read_rows, table_version};
+use crate::table::file::{open_table, table_version};
 use crate::table::list::TABLES;
-use crate::table::{GateRow, MetricRow, RowColumns, TableRow};
+use crate::table::{GateRow, MetricTable, RowColumns, TableRow};
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,7 +315,7 @@ fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
 /// Whether the summary is what manifest and tables give; a run that waits has judged no gate.
 fn check_summary(folder: &Path, proof: &mut FolderProof, judged: Option<GateOutcome>) {
     let read = read::read_summary(folder)
-        .and_then(|found| Ok((found, read_rows::<MetricRow>(&folder.join("tables"))?)));
+        .and_then(|found| Ok((found, MetricTable::read(&folder.join("tables"))?.all)));
     let (found, metrics) = match read {
         Ok(read) => read,
         Err(error) => return proof.problem(SUMMARY, error.cause()),

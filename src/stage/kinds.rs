@@ -37,6 +37,9 @@ pub(crate) struct FitStage;
 /// The counterfactuals that a program of the user's makes.
 pub(crate) struct ExternalStage;
 
+/// The reference rows by group and value.
+pub(crate) struct SupportStage;
+
 /// Counterfactuals.
 pub(crate) struct GenerateStage;
 

@@ -7,6 +7,7 @@
 //! | --- | --- | --- |
 //! | prepare | `source` (CSV, catalog, synthetic), `reference`, `prepare` | rows as numbers, their description, filters, issues |
 //! | split | `split` | which rows train, which are audited |
+//! | split | `support` (where sets are) | the reference rows by group and value |
 //! | split | `labels` (for `check` and `data`) | labels and decisions by group, if the rows show them |
 //! | discover | `discover/set=` | the causal graphs of every scenario of a set, and how each moves a row |
 //! | train | `train/model=` | one artifact per fold |
@@ -18,7 +19,7 @@
 //! | count | `placebo/set=/attribute=`, `doubt/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
 //! | measure | `quality/set=/attribute=`, `measure` | quality, the tables |
 //! | train, score, count, augment | `train`, `score`, `worlds` and `count` with `repeat=` | a further training of a model, and what is counted by it |
-//! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
+//! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `support/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
 //! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the training rows for a fold |
 //! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |
 //! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says about the training rows |

@@ -8,6 +8,7 @@ use crate::counterfactual::conditional::ReferenceCounts;
 use crate::counterfactual::moments::ReferenceMoments;
 use crate::counterfactual::plausibility_fit::SectionScores;
 use crate::counterfactual::quality::sums::QualitySums;
+use crate::counterfactual::support::SupportCounts;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::prepare::survey::SourceSurvey;
 use crate::data::prepare::surveyed::SurveyedRows;
@@ -124,6 +125,7 @@ states! {
     UnknownValues = "unknown-values" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;
+    SupportCounts = "support-counts" version 1;
     SectionScores = "section-scores" version 1;
     RawCounts = "raw-counts" version 1;
     WrittenCounts = "written-counts" version 1;

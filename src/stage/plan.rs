@@ -256,7 +256,7 @@ pub(crate) fn publishes_rows(job: &Job, settings: &RunSettings) -> bool {
 /// Whether anybody reads features: the job keeps counterfactuals, a strategy that moves them, a
 /// model that is run here, a platform that scores the rows (they are part of its request), an
 /// attribute whose groups are written back to columns, recourse, patterns of who switches, people
-/// who are shown, or the flip test.
+/// who are shown, the test of counterfactuals by the reference rows, or the flip test.
 pub(crate) fn reads_features(job: &Job) -> bool {
     let models = job.models.values().any(|m| m.omitted().is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
@@ -269,7 +269,13 @@ pub(crate) fn reads_features(job: &Job) -> bool {
         || job.report.cases > 0
         || job.has_fitted_sets()
         || job.has_graph_sets()
+        || tests_support(job)
         || job.flip_test().is_some()
+}
+
+/// Whether counterfactuals are tested by the reference rows: on the features that the job lists.
+pub(crate) fn tests_support(job: &Job) -> bool {
+    !job.counterfactuals.is_empty() && job.data.listed_features().next().is_some()
 }
 
 /// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for

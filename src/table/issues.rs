@@ -281,6 +281,12 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          of the other sets",
     ),
     (
+        "unsupported-people",
+        "counterfactuals that would be people whom the reference rows hardly hold, such as women \
+         who are husbands: values that count them have the flag `unsupported`, and gates whose \
+         verdict among the supported people alone is another one are inconclusive",
+    ),
+    (
         "unweighted-fit",
         "weights that are not used to generate counterfactuals: for strategies every \
          row counts once",

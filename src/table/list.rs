@@ -9,8 +9,8 @@ use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
     HistoryRow, IssueRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow, PopulationRow,
-    ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow,
-    TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
+    ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef,
+    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -20,6 +20,8 @@ pub const TABLES: &[&TableDef] = &[
     ScoreShiftRow::TABLE,
     GroupRow::TABLE,
     PopulationRow::TABLE,
+    SupportRow::TABLE,
+    SupportCountRow::TABLE,
     AmountRow::TABLE,
     ReliabilityRow::TABLE,
     CurveRow::TABLE,

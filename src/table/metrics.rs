@@ -1,10 +1,21 @@
 //! The table `metrics`: one value with its interval.
 
+use std::path::Path;
+
 use super::key_columns::{AuditKey, CLASS};
+use crate::error::Result;
+use crate::table::file::read_rows;
 use crate::table::row_macro::{SharedText, table};
+use crate::table::support::SUPPORTED;
 
 table! {
     /// `metrics`: one row per key and metric.
+    ///
+    /// Version 13 added `support` to the key: the families ccm and eccm also have rows of the
+    /// supported people alone.
+    ///
+    /// Version 12 counts favourable decisions in `demp_min_ratio`, has ratios of two groups in both
+    /// orders, and intervals `largest`.
     ///
     /// Version 11 fills `n_persons`, `denominator_persons` and `n_eff` in jobs with `data.weight`
     /// too. In a file of version 10 they are null without `data.person`, and people of weight 0
@@ -37,14 +48,16 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    /// Version 12 counts favourable decisions in `demp_min_ratio`, has ratios of two groups in both
-    /// orders, and intervals `largest`.
-    pub struct MetricRow in "metrics", version 12, key 10,
+    pub struct MetricRow in "metrics", version 13, key 11,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         ..key: AuditKey,
         [meaning CLASS]
         [since 5]
         class: SharedText,
+        /// all; or supported, of the families ccm and eccm: only the counterfactuals whose values
+        /// the reference rows of the group hold (table `support`); empty = version 12 or older
+        [since 13]
+        support: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula
         metric: SharedText,
         /// family of the metric: performance, group, ccm, eccm, shift, clarify, scores,
@@ -193,7 +206,9 @@ table! {
         ideal: Option<f64>,
         /// small_group, small_denominator, sampled, selective_labels, rate_of_one (of a ratio,
         /// which Katz's interval takes as certain), negative_part (of a ratio, which then says
-        /// nothing), binned (scores are counted in 65,536 cells), attribute_follows (in graphs of
+        /// nothing), binned (scores are counted in 65,536 cells),
+        /// unsupported (1 % of the cases below the value or 10 people have no supported
+        /// counterfactual), attribute_follows (in graphs of
         /// the set, from another variable: no group is named at a disadvantage); joined by `,`;
         /// empty = none
         flags: SharedText,
@@ -212,5 +227,26 @@ table! {
         /// of worst_case the groups without a value, which are left out; null = another scope
         [since 4]
         groups_undefined: Option<i64>,
+    }
+}
+
+/// The table `metrics` by whom its values are about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MetricTable {
+    /// All people.
+    pub all: Vec<MetricRow>,
+    /// The supported people alone.
+    pub supported: Vec<MetricRow>,
+}
+
+impl MetricTable {
+    /// Reads the table in its folder.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let rows = read_rows::<MetricRow>(folder)?.into_iter();
+        let (supported, all) = rows.partition(|row| row.support == SUPPORTED);
+        Ok(MetricTable { all, supported })
     }
 }

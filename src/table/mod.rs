@@ -32,6 +32,7 @@ mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod scores;
+pub(crate) mod support;
 pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, REFITTED, WITH_FITS};
@@ -47,12 +48,14 @@ pub(crate) use issues::hint_of_issue;
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
+pub(crate) use metrics::MetricTable;
 pub use outcomes::OutcomeRow;
 pub use population::PopulationRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
 pub(crate) use scores::JOB_STEP;
 pub use scores::{AmountRow, CurveRow, ReliabilityRow};
+pub use support::{SupportCountRow, SupportRow};
 
 /// Whether the flags of a row, separated by commas, hold this one.
 pub(crate) fn has_flag(flags: &str, flag: &str) -> bool {

@@ -25,9 +25,20 @@ pub(crate) struct TableFrame {
     pub(crate) rows: Vec<Vec<TableCell>>,
 }
 
-/// Reads `<folder>/<name>.parquet`.
+/// Reads `<folder>/<name>.parquet`; of `metrics` the values of all people.
 #[track_caller]
 pub(crate) fn read_frame(folder: &Path, name: &str) -> TableFrame {
+    let mut frame = read_whole(folder, name);
+    if let Some(support) = frame.place("support") {
+        let all = TableCell::Text("all".to_owned());
+        frame.rows.retain(|row| row[support] == all);
+    }
+    frame
+}
+
+/// The same with the values of the supported people alone.
+#[track_caller]
+pub(crate) fn read_whole(folder: &Path, name: &str) -> TableFrame {
     let path = folder.join(format!("{name}.parquet"));
     let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();

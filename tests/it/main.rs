@@ -79,6 +79,7 @@ mod slices;
 mod storage;
 mod stories;
 mod streams;
+mod support;
 mod waiting;
 mod weights;
 mod who_counts;

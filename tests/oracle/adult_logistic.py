@@ -2,7 +2,8 @@
 
 Usage: python adult_logistic.py FOLDER_OF_ADULT_DATA > adult_logistic.json
 The encoding is written here a second time, from its description: z-scores with mean and population standard deviation of the
-training rows; one indicator for two levels (the second), K for more; `?` is a level of its own called `missing`.
+training rows; one indicator for two levels (the second), K for more; `?` is a level of its own called `missing`. Husbands and wives
+are one level of `household`, as in the job.
 """
 
 import json
@@ -16,13 +17,15 @@ from sklearn.linear_model import LogisticRegression
 NAMES = ["age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race", "sex",
          "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"]
 CONTINUOUS = ["age", "hours-per-week", "capital-gain", "capital-loss", "education-num"]
-NOMINAL = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]
+NOMINAL = ["workclass", "marital-status", "occupation", "household", "race", "native-country"]
 
 rows = []
 for line in (Path(sys.argv[1]) / "adult.data").read_text().splitlines():
     fields = [f.strip() for f in line.split(",")]
     if len(fields) == len(NAMES):
         rows.append(dict(zip(NAMES, fields)))
+        relationship = rows[-1]["relationship"]
+        rows[-1]["household"] = "Married" if relationship in ("Husband", "Wife") else relationship
 
 columns, matrix = ["sex=Female"], [np.array([r["sex"] == "Female" for r in rows], float)]
 for name in CONTINUOUS:

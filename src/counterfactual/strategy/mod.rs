@@ -183,6 +183,15 @@ impl CounterfactualSet {
         self.keys().into_iter().filter_map(find).any(StrategyRecord::sets_attribute_only)
     }
 
+    /// Whether its strategy may change a feature of this name.
+    pub fn may_move(&self, feature: &str) -> bool {
+        match (self.knobs(), self.graphs().and_then(|graphs| graphs.variables.as_ref())) {
+            (Some(knobs), _) => knobs.may_move(feature),
+            (None, Some(variables)) => variables.iter().any(|name| name.as_str() == feature),
+            (None, None) => self.graphs().is_some(),
+        }
+    }
+
     /// Whether a model scores its counterfactuals: all do, unless it names some.
     pub fn asks(&self, model: &Name) -> bool {
         self.models.as_ref().is_none_or(|only| only.contains(model))

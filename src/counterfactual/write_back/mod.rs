@@ -188,13 +188,14 @@ impl Accumulator for RawCounts {
 }
 
 /// The bits of a number, in the order of numbers.
-fn ordered_bits(x: f64) -> u64 {
+pub(crate) fn ordered_bits(x: f64) -> u64 {
     // The two zeros count as one value.
     let bits = (x + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-fn number_of_bits(ordered: u64) -> f64 {
+/// The number of [`ordered_bits`].
+pub(crate) fn number_of_bits(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }
 

@@ -5,14 +5,19 @@
 //! filters and checks (`valid`, counters, `plausibility`) where the strategy has any, and the
 //! features where a model reads them. Invalid counterfactuals stay in the file, but only readers
 //! that ask for all get them: no stage after generation has to handle them. `scores.parquet` holds
-//! one `score` per row or per valid counterfactual, null where there is none.
+//! one `score` per row or per valid counterfactual, null where there is none, and
+//! `support.parquet` the unsupported values of each valid counterfactual.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array, UInt64Array,
+};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type};
+use arrow::datatypes::{
+    DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type, UInt64Type,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +33,7 @@ use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, Par
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";
 const WORLD_ROWS: &str = "world-rows.parquet";
+const SUPPORT: &str = "support.parquet";
 const NAIVE_KEYS: &str = "naive.json";
 const CARRIED_SCORES: &str = "carried.json";
 const PRECISION: &str = "precision.json";
@@ -174,7 +180,10 @@ impl NaiveKeys {
     }
 
     /// The keys in a row group whose rows have these groups.
-    fn keys(
+    ///
+    /// # Errors
+    /// The roles cannot be read.
+    pub(crate) fn keys(
         self,
         (rows, roles): (&RowsReader, &RolesReader),
         group: usize,
@@ -660,5 +669,62 @@ impl WorldRowReader {
     pub(crate) fn read(&self, group: usize) -> Result<Vec<u16>> {
         let batch = self.0.read_group(group, None)?;
         Ok(batch.column(0).as_primitive::<UInt16Type>().values().to_vec())
+    }
+}
+
+/// Encodes the unsupported values of counterfactuals, on any thread.
+pub(crate) struct SupportEncoder {
+    encoder: GroupEncoder,
+    schema: SchemaRef,
+    folder: std::path::PathBuf,
+}
+
+/// Creates the file that says which values of the counterfactuals in a folder are unsupported.
+///
+/// # Errors
+/// The file cannot be created.
+pub(crate) fn create_support(folder: &Path) -> Result<(SupportEncoder, GroupWriter)> {
+    let places = cached(packed(Field::new("unsupported", DataType::UInt64, false)));
+    let schema = Arc::new(Schema::new(vec![places]));
+    let (encoder, writer) = GroupWriter::create(&folder.join(SUPPORT), &schema, &[])?;
+    Ok((SupportEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
+}
+
+impl SupportEncoder {
+    /// Encodes one row group: for each valid counterfactual, of a set with causal graphs for each
+    /// person and target group, a bit for each unsupported value; 0 = all are supported.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn encode(&self, places: Vec<u64>) -> Result<EncodedGroup> {
+        let columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(places))];
+        self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
+    }
+}
+
+/// Reads the unsupported values of counterfactuals; without a file everything is supported.
+#[derive(Debug)]
+pub(crate) struct SupportReader(Option<ParquetFile>);
+
+impl SupportReader {
+    /// Opens the file in the folder of the counterfactuals, where there is one.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(SUPPORT);
+        let file = path.exists().then(|| ParquetFile::open(&path, FileOwner::Program));
+        file.transpose().map(SupportReader)
+    }
+
+    /// Those of a row group, in the order of [`SupportEncoder::encode`]; empty where everything is
+    /// supported.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn read(&self, group: usize) -> Result<Vec<u64>> {
+        let Some(file) = &self.0 else { return Ok(Vec::new()) };
+        let batch = file.read_group(group, None)?;
+        Ok(batch.column(0).as_primitive::<UInt64Type>().values().to_vec())
     }
 }

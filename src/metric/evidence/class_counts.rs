@@ -20,6 +20,7 @@ use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
 use crate::metric::evidence::score_grid::ScoreGrid;
+use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
 
@@ -66,6 +67,8 @@ pub(crate) struct ClassCounterfactual<'a> {
     pub predicted: Option<usize>,
     /// The score of each class in [0, 1]; empty where only predictions are known.
     pub scores: &'a [Option<f64>],
+    /// As of [`ScoredCounterfactual`].
+    pub unsupported: u64,
 }
 
 impl ClassCounterfactual<'_> {
@@ -76,6 +79,7 @@ impl ClassCounterfactual<'_> {
             predicted: self.predicted.map(|predicted| predicted == class),
             score: self.scores.get(class).copied().flatten(),
             rounded: false,
+            unsupported: self.unsupported,
         }
     }
 }
@@ -261,13 +265,32 @@ pub(crate) struct SwitchClassCounts {
     /// who counts as one.
     units: Option<ClassUnitSums>,
     one_vs_all: Vec<CounterfactualCounts>,
+    /// The same people by their supported counterfactuals alone, without each class against all
+    /// others.
+    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
+    supported: SupportedOnly<SwitchClassCounts>,
 }
 
 impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
-        SwitchClassCounts { classes, groups, people: KeyedSums::default(), units: None, one_vs_all }
+        let (people, supported) = (KeyedSums::default(), SupportedOnly::default());
+        SwitchClassCounts { classes, groups, people, units: None, one_vs_all, supported }
+    }
+
+    /// The same people by their supported counterfactuals alone; none where all are supported.
+    pub(crate) fn supported(&self) -> Option<&SwitchClassCounts> {
+        self.supported.get()
+    }
+
+    /// What supported counterfactuals alone give while all are supported.
+    fn of_classes_alone(&self) -> SwitchClassCounts {
+        SwitchClassCounts {
+            people: self.people.clone(),
+            units: self.units.clone(),
+            ..SwitchClassCounts::new(self.classes, self.groups)
+        }
     }
 
     /// The same, counted by this unit too; the seed cuts people into blocks.
@@ -306,6 +329,23 @@ impl SwitchClassCounts {
     /// # Panics
     /// As [`SwitchClassCounts::add`].
     pub(crate) fn add_classes(
+        &mut self,
+        key: u64,
+        person: &ClassPerson<'_>,
+        counterfactuals: &[ClassCounterfactual<'_>],
+    ) {
+        let all = counterfactuals.iter().all(|cf| cf.unsupported == 0);
+        let mut supported = std::mem::take(&mut self.supported);
+        if let Some(part) = supported.part(all, || self.of_classes_alone()) {
+            let kept = counterfactuals.iter().filter(|cf| cf.unsupported == 0);
+            part.add_cells(key, person, &kept.copied().collect::<Vec<_>>());
+        }
+        self.supported = supported;
+        self.add_cells(key, person, counterfactuals);
+    }
+
+    /// Adds one person to the cells of all classes.
+    fn add_cells(
         &mut self,
         key: u64,
         person: &ClassPerson<'_>,
@@ -460,7 +500,11 @@ impl SwitchClassCounts {
 }
 
 impl Accumulator for SwitchClassCounts {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        let theirs = std::mem::take(&mut other.supported);
+        let mut supported = std::mem::take(&mut self.supported);
+        supported.merge(theirs, || self.of_classes_alone(), || other.of_classes_alone());
+        self.supported = supported;
         self.people.merge(&other.people);
         if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
             mine.merge(theirs);

@@ -20,3 +20,4 @@ mod share_cells;
 pub(crate) mod shift;
 pub(crate) mod shift_pass;
 pub(crate) mod strata;
+pub(crate) mod supported;

@@ -470,6 +470,7 @@ mod tests {
                             predicted: answers[below(3) as usize],
                             score: None,
                             rounded: false,
+                            unsupported: 0,
                         });
                     }
                 }
@@ -526,6 +527,7 @@ mod tests {
             predicted: Some(yes),
             score: None,
             rounded: false,
+            unsupported: 0,
         };
         patterns.add((0, Some(true), Some(true)), &[cf(1, true), cf(2, false)], 1_u64);
         patterns.add(
@@ -536,7 +538,13 @@ mod tests {
         patterns.add((2, None, Some(true)), &[cf(0, true)], 1_u64);
         patterns.add(
             (2, Some(true), Some(true)),
-            &[ScoredCounterfactual { to: 0, predicted: None, score: None, rounded: false }],
+            &[ScoredCounterfactual {
+                to: 0,
+                predicted: None,
+                score: None,
+                rounded: false,
+                unsupported: 0,
+            }],
             1_u64,
         );
         let places = ScopeIndex { groups: 3 };

@@ -289,6 +289,9 @@ pub struct ScoredCounterfactual {
     /// Whether it is decided otherwise than the person although both scores agree to single
     /// precision, see [`is_rounded_switch`].
     pub rounded: bool,
+    /// A bit for each of its values that the reference rows hardly hold in the group; 0 = it is
+    /// supported.
+    pub unsupported: u64,
 }
 
 /// Two numbers whose distance is at most this share of the larger one may be one number, written in

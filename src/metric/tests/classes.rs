@@ -44,6 +44,7 @@ impl ClassTestPerson {
                 to: *to,
                 predicted: *predicted,
                 scores,
+                unsupported: 0,
             })
             .collect();
         factual.add((key, key), &person);
@@ -465,7 +466,12 @@ fn coverage() {
                 switches.add(
                     key,
                     &person,
-                    &[ClassCounterfactual { to: 1 - group, predicted: Some(after), scores: &[] }],
+                    &[ClassCounterfactual {
+                        to: 1 - group,
+                        predicted: Some(after),
+                        scores: &[],
+                        unsupported: 0,
+                    }],
                 );
             }
             let settings = MeasureSettings {

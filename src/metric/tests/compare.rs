@@ -260,6 +260,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     predicted: Some(predicted != switches[m]),
                     score: None,
                     rounded: false,
+                    unsupported: 0,
                 };
                 counts[m].add(&person, &[cf]);
                 counts[m].add_paired(key, &person, &[cf]);
@@ -356,6 +357,7 @@ fn score_metrics_of_two_runs() {
             predicted: Some(true),
             score: Some(score),
             rounded: false,
+            unsupported: 0,
         };
         pairs
             .iter()

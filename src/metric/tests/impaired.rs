@@ -34,6 +34,7 @@ fn impaired_groups_follow_the_published_table() {
                 predicted: Some(code & 1 != 0),
                 score: None,
                 rounded: false,
+                unsupported: 0,
             };
             (0..n).for_each(|_| counts.add(&person, &[counterfactual]));
         }
@@ -155,6 +156,7 @@ fn a_group_is_named_only_by_clear_numbers() {
                         predicted: Some(i >= moved),
                         score: None,
                         rounded: false,
+                        unsupported: 0,
                     }],
                 );
             }

@@ -230,6 +230,7 @@ fn published_matrices() {
                     predicted: Some(cell.predicted_cf),
                     score: None,
                     rounded: false,
+                    unsupported: 0,
                 };
                 for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
                     people.push((person, vec![moved]));
@@ -382,6 +383,7 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Tes
                 predicted: score.map(|s| s >= 0.5),
                 score,
                 rounded: false,
+                unsupported: 0,
             });
         }
     }

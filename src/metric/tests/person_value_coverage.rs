@@ -205,6 +205,7 @@ fn intervals(
             predicted: predicted(row.score_cf),
             score: Some(row.score_cf),
             rounded: false,
+            unsupported: 0,
         };
         moved.add(&person, &[other]);
         pairs.add(key(0, row), &person, &[other]);

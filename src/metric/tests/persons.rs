@@ -52,8 +52,13 @@ fn gathered_by_weight(
         factual.add_paired(group, key, None, Some(case));
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
-        let moved =
-            |to| ScoredCounterfactual { to, predicted: Some(case), score: None, rounded: false };
+        let moved = |to| ScoredCounterfactual {
+            to,
+            predicted: Some(case),
+            score: None,
+            rounded: false,
+            unsupported: 0,
+        };
         let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
         counts.add_person(key, &person, &cfs);
     }
@@ -307,7 +312,13 @@ fn a_person_with_one_row_is_a_person() {
         let to = 1 - group;
         counts.add(
             &person,
-            &[ScoredCounterfactual { to, predicted: Some(case), score: None, rounded: false }],
+            &[ScoredCounterfactual {
+                to,
+                predicted: Some(case),
+                score: None,
+                rounded: false,
+                unsupported: 0,
+            }],
         );
     }
     let mut plain = measure_factual(&factual, None, &asked());

@@ -311,6 +311,7 @@ fn a_person_switches_once() {
         predicted: Some(yes),
         score: score(yes),
         rounded: false,
+        unsupported: 0,
     };
     counts.add(&person(0, true), &[moved(1, false), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, false)]);
@@ -320,7 +321,13 @@ fn a_person_switches_once() {
     // Nobody knows how the first of these two would be predicted, nor what became of the second.
     counts.add(
         &person(1, false),
-        &[ScoredCounterfactual { to: 0, predicted: None, score: None, rounded: false }],
+        &[ScoredCounterfactual {
+            to: 0,
+            predicted: None,
+            score: None,
+            rounded: false,
+            unsupported: 0,
+        }],
     );
     counts.add(&ScoredPerson { label: None, ..person(2, true) }, &[moved(0, false)]);
     let measured = measure_counterfactual(&counts, None, None, &settings());

@@ -381,6 +381,7 @@ fn those_who_weigh_nothing_leave_no_value() {
         predicted: Some(false),
         score: Some(0.125),
         rounded: false,
+        unsupported: 0,
     }];
     let people: WeightedPeople = vec![
         (1, person(true, true, 0), cf.to_vec()),
@@ -444,6 +445,7 @@ fn a_gap_to_a_rate_of_zero_is_not_known_for_certain() {
             predicted: Some(predicted || switches),
             score: Some(0.25),
             rounded: false,
+            unsupported: 0,
         };
         (person, vec![cf])
     };

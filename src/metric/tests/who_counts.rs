@@ -85,7 +85,13 @@ fn case(
         let counterfactual = |&(step, column): &(usize, &str)| {
             let score = number(column, i);
             let to = (group + step) % groups.len();
-            ScoredCounterfactual { to, predicted: score.map(predict), score, rounded: false }
+            ScoredCounterfactual {
+                to,
+                predicted: score.map(predict),
+                score,
+                rounded: false,
+                unsupported: 0,
+            }
         };
         let moved = steps.iter().map(counterfactual);
         let score = number("score", i);
@@ -772,6 +778,7 @@ fn nobody_moves() {
                         predicted: person.predicted,
                         score,
                         rounded: false,
+                        unsupported: 0,
                     }],
                 )
             })

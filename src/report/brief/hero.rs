@@ -552,6 +552,7 @@ impl<'a> BriefInputs<'a> {
                 let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
                 parts.extend((!words.is_empty()).then(|| RichText::new().quote(words)));
                 parts.extend(graphs::knowledge::stated_knowledge(self.audit, &result.key.set));
+                parts.extend(self.unsupported(result));
                 parts.extend(self.unmoved(&result.key));
                 parts.extend(self.few_people(&result.key));
                 Some(*result)

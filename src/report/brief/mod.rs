@@ -17,6 +17,7 @@ mod limit_part;
 pub(crate) mod limits;
 pub(crate) mod population;
 pub(crate) mod shares;
+mod support;
 pub(crate) mod voice;
 
 use crate::report::brief::inputs::BriefInputs;

@@ -25,8 +25,8 @@ use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
-    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, PopulationRow, ScoreShiftRow, TableRow,
-    ThresholdRow,
+    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable, PopulationRow, ScoreShiftRow,
+    SupportCountRow, SupportRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -115,6 +115,10 @@ pub(crate) struct AuditFolder {
     pub(crate) patterns: Vec<SwitchPatternRow>,
     /// Through what people switch.
     pub(crate) switch_features: Vec<SwitchFeatureRow>,
+    /// `support`.
+    pub(crate) support: Vec<SupportRow>,
+    /// `support_counts`.
+    pub(crate) support_counts: Vec<SupportCountRow>,
     /// `filters`.
     pub(crate) filters: Vec<FilterRow>,
     /// `issues`.
@@ -231,7 +235,7 @@ impl AuditFolder {
         let job = read_text(&folder.join("job.resolved.yaml"))?;
         let tables = folder.join("tables");
         // The large ones go into maps, which sort them.
-        let metrics = read_rows::<MetricRow>(&tables)?;
+        let metrics = MetricTable::read(&tables)?.all;
         let counts = read_rows::<CountRow>(&tables)?;
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
         let classes = ClassResults::of(names, &metrics, &counts, &read_rows(&tables)?);
@@ -279,6 +283,8 @@ impl AuditFolder {
             amounts: sorted(&tables)?,
             comparisons: sorted(&tables)?,
             thresholds: sorted(&tables)?,
+            support: sorted(&tables)?,
+            support_counts: sorted(&tables)?,
             filters: sorted(&tables)?,
             issues: sorted(&tables)?,
             manifest,

@@ -8,7 +8,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
+};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
@@ -81,6 +83,8 @@ pub(crate) struct ClassCountInputs<'a> {
     pub attribute: usize,
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
+    /// Their unsupported values.
+    pub support: &'a SupportReader,
     /// Scores of the rows.
     pub scores: &'a ClassScores,
     /// Scores of the counterfactuals.
@@ -202,6 +206,7 @@ pub(crate) struct ClassScoredGroup {
     batch: PreparedBatch,
     roles: RowRoles,
     keys: CounterfactualKeys,
+    unsupported: Vec<u64>,
     scores: ClassScoreGroup,
     scores_cf: ClassScoreGroup,
 }
@@ -216,6 +221,7 @@ impl ClassScoredGroup {
             batch: row_context.rows.read_keys(g)?,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
+            unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
         })
@@ -249,6 +255,7 @@ impl ClassScoredGroup {
                     to: ranks[usize::from(keys.to_group[next])],
                     predicted,
                     scores,
+                    unsupported: self.unsupported.get(next).copied().unwrap_or(0),
                 });
                 next += 1;
             }

@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use crate::data::prepare::weight::WeightColumn;
-use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
+};
 use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, RowsReader};
@@ -338,6 +340,8 @@ pub(crate) struct CountInputs<'a> {
     pub attribute: usize,
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
+    /// Their unsupported values.
+    pub support: &'a SupportReader,
     /// Scores of the rows.
     pub scores: &'a ScoreReader,
     /// Scores of the counterfactuals.
@@ -376,6 +380,8 @@ pub(crate) struct ScoredGroup {
     pub(crate) batch: PreparedBatch,
     pub(crate) roles: RowRoles,
     pub(crate) keys: CounterfactualKeys,
+    /// The unsupported values of each; empty where all are supported.
+    pub(crate) unsupported: Vec<u64>,
     pub(crate) scores: Vec<f64>,
     pub(crate) scores_cf: Vec<f64>,
     /// As [`CountInputs::rules`] gives them.
@@ -419,6 +425,7 @@ impl ScoredGroup {
                     score: rule.share(score_cf),
                     rounded: rule.gives_scores
                         && is_rounded_switch((score, predicted), (score_cf, predicted_cf)),
+                    unsupported: self.unsupported.get(next).copied().unwrap_or(0),
                 });
                 next += 1;
             }
@@ -442,6 +449,7 @@ impl ScoredGroup {
             batch: row_context.rows.read_counted(g, scored.rule.reads_carried())?,
             roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
+            unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
             rules: scored.rules(),

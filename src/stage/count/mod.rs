@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_all;
 use crate::exec::{StageContext, files, misfit};
@@ -125,8 +125,9 @@ pub(crate) struct SetScoreInputs<'a> {
 enum ScoredSet {
     /// Next to the rows that were scored.
     Rows(StageInput<GenerateStage>, PooledScores),
-    /// Means over the worlds of causal graphs, one for each person and target group.
-    Worlds(StageInput<WorldsStage>),
+    /// Means over the worlds of causal graphs, one for each person and target group, next to what
+    /// of these is unsupported.
+    Worlds(StageInput<WorldsStage>, StageInput<GenerateStage>),
 }
 
 impl ScoredSet {
@@ -140,12 +141,18 @@ impl ScoredSet {
             ScoredSet::Rows(made, scores) => {
                 Ok((made.open(ctx, row_context)?, scores.open(ctx, row_context)?))
             }
-            ScoredSet::Worlds(worlds) => {
+            ScoredSet::Worlds(worlds, _) => {
                 let (rows, roles) = (row_context.rows, row_context.roles);
                 let keys = CounterfactualReader::of_keys(rows, roles, attribute)?;
                 Ok((keys, worlds.scores(ctx, row_context)?))
             }
         }
+    }
+
+    /// The unsupported values.
+    fn support(&self, ctx: &StageContext<'_>) -> Result<SupportReader> {
+        let (ScoredSet::Rows(made, _) | ScoredSet::Worlds(_, made)) = self;
+        made.support(ctx)
     }
 }
 
@@ -161,7 +168,10 @@ impl<'a> SetScoreInputs<'a> {
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
         let of_set = match set.graphs() {
-            Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?),
+            Some(_) => {
+                let made = b.need::<GenerateStage>(&set.unit())?;
+                ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made)
+            }
             None => {
                 let made = b.need::<GenerateStage>(&set.unit())?;
                 ScoredSet::Rows(made, PooledScores::need(unit, b)?)
@@ -185,6 +195,7 @@ impl<'a> SetScoreInputs<'a> {
             rule: &self.rule.open(ctx, row_context, &scores)?,
             attribute: self.position,
             counterfactuals: &counterfactuals,
+            support: &self.of_set.support(ctx)?,
             scores: &scores,
             scores_cf: &scores_cf,
         })
@@ -203,6 +214,7 @@ impl<'a> SetScoreInputs<'a> {
         then(ClassCountInputs {
             attribute: self.position,
             counterfactuals: &made.open(ctx, row_context)?,
+            support: &made.support(ctx)?,
             scores: &self.scores.of_classes(ctx, row_context, n)?,
             scores_cf: &scores_cf.of_classes(ctx, row_context, n)?,
         })

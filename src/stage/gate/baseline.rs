@@ -26,7 +26,7 @@ use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow, PopulationRow};
+use crate::table::{ChangeRow, CountRow, GroupRow, MetricTable, PopulationRow};
 
 /// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -107,7 +107,7 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
-        metrics: read_rows::<MetricRow>(&folder.join("tables"))?,
+        metrics: MetricTable::read(&folder.join("tables"))?.all,
         rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
         outcomes: kept_outcomes(folder),
     };
@@ -197,7 +197,7 @@ pub(crate) fn running_side(
             .then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,
-        metrics: read_rows::<MetricRow>(metrics)?,
+        metrics: MetricTable::read(metrics)?.all,
         rounded: Vec::new(),
         outcomes: outcomes
             .map(|folder| folder.join("outcomes.parquet"))
@@ -236,7 +236,7 @@ pub(crate) fn add_old_extremes(
     folder: &Path,
 ) -> Result<()> {
     let tables = folder.join("tables");
-    let (metrics, counts) = (read_rows::<MetricRow>(&tables)?, read_rows::<CountRow>(&tables)?);
+    let (metrics, counts) = (MetricTable::read(&tables)?.all, read_rows::<CountRow>(&tables)?);
     let population = read_rows::<PopulationRow>(&tables)?;
     let questions = super::questions(checked);
     let old = GateTables {

@@ -31,7 +31,7 @@ use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow, ReasonCode,
+    ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricTable, PopulationRow, ReasonCode,
     UnknownLevelRow,
 };
 
@@ -251,7 +251,7 @@ pub(crate) fn judge(
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
     (issues, unknown): (Vec<IssueRow>, Vec<UnknownLevelRow>),
 ) -> Result<()> {
-    let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
+    let metrics = MetricTable::read(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
@@ -274,7 +274,7 @@ pub(crate) fn judge(
     }
     let mut asked = questions(checked);
     let is_there = |question: &GateQuestion| {
-        metrics.iter().any(|row| {
+        metrics.all.iter().any(|row| {
             row.key.model == question.model
                 && row.key.counterfactual == question.counterfactual
                 && row.key.arm == question.arm
@@ -294,7 +294,8 @@ pub(crate) fn judge(
         checked,
         asked,
         GateTables {
-            metrics: &metrics,
+            metrics: &metrics.all,
+            supported: &metrics.supported,
             groups: &groups,
             population: &population,
             counts: &counts,

@@ -8,7 +8,9 @@ pub(crate) mod refits;
 pub(crate) mod repeats;
 pub(crate) mod rows;
 mod sum_memory;
+pub(crate) mod support;
 pub(crate) mod world_rows;
+mod world_support;
 
 use std::collections::BTreeSet;
 
@@ -16,12 +18,13 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::engine::{FittedKnobs, LearntStrategy};
 use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::params::MissingRule;
-use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys};
+use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
@@ -35,9 +38,10 @@ use crate::stage::generate::external::ExternalInput;
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
+use crate::stage::generate::support::SupportTests;
 use crate::stage::kinds::{
-    DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage,
-    SplitStage,
+    DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
+    ScoreStage, SplitStage, SupportStage,
 };
 use crate::stage::measure::catalog;
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
@@ -87,6 +91,11 @@ impl StageInput<GenerateStage> {
         CounterfactualReader::open(self.folder(ctx), row_context.rows, row_context.roles)
     }
 
+    /// Their unsupported values.
+    pub(crate) fn support(&self, ctx: &StageContext<'_>) -> Result<SupportReader> {
+        SupportReader::open(self.folder(ctx))
+    }
+
     /// What followed from setting the attribute.
     pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
         self.read(ctx, rows::EFFECTS_FILE)
@@ -106,6 +115,8 @@ pub(crate) struct SetInputs<'a> {
     reference: Option<StageInput<ReferenceStage>>,
     /// Of a set that somebody else made, where it is.
     external: Option<ExternalInput<'a>>,
+    /// The reference rows by group and value, by which counterfactuals of audited rows are tested.
+    support: Option<StageInput<SupportStage>>,
     /// Of a set that conditions on predictions where they stand.
     predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
 }
@@ -139,7 +150,14 @@ impl<'a> SetInputs<'a> {
             }
             _ => None,
         };
-        Ok(SetInputs { plan, applied: applied.clone(), rows, reference, external, predictions })
+        let (applied, support) = (applied.clone(), None);
+        Ok(SetInputs { plan, applied, rows, reference, external, support, predictions })
+    }
+
+    /// The same with what counterfactuals are tested by.
+    fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
+        let support = b.need::<SupportStage>(&applied.split_unit())?;
+        Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
     }
 
     /// The rows.
@@ -201,14 +219,48 @@ impl<'a> SetInputs<'a> {
             learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
         untaught.sort_unstable();
         untaught.dedup();
-        let write = || self.generate_rows(ctx, row_context, &basis, learnt);
+        let tests = self.support_tests(ctx, row_context)?;
+        let write = || self.generate_rows(ctx, row_context, &basis, (learnt, tests.as_ref()));
         let Some(sums) = passes.map(ctx, ShardPass::Count, write)? else { return Ok(()) };
         if !passes.reads_rows() {
             let (n_rows, follows) = (sums.n_rows, sums.follows);
             let keys = NaiveKeys { attribute: position, n_rows, follows };
             keys.write(ctx.out())?;
         }
-        rows::write_effects(layout, position, &sums, &untaught, ctx.out())
+        let unsupported = tests.map_or_else(Vec::new, |tests| tests.found(&sums.support));
+        rows::write_effects(layout, position, &sums, (&untaught, unsupported), ctx.out())
+    }
+
+    /// Writes the keys of a set that depends on graphs, and which values of its people are
+    /// unsupported.
+    fn generate_keys(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        worlds: (&CausalWorlds, ClipRule),
+    ) -> Result<()> {
+        let (layout, position) = (row_context.rows.layout(), self.applied.position);
+        let basis = self.learning_reference(ctx, row_context)?;
+        let mut sums = self.generate_rows(ctx, row_context, &basis, (Vec::new(), None))?;
+        let tests = self.support_tests(ctx, row_context)?;
+        let mut unsupported = Vec::new();
+        if let Some(tests) = &tests {
+            let of = (tests, ctx.out());
+            sums.support = world_support::write_expected(of, row_context, position, worlds)?;
+            unsupported = tests.found(&sums.support);
+        }
+        rows::write_effects(layout, position, &sums, (&[], unsupported), ctx.out())
+    }
+
+    /// The test of the counterfactuals of audited rows; none where features do not travel.
+    fn support_tests(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<Option<SupportTests>> {
+        let of = (row_context.rows.layout(), self.applied.position);
+        let stage = self.support.as_ref().filter(|_| self.plan.features);
+        Ok(stage.map(|stage| stage.tests(ctx, self.plan, of)).transpose()?.flatten())
     }
 
     /// Writes the counterfactuals of the audited rows that are here.
@@ -217,7 +269,7 @@ impl<'a> SetInputs<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         basis: &LearningReference<'_>,
-        learnt: Vec<Box<dyn LearntStrategy>>,
+        (learnt, tests): (Vec<Box<dyn LearntStrategy>>, Option<&SupportTests>),
     ) -> Result<GenerationSums> {
         let (plan, applied) = (self.plan, &self.applied);
         // Of a set that depends on graphs only the keys are written: its counterfactuals are
@@ -270,6 +322,7 @@ impl<'a> SetInputs<'a> {
                 && plan.job.experiments.is_empty()
                 && write_backs.iter().all(WriteBack::is_empty),
             judged: knobs.is_some(),
+            support: tests.filter(|_| with_features),
         };
         rows::generate(row_context, &making, ctx.out())
     }
@@ -375,7 +428,7 @@ impl Stage for GenerateStage {
         }
         // With a fold the training rows for it get counterfactuals, of what was learnt for it.
         let of_set = match unit.fold {
-            None => SetInputs::need(b, &applied)?,
+            None => SetInputs::need_tested(b, &applied)?,
             Some(fold) => {
                 let rows = RowInputs::of_experiment(b, unit)?.in_fold(FoldRoles::Training, fold);
                 SetInputs::on_rows(b, &applied, rows)?
@@ -383,6 +436,15 @@ impl Stage for GenerateStage {
         };
         let knobs = applied.block.knobs();
         let fit = knobs.map(|_| b.need::<FitStage>(&applied.unit())).transpose()?;
+        let graphs = applied.graphs().filter(|_| unit.fold.is_none());
+        let graphs = match graphs {
+            None => None,
+            Some(graphs) => {
+                b.texts([("scenario".to_owned(), applied.scenario().1.to_owned())]);
+                let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+                Some((b.value("clip", graphs.clip_rule()), found))
+            }
+        };
         // A reference in a separate file is the same for all folds.
         let has_reference = plan.job.data.reference.is_some();
         let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
@@ -396,13 +458,16 @@ impl Stage for GenerateStage {
                 if learnt_in.is_none() {
                     plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
                 }
-                of_set.generate(ctx, row_context, passes, |knobs, n_folds| {
-                    match (&fit, learnt_in) {
-                        (None, _) => Ok(Vec::new()),
-                        (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
-                        (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
-                    }
-                })
+                let learnt = |knobs: &dyn FittedKnobs, n_folds: usize| match (&fit, learnt_in) {
+                    (None, _) => Ok(Vec::new()),
+                    (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
+                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
+                };
+                let Some((clip, found)) = &graphs else {
+                    return of_set.generate(ctx, row_context, passes, learnt);
+                };
+                let found = found.open(ctx, applied.scenario().1)?;
+                of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
             })
         })
     }

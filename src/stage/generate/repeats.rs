@@ -364,6 +364,7 @@ impl RepeatInputs<'_> {
             with_features: true,
             is_view: false,
             judged: true,
+            support: None,
         };
         let own = names.unwrap_or(&batch.groups[self.position]);
         let mut unreached = vec![0; attribute.groups.len()];
@@ -408,6 +409,8 @@ impl RepeatInputs<'_> {
                 batch: self.context.rows.read_counted(g, model.rule.reads_carried())?,
                 roles: self.context.roles.read(g)?,
                 keys: made[g].keys.clone(),
+                // Of repeats all people count.
+                unsupported: Vec::new(),
                 scores: model.scores.read(g)?,
                 scores_cf: made[g].scores[k].clone(),
                 // The same model scores both.

@@ -22,7 +22,8 @@ use crate::counterfactual::graph_uncertain::rows::{
     NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
 };
 use crate::data::rows::aligned::{
-    CounterfactualKeys, NO_ROW, create_counterfactuals, create_world_rows,
+    CounterfactualKeys, NO_ROW, NaiveKeys, create_counterfactuals, create_support,
+    create_world_rows,
 };
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Fault, Result};
@@ -33,7 +34,9 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::{bootstrap_draws, variables};
 use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows::{self, EFFECTS_FILE, GeneratedEffects};
-use crate::stage::kinds::{DiscoverStage, GenerateStage};
+use crate::stage::generate::support::SupportTests;
+use crate::stage::generate::world_support;
+use crate::stage::kinds::{DiscoverStage, GenerateStage, SupportStage};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -86,7 +89,8 @@ pub(crate) fn plan_world_rows<'a>(
     let plan = b.plan;
     let rows = RowInputs::of_job(b)?;
     let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-    let reference = plan.need_reference(b)?;
+    let (reference, support) =
+        (plan.need_reference(b)?, b.need::<SupportStage>(&applied.split_unit())?);
     b.value("levels", graphs.levels);
     b.value("mechanism", graphs.equations());
     b.value("clip", graphs.clip_rule());
@@ -101,7 +105,9 @@ pub(crate) fn plan_world_rows<'a>(
             let found = found.open(ctx, scenario)?;
             let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
             let basis = LearningReference::new(row_context, reference)?;
-            let writing = WorldRowWriting { plan, row_context, graphs, worlds: &found.worlds };
+            let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
+            let worlds = &found.worlds;
+            let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
             writing.write(ctx, &basis, position).map_err(|e| {
                 plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
             })
@@ -115,6 +121,8 @@ struct WorldRowWriting<'a> {
     row_context: RowContext<'a>,
     graphs: &'a GraphUncertainBlock,
     worlds: &'a CausalWorlds,
+    /// The test of what is written.
+    tests: Option<SupportTests>,
 }
 
 /// Sums of one ordered pair of groups.
@@ -179,7 +187,10 @@ impl WorldRowWriting<'_> {
         let none = RowSums { pairs: vec![nobody; groups * groups], n_cells: 0, n_rows: 0 };
         let (encoder, mut writer) = create_counterfactuals(ctx.out(), Some(layout), false)?;
         let (reach_encoder, mut reach_writer) = create_world_rows(ctx.out())?;
-        let mut all = none.clone();
+        let (support_encoder, mut support_writer) = create_support(ctx.out())?;
+        let no_support = self.tests.as_ref().map(SupportTests::no_sums).unwrap_or_default();
+        let naive = NaiveKeys { attribute: position, n_rows: 0, follows: true };
+        let (mut all, mut support) = (none.clone(), no_support.clone());
         row_context.row_groups().in_order(
             |g| {
                 let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
@@ -209,19 +220,36 @@ impl WorldRowWriting<'_> {
                     self.fill(maker, &made, position, &mut written);
                 }
                 rows::write_back(&write_backs, &roles, &batch, position, &made.keys, &mut written);
+                let own = &batch.groups[position];
+                let keys = naive.keys((row_context.rows, row_context.roles), g, own)?;
+                let mut tested = no_support.clone();
+                let bits = self.tests.as_ref().map_or_else(Vec::new, |tests| {
+                    let (of, rows) = ((&batch, &roles, position), (&made.keys, &written));
+                    let reached = (made.reached.as_slice(), self.worlds);
+                    world_support::of_written(tests, of, &keys, rows, reached, &mut tested)
+                });
                 let n = made.keys.parent.len() as u64;
                 let encoded = encoder.encode(made.keys, None, written)?;
-                Ok((n, (encoded, reach_encoder.encode(made.reached)?, sums)))
+                let beside = (reach_encoder.encode(made.reached)?, support_encoder.encode(bits)?);
+                Ok((n, (encoded, beside, (sums, tested))))
             },
-            |_, (encoded, reached, sums)| {
+            |_, (encoded, (reached, unsupported), (sums, tested))| {
                 all.merge(sums);
+                support.merge(tested);
                 reach_writer.append(reached)?;
+                support_writer.append(unsupported)?;
                 writer.append(encoded)
             },
         )?;
         writer.finish()?;
         reach_writer.finish()?;
-        files::write_json(&ctx.out().join(EFFECTS_FILE), &GeneratedEffects::default())?;
+        support_writer.finish()?;
+        let unsupported = self.tests.as_ref().map(|tests| tests.found(&support));
+        let effects = GeneratedEffects {
+            unsupported: unsupported.unwrap_or_default(),
+            ..GeneratedEffects::default()
+        };
+        files::write_json(&ctx.out().join(EFFECTS_FILE), &effects)?;
         files::write_compact(
             &ctx.out().join(WORLD_ROWS_FILE),
             &self.summary(&all, groups, position),

@@ -19,13 +19,15 @@ use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
 use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
+use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::curve_files::CurveFiles;
+use crate::stage::measure::support::with_supported;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
-use crate::table::{CountRow, TransitionRow, finite, whole};
+use crate::table::{CountRow, MetricRow, TransitionRow, finite, whole};
 
 /// Measures one part: `text` is what its stage counted.
 ///
@@ -70,7 +72,14 @@ pub(crate) fn measure(
     let shift = stages.has_shift.then(read).transpose()?;
     let (of_all, transitions) =
         row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
-    tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
+    let rows = |measured: &[MeasuredValue]| -> Vec<MetricRow> {
+        measured.iter().map(|measured| row_builder.metric_row(measured)).collect()
+    };
+    let supported = counts.supported().map(|counts| {
+        let measure = || measure_switch_classes(counts, &row_builder.settings);
+        rows(&row_context.workers.within(measure).0)
+    });
+    tables.metrics.extend(with_supported(rows(&of_all), supported));
     tables
         .transitions
         .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));

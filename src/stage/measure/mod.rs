@@ -12,6 +12,7 @@ mod row_builder;
 mod score_rows;
 mod spread;
 mod stage;
+pub(crate) mod support;
 mod worlds;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
+use crate::stage::measure::support::{GeneratedSet, with_supported};
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
@@ -126,7 +128,7 @@ pub(crate) fn measure(
     checked: &CheckedJob,
     row_context: RowContext<'_>,
     (audits, amounts): (&[AuditInputs], &[AmountInputs]),
-    graphs: &[GraphSetScenario],
+    (graphs, sets): (&[GraphSetScenario], &[GeneratedSet]),
     pairs: &[[(String, String); 2]],
 ) -> Result<()> {
     let layout = row_context.rows.layout();
@@ -158,6 +160,8 @@ pub(crate) fn measure(
         measuring.add_amounts(of)?;
     }
     let compared = measuring.compare(&audits, pairs)?;
+    let support = sets.iter().map(|set| set.rows(ctx, layout)).collect::<Result<Vec<_>>>()?;
+    write_rows(ctx.out(), &support.into_iter().flatten().collect::<Vec<_>>())?;
     measuring.write(&compared)
 }
 
@@ -396,8 +400,12 @@ impl AuditMeasurement<'_> {
             let follows =
                 self.graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
             let trainings = self.trainings.get(&key);
+            let supported = branched.counts.supported().map(|counts| {
+                let measured = workers.within(|| measure_worlds(counts, level, &builder.settings));
+                measured.iter().map(|m| builder.metric_across(m, follows, None)).collect()
+            });
             let rows = measured.iter().map(|m| builder.metric_across(m, follows, trainings));
-            self.tables.metrics.extend(rows);
+            self.tables.metrics.extend(with_supported(rows.collect(), supported));
             self.across.add(builder, &branched, &measured);
         } else {
             let beside = (second.as_ref(), placebo.as_ref());
@@ -413,6 +421,10 @@ impl AuditMeasurement<'_> {
             builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }
         builder.counterfactual_counts(counts, &mut self.tables);
+        if let Some(made) = stages.generate.as_ref().filter(|_| audit.arm.is_empty()) {
+            let found = made.effects(ctx)?.unsupported;
+            self.tables.support_counts.extend(builder.support_counts(counts, &found));
+        }
         self.add_folds(builder, stages, |counts: &CounterfactualCounts, settings| {
             Some(measure_counterfactual(counts, None, None, settings))
         })
@@ -511,6 +523,7 @@ impl AuditMeasurement<'_> {
         write_rows(out, &tables.transitions)?;
         write_rows(out, &tables.amounts)?;
         write_rows(out, &tables.reliability)?;
+        write_rows(out, &tables.support_counts)?;
         self.curves.finish(out)?;
         write_rows(out, &self.spreads)?;
         write_rows(out, compared)

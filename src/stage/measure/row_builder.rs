@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::counterfactual::support::own_bit;
 use crate::data::Layout;
 use crate::data::prepare::left_out::MOST_NAMED;
 use crate::exec::pieces::WorkerPool;
@@ -26,12 +27,16 @@ use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::{MetricFamily, Reads};
 use crate::stage::artifact::SmallSlices;
+use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
+use crate::stage::measure::support::{ranked, with_supported};
 use crate::table::population::AUDITED;
+use crate::table::support::ALL;
 use crate::table::{
     AmountRow, AuditKey, ComparisonRow, CountRow, DRAWN_SIDES, GroupRow, MetricRow, NO_GROUP,
-    PopulationRow, ReliabilityRow, ScoreShiftRow, SharedText, TransitionRow, finite, whole,
+    PopulationRow, ReliabilityRow, ScoreShiftRow, SharedText, SupportCountRow, TransitionRow,
+    finite, whole,
 };
 
 /// How the table of counts writes what is unknown, no and yes.
@@ -57,6 +62,8 @@ pub(crate) struct ResultTables {
     pub(crate) amounts: Vec<AmountRow>,
     /// `reliability`.
     pub(crate) reliability: Vec<ReliabilityRow>,
+    /// `support_counts`.
+    pub(crate) support_counts: Vec<SupportCountRow>,
     /// Who lacks labels more often than others.
     pub(crate) labels: SelectiveLabels,
 }
@@ -74,6 +81,7 @@ impl ResultTables {
             small_slices: SmallSlices::new(),
             amounts: Vec::new(),
             reliability: Vec::new(),
+            support_counts: Vec::new(),
             labels: SelectiveLabels::new(),
         }
     }
@@ -247,7 +255,46 @@ impl RowBuilder<'_> {
             of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
             of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
         }
-        tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+        let rows = |measured: &[MeasuredValue]| -> Vec<MetricRow> {
+            measured.iter().map(|of| self.metric_row(of)).collect()
+        };
+        let supported = counts.supported().map(|counts| {
+            rows(&workers.within(|| measure_counterfactual(counts, None, None, &self.settings)))
+        });
+        tables.metrics.extend(with_supported(rows(&measured), supported));
+    }
+
+    /// Who of a model's decisions has an unsupported value.
+    pub(crate) fn support_counts(
+        &self,
+        counts: &CounterfactualCounts,
+        found: &[UnsupportedValue],
+    ) -> Vec<SupportCountRow> {
+        let attribute = &self.layout.attributes[self.audit.attribute];
+        let order = attribute.reference_first();
+        let rank_of = |group: usize| order.iter().position(|&of| of == group).unwrap_or(0);
+        let yes = |yes: bool| if yes { "1" } else { "0" };
+        let mut rows = Vec::new();
+        for (rank, value) in ranked(found) {
+            let Some(bit) = own_bit(value.place, value.n_places) else { continue };
+            let (from, to) = (rank_of(value.from), rank_of(value.to));
+            let key = self.key("direction", Some(from), Some(to));
+            let cells = counts.unsupported(from, to).find(|(of, _)| *of == bit);
+            let cells = cells.into_iter().flat_map(|(_, cells)| CELLS.iter().zip(cells));
+            rows.extend(cells.filter(|(_, n)| **n > 0).map(|(cell, &n)| SupportCountRow {
+                model: key.model.clone(),
+                counterfactual: key.counterfactual.clone(),
+                sensitive: key.sensitive.clone(),
+                from_group: key.from_group.clone(),
+                to_group: key.to_group.clone(),
+                rank,
+                label: cell.label.map_or("", yes).into(),
+                predicted: yes(cell.predicted).into(),
+                predicted_cf: yes(cell.predicted_cf).into(),
+                n: whole(n),
+            }));
+        }
+        rows
     }
 
     /// A row of `metrics`.
@@ -262,6 +309,7 @@ impl RowBuilder<'_> {
         MetricRow {
             key: self.key_of(measured.scope),
             class: self.class.into(),
+            support: ALL.into(),
             metric: measured.metric.id.into(),
             family: measured.metric.family.as_str().into(),
             value: measured.value.ok().and_then(finite),

@@ -15,6 +15,7 @@ use crate::stage::kinds::{
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::measure::support::GeneratedSet;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::fit_threshold;
@@ -239,7 +240,7 @@ impl Stage for MeasureStage {
         let named = !unit.experiment.is_empty();
         let experiment = named.then(|| plan.experiment_of(unit)).transpose()?;
         let rows = RowInputs::of_audit(b, unit)?;
-        let (mut graphs, mut quality) = (None, Vec::new());
+        let (mut graphs, mut quality, mut made) = (None, Vec::new(), Vec::new());
         let audits = match &experiment {
             Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
             None => {
@@ -248,6 +249,15 @@ impl Stage for MeasureStage {
                 let moved = sets.filter(|set| plan.wants_quality() && set.block.knobs().is_some());
                 for set in moved {
                     quality.extend(b.want_part(|b| b.need::<QualityStage>(&set.unit()))?);
+                }
+                for set in plan.applied_sets() {
+                    let stage = b.want_part(|b| b.need::<GenerateStage>(&set.unit()))?;
+                    let of = |made| GeneratedSet {
+                        set: set.set.to_owned(),
+                        position: set.position,
+                        made,
+                    };
+                    made.extend(stage.map(of));
                 }
                 AuditInputs::of_job(b)?
             }
@@ -281,7 +291,8 @@ impl Stage for MeasureStage {
                     amounts::check_memory(plan.settings, row_context)?;
                 }
                 let audits = (audits.as_slice(), amounts.as_slice());
-                measure::measure(ctx, plan.checked, row_context, audits, &graphs, &pairs)
+                let sets = (graphs.as_slice(), made.as_slice());
+                measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
             })
         })
     }

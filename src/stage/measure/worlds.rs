@@ -14,6 +14,7 @@ use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
 use crate::stage::score::worlds::GraphScoreResult;
 use crate::table::file::write_rows;
+use crate::table::support::ALL;
 use crate::table::{AuditKey, MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 
 /// Worlds and people while their tables grow.
@@ -129,6 +130,7 @@ pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<
             scope: MetricScope::Total.as_str().into(),
             ..AuditKey::default()
         },
+        support: ALL.into(),
         metric: metric.id.into(),
         family: metric.family.as_str().into(),
         value: value.ok().and_then(finite),

@@ -72,6 +72,7 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
             predicted: score.map(|score| score >= 0.5),
             score,
             rounded: below(row, 40 + to as u64, 4) == 0,
+            unsupported: below(row, 60 + to as u64, 8) as u64 / 6,
         }
     };
     (0..groups).filter(|&to| to != own).map(moved).collect()
@@ -169,9 +170,7 @@ impl SampleState for CounterfactualCounts {
     fn add_sample(&mut self, row: u64) {
         let (person, cfs) = (person(row, GROUPS), counterfactuals(row, GROUPS));
         self.add_to_grid(&person, &cfs);
-        self.add(&person, &cfs);
-        self.add_weight(row, &person, &cfs);
-        self.add_paired(row % PERSONS, &person, &cfs);
+        self.add_person(row % PERSONS, &person, &cfs);
     }
 }
 
@@ -230,6 +229,7 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
             to,
             predicted: most_likely_class(&scores[to]),
             scores: &scores[to],
+            unsupported: below(row, 80 + to as u64, 8) as u64 / 6,
         };
         let cfs: Vec<_> = (0..GROUPS).filter(|&to| to != person.group).map(moved).collect();
         work(person, &cfs);
@@ -325,6 +325,7 @@ impl SampleState for WorldCounts {
                 predicted: score.map(|score| score >= 0.5),
                 score,
                 rounded: false,
+                unsupported: below(row, 90, 4) as u64 / 3,
             }
         };
         let cfs: Vec<ScoredCounterfactual> = (0..4).map(moved).collect();

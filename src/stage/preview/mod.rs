@@ -8,11 +8,13 @@
 pub(crate) mod row_look;
 mod traps;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::causal::encoding::constant_columns;
+use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::issues::{IssueSeverity, MISSING_VALUES};
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
@@ -37,6 +39,7 @@ use crate::stage::artifact::ROLES;
 use crate::stage::disk::{DiskForecast, LITTLE_DISK};
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
+use crate::stage::generate::support::{UnsupportedValue, told_in_words};
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::input::{self, AbsentDataSet, JobInputs, copied_rows};
@@ -51,7 +54,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, hint_of_issue, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, ReasonCode, hint_of_issue, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -282,6 +285,7 @@ pub(crate) fn check_data(
         seen.warnings.extend(selective(plan, rows.layout(), &look.counted, records)?);
         seen.warnings.extend(against_labels(plan, &look.counted));
         seen.warnings.extend(one_sided_labels(rows.layout(), &look));
+        seen.warnings.extend(unsupported_people(plan, rows.layout(), &look.unsupported));
         seen.warnings.extend(look.traps);
         seen.warnings.extend(plan.disk_warnings(rows.layout().n_rows)?);
         Ok(CheckFindings { awaited: input.awaited.clone(), contracts, ..seen })
@@ -365,6 +369,41 @@ fn unlabelled_people(
     };
     found.into_iter().map(issue).collect()
 }
+
+/// The sets whose counterfactuals would be people that the reference rows hardly hold, by features
+/// that they do not move; what they move only a run can tell.
+fn unsupported_people(
+    plan: &StagePlan<'_>,
+    layout: &Layout,
+    unsupported: &BTreeMap<String, Vec<UnsupportedValue>>,
+) -> Vec<IssueNote> {
+    let mut warnings = Vec::new();
+    for applied in plan.applied_sets() {
+        let groups = &layout.attributes[applied.position].groups;
+        let written = features_set_with(layout, applied.position);
+        let stays = |value: &&UnsupportedValue| {
+            let feature = value.value.feature.as_str();
+            let is_written = written.iter().any(|&f| layout.features[f].name == feature);
+            !is_written && !applied.block.may_move(feature)
+        };
+        let found = unsupported.get(applied.attribute).into_iter().flatten().filter(stays);
+        let Some((n, text)) = told_in_words(found, groups) else { continue };
+        warnings.push(IssueNote {
+            code: ReasonCode::UnsupportedPeople.word().to_owned(),
+            severity: IssueSeverity::Warning.as_str().to_owned(),
+            place: crate::job::check::path(&["counterfactuals", applied.scenario().0]),
+            n,
+            text: format!("the set `{}` on `{}`: {text}", applied.set, applied.attribute),
+            hint: Some(SUPPORT_HINT.to_owned()),
+        });
+    }
+    warnings
+}
+
+/// What makes counterfactuals of people that there are.
+const SUPPORT_HINT: &str = "join such levels to one (`data.derive` with `map`), let the set move \
+    the feature, or name a `counterpart` of the level; gates that depend on such people are \
+    inconclusive";
 
 /// Who is left out, or lacks a label, more often than others, if the rows show it.
 fn selective(

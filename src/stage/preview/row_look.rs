@@ -1,6 +1,7 @@
 //! The stage `labels`: labels and decisions of the audited rows, for the verbs `check` and `data`,
 //! which look at the rows, and what is suspicious about their features.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,8 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::Seed;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
-use crate::stage::kinds::LabelStage;
+use crate::stage::generate::support::UnsupportedValue;
+use crate::stage::kinds::{LabelStage, SupportStage};
 use crate::stage::measure::labels::CountedRows;
 use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
@@ -44,6 +46,8 @@ pub(crate) struct RowsLook {
     pub(crate) traps: Vec<IssueNote>,
     /// Features with one value among the training rows.
     pub(crate) constant: Vec<String>,
+    /// What of the audited people as they are is unsupported in other groups, by attribute.
+    pub(crate) unsupported: BTreeMap<String, Vec<UnsupportedValue>>,
 }
 
 /// The labels of the training rows and of the audited ones; with folds all train, and are counted
@@ -101,6 +105,11 @@ impl Stage for LabelStage {
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
+        let of_sets = plan.applied_sets();
+        let tested: BTreeSet<usize> = of_sets.iter().map(|set| set.position).collect();
+        let support = !tested.is_empty() && plan.features;
+        let support = support.then(|| b.need::<SupportStage>(&AuditUnit::default())).transpose()?;
+        b.value("tested", &tested);
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
@@ -117,7 +126,17 @@ impl Stage for LabelStage {
                 let counted = count(plan, row_context)?;
                 let (traps, constant) = traps::find(plan, row_context)?;
                 let labels = side_labels(row_context)?;
-                Ok(RowsLook { audited, trained, counted, labels, traps, constant })
+                let mut unsupported = BTreeMap::new();
+                for (support, &position) in
+                    support.iter().flat_map(|of| tested.iter().map(move |at| (of, at)))
+                {
+                    let layout = row_context.rows.layout();
+                    let tests = support.tests(ctx, plan, (layout, position))?;
+                    let found = tests.map(|tests| tests.standing(row_context, position));
+                    let name = layout.attributes[position].name.clone();
+                    unsupported.insert(name, found.transpose()?.unwrap_or_default());
+                }
+                Ok(RowsLook { audited, trained, counted, labels, traps, constant, unsupported })
             })?;
             files::write_compact(&ctx.out().join(COUNTED), &look)
         })

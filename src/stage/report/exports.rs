@@ -9,7 +9,7 @@ use crate::job::{ExportFormat, Job, PrometheusBlock};
 use crate::report::{export, model_card};
 use crate::stage::report::headline::{HEADLINE, is_headline};
 use crate::table::file::read_rows;
-use crate::table::{GateRow, MetricRow};
+use crate::table::{GateRow, MetricRow, MetricTable};
 use std::path::Path;
 
 /// A folder whose manifest may not be written yet in the form of another tool.
@@ -23,7 +23,7 @@ pub(crate) fn export_text(
     inconclusive_fails: bool,
 ) -> Result<String> {
     let tables = folder.join("tables");
-    let (metrics, gates) = (read_rows::<MetricRow>(&tables)?, read_rows::<GateRow>(&tables)?);
+    let (metrics, gates) = (MetricTable::read(&tables)?.all, read_rows::<GateRow>(&tables)?);
     let summary = &read::read_summary(folder)?;
     let audit = export::ExportedAudit {
         manifest,

@@ -14,13 +14,16 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
 use crate::stage::generate::rows::GeneratedEffects;
+use crate::stage::generate::support::told_in_words;
 use crate::stage::measure::labels::{SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::score::expect::ExpectResult;
 use crate::stage::score::levels::SettledModel;
 use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CountRow, GroupRow, IssueRow, MetricRow, PopulationRow, SharedText, whole};
+use crate::table::{
+    CountRow, GroupRow, IssueRow, MetricTable, PopulationRow, ReasonCode, SharedText, whole,
+};
 
 /// How many groups an issue names.
 const GROUPS_NAMED: usize = 12;
@@ -195,6 +198,19 @@ fn generated(name: &str, origins: &FolderOrigins<'_>, found: &RunFindings<'_>) -
              move it; they are not valid and excluded from every metric: {where_to}"
         );
         issues.push(IssueRow::warning("outside-group", name, whole(n), text));
+    }
+    for (set, _, followed) in mine() {
+        let groups = attributes.iter().find(|of| of.name == name).map(|of| of.groups.as_slice());
+        let told = told_in_words(followed.unsupported.iter(), groups.unwrap_or_default());
+        if let Some((n, text)) = told {
+            let text = format!("of `{name}`: {text}; all are in the table `support`");
+            issues.push(IssueRow::warning(
+                ReasonCode::UnsupportedPeople.word(),
+                set,
+                whole(n),
+                text,
+            ));
+        }
     }
     issues
 }
@@ -404,7 +420,7 @@ pub(super) fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Resul
     if blind::attributes(job).is_empty() {
         return Ok(Vec::new());
     }
-    let metrics = read_rows::<MetricRow>(measured)?;
+    let metrics = MetricTable::read(measured)?.all;
     let groups = read_rows::<GroupRow>(measured)?;
     let shares = |model: &str, attribute: &str| {
         let shares = blind::decision_shares(

@@ -56,9 +56,9 @@ use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, ModelContractRow,
-    OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow, TableRow, ThresholdRow, TransitionRow,
-    UnknownLevelRow, hint_of_issue,
+    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable,
+    ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow, TableRow,
+    ThresholdRow, TransitionRow, UnknownLevelRow, hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -262,7 +262,7 @@ pub(crate) fn assemble(
             largest: found.largest,
         });
     }
-    let summary = summary(&manifest, outcome, &read_rows::<MetricRow>(&out.join("tables"))?);
+    let summary = summary(&manifest, outcome, &MetricTable::read(&out.join("tables"))?.all);
     finish(ctx, origins, &mut manifest, &summary)
 }
 
@@ -337,7 +337,7 @@ fn write_measured<'a>(
     }
     for (folder, tables) in [
         (measured, ["metrics", "counts", "score_shift"].as_slice()),
-        (plain, &["groups"]),
+        (plain, &["groups", "support", "support_counts"]),
         (gate.folder(ctx), &["gates"]),
     ] {
         copy_tables(folder, tables, out)?;
@@ -393,7 +393,7 @@ pub(crate) fn assemble_waiting(
     record_contracts(&mut manifest, settled);
     let exit = Exit::Waiting.code();
     let outcome = GateOutcome { verdict: "waiting".to_owned(), exit, tally, worst };
-    let metrics = read_rows::<MetricRow>(&ctx.out().join("tables"))?;
+    let metrics = MetricTable::read(&ctx.out().join("tables"))?.all;
     let summary = summary(&manifest, outcome, &metrics);
     finish(ctx, origins, &mut manifest, &summary)
 }

@@ -277,6 +277,7 @@ fn measured(of: &ExtensionCase, setting: &str) -> Vec<AcrossWorldsValue> {
                     predicted: score.map(|s| s > tau),
                     score,
                     rounded: false,
+                    unsupported: 0,
                 });
             }
         }

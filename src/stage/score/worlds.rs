@@ -17,7 +17,8 @@ use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::data::Attribute;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader, create_scores,
+    CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, SupportReader, WorldRowReader,
+    create_scores,
 };
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
@@ -100,6 +101,8 @@ pub(crate) struct GraphScoring<'a> {
     pub position: usize,
     /// Every audited row of a declared group in every other group.
     pub keys: &'a CounterfactualReader,
+    /// The unsupported values of these people.
+    pub support: &'a SupportReader,
     /// The scores of the rows as they are.
     pub scores: &'a ScoreReader,
     /// Whether score metrics are asked for.
@@ -254,6 +257,7 @@ impl GraphScoring<'_> {
         let layout = row_context.rows.layout();
         let (batch, keys, scores) =
             (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
+        let unsupported = self.support.read(g)?;
         let mut source = match &self.answers {
             WorldAnswers::Encoded { drops_incomplete, .. } => {
                 AnswerSource::Encoded(EncodedPeople {
@@ -289,7 +293,8 @@ impl GraphScoring<'_> {
             counterfactuals.clear();
             let ranked: Vec<usize> = targets.iter().map(|&to| frame.ranks[to]).collect();
             for (w, scores) in found.chunks_exact_mut(n).enumerate() {
-                for ((score, &to), &declared) in scores.iter_mut().zip(&ranked).zip(&targets) {
+                let of_targets = scores.iter_mut().zip(&ranked).zip(&targets);
+                for (t, ((score, &to), &declared)) in of_targets.enumerate() {
                     if !frame.saw[w][own] || !frame.saw[w][declared] {
                         *score = f64::NAN;
                     }
@@ -298,6 +303,7 @@ impl GraphScoring<'_> {
                         predicted: self.rule.decide(&batch, ONLY_FOLD, i, *score),
                         score: self.rule.share(*score),
                         rounded: false,
+                        unsupported: unsupported.get(at + t).copied().unwrap_or(0),
                     });
                 }
             }

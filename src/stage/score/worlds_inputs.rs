@@ -35,8 +35,8 @@ impl StageInput<WorldsStage> {
 enum ScoredWorlds {
     /// A model trained here, asked on encoded columns.
     Encoded(StageInput<TrainStage>),
-    /// Rows, and the scores that any model gave them.
-    Rows(StageInput<GenerateStage>, StageInput<ScoreStage>),
+    /// Rows that were generated, with the scores that any model gave them.
+    Rows(StageInput<ScoreStage>),
 }
 
 impl Stage for WorldsStage {
@@ -54,11 +54,9 @@ impl Stage for WorldsStage {
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
         let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let made = b.need::<GenerateStage>(&applied.unit())?;
         let scored = if graphs.makes_rows() {
-            ScoredWorlds::Rows(
-                b.need::<GenerateStage>(&applied.unit())?,
-                b.need::<ScoreStage>(unit)?,
-            )
+            ScoredWorlds::Rows(b.need::<ScoreStage>(unit)?)
         } else {
             b.value("clip", graphs.clip_rule());
             ScoredWorlds::Encoded(b.need::<TrainStage>(unit)?)
@@ -76,14 +74,16 @@ impl Stage for WorldsStage {
                 let rule = rule.open(ctx, row_context, &scores)?;
                 let keys =
                     CounterfactualReader::of_keys(row_context.rows, row_context.roles, position)?;
+                let support = made.support(ctx)?;
                 let write = |answers: WorldAnswers<'_>| {
-                    let (worlds, keys) = (&found.worlds, &keys);
+                    let (worlds, keys, support) = (&found.worlds, &keys, &support);
                     let scoring = GraphScoring {
                         worlds,
                         answers,
                         rule: &rule,
                         position,
                         keys,
+                        support,
                         scores: &scores,
                         wants_shift,
                         seed,
@@ -94,7 +94,7 @@ impl Stage for WorldsStage {
                     })
                 };
                 match &scored {
-                    ScoredWorlds::Rows(made, scored) => write(WorldAnswers::Rows {
+                    ScoredWorlds::Rows(scored) => write(WorldAnswers::Rows {
                         made: &made.open(ctx, row_context)?,
                         reached: &WorldRowReader::open(made.folder(ctx))?,
                         scores: &scored.open(ctx, row_context)?,

@@ -21,6 +21,7 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Split,
     UnitKind::Population,
     UnitKind::Fit,
+    UnitKind::Support,
     UnitKind::Generate,
     UnitKind::Kept,
     UnitKind::Request,

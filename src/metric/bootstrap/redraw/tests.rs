@@ -29,7 +29,13 @@ fn person(group: usize, score: f64) -> ScoredPerson {
 }
 
 fn moved(to: usize, score: f64) -> ScoredCounterfactual {
-    ScoredCounterfactual { to, predicted: Some(score >= 0.5), score: Some(score), rounded: false }
+    ScoredCounterfactual {
+        to,
+        predicted: Some(score >= 0.5),
+        score: Some(score),
+        rounded: false,
+        unsupported: 0,
+    }
 }
 
 /// Random people with `per_target` counterfactuals in every other group; scores are raised to

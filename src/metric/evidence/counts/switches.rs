@@ -1,8 +1,10 @@
 //! Counterfactuals by what is predicted of them and of the person as is.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::exec::accumulator::Accumulator;
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
 use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::outcome_patterns::{
@@ -16,6 +18,7 @@ use crate::metric::evidence::score_bins::{PARTS, PairParts, SwitchScoreBins};
 use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::scope::ScopeIndex;
 use crate::param::Seed;
 
@@ -48,6 +51,12 @@ pub(crate) struct CounterfactualCounts {
     /// people and in units of weight; by direction, as far as any has some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounded: Vec<[SwitchCells; 2]>,
+    /// The cells of the unsupported counterfactuals, by direction and bit of the unsupported value.
+    #[serde(default, with = "map_as_list", skip_serializing_if = "BTreeMap::is_empty")]
+    unsupported: BTreeMap<(usize, u32), SwitchCells>,
+    /// The same people by their supported counterfactuals alone, without scores and curves.
+    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
+    supported: SupportedOnly<CounterfactualCounts>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -105,7 +114,97 @@ impl CounterfactualCounts {
             grid: None,
             bins: None,
             rounded: Vec::new(),
+            unsupported: BTreeMap::new(),
+            supported: SupportedOnly::default(),
         }
+    }
+
+    /// The same people by their supported counterfactuals alone; none where all are supported.
+    pub(crate) fn supported(&self) -> Option<&CounterfactualCounts> {
+        self.supported.get()
+    }
+
+    /// The cells of the counterfactuals of a direction with an unsupported value, by its bit.
+    pub(crate) fn unsupported(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = (u32, &SwitchCells)> {
+        let direction = from * self.groups + to;
+        let of = self.unsupported.range((direction, 0)..(direction + 1, 0));
+        of.map(|(&(_, bit), cells)| (bit, cells))
+    }
+
+    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    pub(crate) fn without_scores(&self) -> CounterfactualCounts {
+        let none = vec![ShiftSums::default(); self.groups * self.groups];
+        let weighed = self
+            .weighed
+            .as_ref()
+            .map(|weighed| WeightedSwitchCounts { shifts: none.clone(), ..weighed.clone() });
+        CounterfactualCounts {
+            groups: self.groups,
+            patterns: self.patterns.clone(),
+            shifts: none,
+            weighed,
+            paired: self.paired.clone(),
+            persons: self.persons.clone(),
+            weighed_persons: self.weighed_persons.clone(),
+            grid: None,
+            bins: None,
+            rounded: Vec::new(),
+            unsupported: BTreeMap::new(),
+            supported: SupportedOnly::default(),
+        }
+    }
+
+    /// Adds the person by the supported ones of their counterfactuals, before all of them are added,
+    /// and who holds which unsupported value.
+    fn add_supported(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let is_supported = |cf: &&ScoredCounterfactual| cf.unsupported == 0;
+        let all = counterfactuals.iter().all(|cf| is_supported(&cf));
+        if all && self.supported.is_all() {
+            return;
+        }
+        let mut supported = std::mem::take(&mut self.supported);
+        if let Some(part) = supported.part(all, || self.without_scores()) {
+            if all {
+                part.add_people_cells(key, person, counterfactuals);
+            } else {
+                let kept: Vec<_> = counterfactuals.iter().filter(is_supported).copied().collect();
+                part.add_people_cells(key, person, &kept);
+            }
+        }
+        self.supported = supported;
+        for moved in counterfactuals.iter().filter(|moved| moved.unsupported != 0) {
+            let Some((predicted, predicted_cf)) = person.predicted.zip(moved.predicted) else {
+                continue;
+            };
+            let direction = person.group * self.groups + moved.to;
+            let cell = cell_index(person.label, predicted, predicted_cf);
+            let mut bits = moved.unsupported;
+            while bits != 0 {
+                self.unsupported.entry((direction, bits.trailing_zeros())).or_default()[cell] += 1;
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Adds one person by cells, weights and persons.
+    fn add_people_cells(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        self.add_weight_cells(key, person, counterfactuals);
+        self.add_paired(key, person, counterfactuals);
     }
 
     /// The same where scores are drawn.
@@ -213,6 +312,7 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
+        self.add_supported(key, person, counterfactuals);
         self.add(person, counterfactuals);
         self.add_weight(key, person, counterfactuals);
         self.add_paired(key, person, counterfactuals);
@@ -253,10 +353,9 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        self.add_supported(key, person, counterfactuals);
+        self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
-        self.add_weight_cells(key, person, counterfactuals);
-        self.add_paired(key, person, counterfactuals);
         self.add_to_grid(person, counterfactuals);
     }
 
@@ -500,7 +599,15 @@ impl CounterfactualCounts {
 }
 
 impl Accumulator for CounterfactualCounts {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        let theirs = std::mem::take(&mut other.supported);
+        let mut supported = std::mem::take(&mut self.supported);
+        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        self.supported = supported;
+        for (at, cells) in std::mem::take(&mut other.unsupported) {
+            let sums = self.unsupported.entry(at).or_default();
+            sums.iter_mut().zip(cells).for_each(|(sum, n)| *sum += n);
+        }
         self.patterns.merge(&other.patterns);
         for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
             mine.merge(theirs);

@@ -80,6 +80,7 @@ impl GridAudit {
                 predicted: row.score_cf.map(positive),
                 score: row.score_cf,
                 rounded: false,
+                unsupported: 0,
             };
             switches.add_cells(row.key, &person, &[moved]);
         }
@@ -290,6 +291,7 @@ fn rates_at_all_scores_add_up_to_the_distances() {
                 predicted: row.score_cf.map(|score| score >= THRESHOLD),
                 score: row.score_cf,
                 rounded: false,
+                unsupported: 0,
             };
             let predicted = row.person.score.map(|score| score >= THRESHOLD);
             (ScoredPerson { predicted, ..row.person }, [moved])
@@ -452,6 +454,7 @@ fn several_counterfactuals_of_a_person_are_no_independent_cases() {
                 predicted: Some(to >= THRESHOLD),
                 score: Some(to),
                 rounded: false,
+                unsupported: 0,
             };
             counts.add_cells(i, &person, &vec![moved; times]);
         }

@@ -42,6 +42,7 @@ use crate::metric::evidence::person::{
 };
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::interval::{
     IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
     wilson_of_people,
@@ -120,6 +121,9 @@ pub(crate) struct WorldCounts {
     persons: Option<PersonCells<KINDS>>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<WorldSwitchCounts>,
+    /// The same people by their supported counterfactuals alone, without scores.
+    #[serde(default, skip_serializing_if = "SupportedOnly::is_all")]
+    supported: SupportedOnly<WorldCounts>,
 }
 
 /// What is counted in one world.
@@ -226,8 +230,31 @@ impl WorldCounts {
         of_world.extend(vec![nobody(0); on_all_rows]);
         let cut = named_seed(seed.0, "bootstrap/worlds/cut");
         let people = vec![0; WORLD_BLOCKS * groups * KINDS];
-        let persons = None;
-        WorldCounts { worlds, groups, absent, sampled, cut, people, persons, of_world }
+        let (persons, supported) = (None, SupportedOnly::default());
+        WorldCounts { worlds, groups, absent, sampled, cut, people, persons, of_world, supported }
+    }
+
+    /// The same people by their supported counterfactuals alone; none where all are supported.
+    pub(crate) fn supported(&self) -> Option<&WorldCounts> {
+        self.supported.get()
+    }
+
+    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    fn without_scores(&self) -> WorldCounts {
+        let of_world = self.of_world.iter().map(|world| WorldSwitchCounts {
+            counts: world.counts.without_scores(),
+            switched: world.switched.clone(),
+            second: None,
+        });
+        WorldCounts {
+            worlds: self.worlds.clone(),
+            absent: self.absent.clone(),
+            people: self.people.clone(),
+            persons: self.persons.clone(),
+            of_world: of_world.collect(),
+            supported: SupportedOnly::default(),
+            ..*self
+        }
     }
 
     /// The same where a person may have several rows.
@@ -237,8 +264,8 @@ impl WorldCounts {
     }
 
     /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
-    /// training rows: in every one as many, of the same target groups in the same order. `key` is
-    /// the person's own.
+    /// training rows: in every one as many, of the same target groups in the same order and with the
+    /// same unsupported values. `key` is the person's own.
     ///
     /// # Panics
     /// Where there are not as many counterfactuals as that: a bug of the caller.
@@ -257,6 +284,14 @@ impl WorldCounts {
         if targets == 0 {
             return;
         }
+        let is_supported = |cf: &&ScoredCounterfactual| cf.unsupported == 0;
+        let all = counterfactuals.iter().all(|cf| is_supported(&cf));
+        let mut supported = std::mem::take(&mut self.supported);
+        if let Some(part) = supported.part(all, || self.without_scores()) {
+            let kept: Vec<_> = counterfactuals.iter().filter(is_supported).copied().collect();
+            part.add(key, person, &kept);
+        }
+        self.supported = supported;
         let block =
             usize::try_from(((h(self.cut, key, 0) >> 32) * WORLD_BLOCKS as u64) >> 32).unwrap_or(0);
         let label = person.label.map_or(2, usize::from);
@@ -315,7 +350,11 @@ impl WorldCounts {
 }
 
 impl Accumulator for WorldCounts {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        let theirs = std::mem::take(&mut other.supported);
+        let mut supported = std::mem::take(&mut self.supported);
+        supported.merge(theirs, || self.without_scores(), || other.without_scores());
+        self.supported = supported;
         self.people.iter_mut().zip(&other.people).for_each(|(mine, theirs)| *mine += theirs);
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);

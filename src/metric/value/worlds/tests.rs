@@ -58,6 +58,7 @@ fn moved(person: &ScoredPerson, scores: &[f64]) -> Vec<ScoredCounterfactual> {
             predicted: Some(score > 0.5),
             score: Some(score),
             rounded: false,
+            unsupported: 0,
         })
         .collect()
 }
@@ -108,6 +109,7 @@ fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
                     predicted: seen.then_some(score > 0.5),
                     score: seen.then_some(score),
                     rounded: false,
+                    unsupported: 0,
                 }
             })
         };
@@ -243,6 +245,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
                 predicted: Some(score > 0.5),
                 score: Some(score),
                 rounded: false,
+                unsupported: 0,
             });
             counts.add(key as u64, &person, &cfs.collect::<Vec<_>>());
         }

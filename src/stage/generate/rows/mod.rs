@@ -11,7 +11,7 @@ use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, Writ
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals,
+    CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals, create_support,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, Layout, MISSING_GROUP};
@@ -20,6 +20,7 @@ use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::support::{SupportSums, SupportTests, UnsupportedValue};
 use crate::stage::row_context::RowContext;
 
 /// What was generated of some rows.
@@ -35,6 +36,9 @@ pub(crate) struct GenerationSums {
     unreached: Vec<u64>,
     /// Counterfactuals whose own numbers deny their group, by group; likewise.
     outside: Vec<u64>,
+    /// People who would hold unsupported values.
+    #[serde(default)]
+    pub(crate) support: SupportSums,
 }
 
 impl Accumulator for GenerationSums {
@@ -48,6 +52,7 @@ impl Accumulator for GenerationSums {
         self.written.merge(other.written);
         add(&mut self.unreached, other.unreached);
         add(&mut self.outside, other.outside);
+        self.support.merge(other.support);
     }
 
     fn settle(&mut self) {
@@ -72,12 +77,16 @@ pub(crate) struct GenerateInputs<'a> {
     pub is_view: bool,
     /// Whether the strategy judges what it makes.
     pub judged: bool,
+    /// The test of what it makes; none where features do not travel.
+    pub support: Option<&'a SupportTests>,
 }
 
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in
 /// the order of the rows, then of the declared groups, then `cf_index`. Columns that the attribute
 /// is derived from are written back, and derived features computed again (see
 /// `counterfactual::write_back`).
+///
+/// Unsupported values are written next to them (see `counterfactual::support`).
 ///
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
@@ -91,12 +100,17 @@ pub(crate) fn generate(
         let keys = NaiveKeys::count(row_context.rows, row_context.roles, making.attribute)?;
         keys.write(out)?;
         (sums.n_rows, sums.follows) = (keys.n_rows, keys.follows);
+        if let Some(tests) = making.support {
+            sums.support = tests.write_naive(out, row_context, making.attribute)?;
+        }
         return Ok(sums);
     }
     let layout = row_context.rows.layout();
     let of = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
+    let support = making.support.map(|_| create_support(out)).transpose()?;
+    let (support_encoder, mut support_writer) = support.unzip();
     row_context.row_groups().in_order(
         |g| {
             let batch = if making.with_features {
@@ -123,19 +137,38 @@ pub(crate) fn generate(
                     &mut outside,
                 );
             }
+            let mut tested = making.support.map_or_else(Default::default, SupportTests::no_sums);
+            let unsupported =
+                making.support.zip(support_encoder.as_ref()).map(|(tests, encoder)| {
+                    let of = (&batch, &roles, making.attribute);
+                    let valid = making.judged.then_some(judged.valid.as_slice());
+                    encoder.encode(tests.of_rows(of, (&keys, valid), Some(&rows), &mut tested))
+                });
+            let unsupported = unsupported.transpose()?;
             let n_rows = keys.parent.len() as u64;
             let encoded = encoder.encode(keys, making.judged.then_some(judged), rows)?;
-            Ok((
+            let part = GenerationSums {
                 n_rows,
-                (encoded, GenerationSums { n_rows, follows: false, written, unreached, outside }),
-            ))
+                follows: false,
+                written,
+                unreached,
+                outside,
+                support: tested,
+            };
+            Ok((n_rows, (encoded, unsupported, part)))
         },
-        |_, (encoded, part)| {
+        |_, (encoded, unsupported, part)| {
             sums.merge(part);
+            if let Some((writer, unsupported)) = support_writer.as_mut().zip(unsupported) {
+                writer.append(unsupported)?;
+            }
             writer.append(encoded)
         },
     )?;
     writer.finish()?;
+    if let Some(writer) = support_writer {
+        writer.finish()?;
+    }
     Ok(sums)
 }
 
@@ -147,7 +180,7 @@ pub(crate) fn write_effects(
     layout: &Layout,
     attribute: usize,
     sums: &GenerationSums,
-    untaught: &[usize],
+    (untaught, unsupported): (&[usize], Vec<UnsupportedValue>),
     out: &Path,
 ) -> Result<()> {
     let of = &layout.attributes[attribute];
@@ -173,6 +206,7 @@ pub(crate) fn write_effects(
         unreached: by_group(&sums.unreached),
         outside: by_group(&sums.outside),
         untaught: untaught.iter().map(|&group| of.groups[group].clone()).collect(),
+        unsupported,
     };
     files::write_json(&out.join(EFFECTS_FILE), &followed)
 }
@@ -194,6 +228,9 @@ pub(crate) struct GeneratedEffects {
     /// Groups without a row that the strategy learns from, in one of the folds at least.
     #[serde(default)]
     pub untaught: Vec<String>,
+    /// The values of counterfactuals that the reference rows of their group hardly hold.
+    #[serde(default)]
+    pub unsupported: Vec<UnsupportedValue>,
 }
 
 /// What follows from setting an attribute, per fold where the basis has several.

@@ -23,6 +23,7 @@ use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::exec::tests::state_laws::SampleState;
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::support::SupportSums;
 use crate::stage::row_context::RowContext;
 
 /// Of the rows of `Other`, each half of the file has another most frequent race.
@@ -93,6 +94,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
         with_features: true,
         is_view: false,
         judged: false,
+        support: None,
     };
     generate(row_context, &making, dir.path()).unwrap();
     let layout = rows.layout();
@@ -152,6 +154,7 @@ impl SampleState for GenerationSums {
             written,
             unreached,
             outside,
+            support: SupportSums { people: vec![by_group(2), by_group(7)], tested: by_group(4) },
         });
     }
 }

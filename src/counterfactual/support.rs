@@ -1,0 +1,690 @@
+//! Support: whether the reference rows hold people like a counterfactual, value by value.
+//!
+//! Source: section 6.1 of the specification of generation, with its defaults, whatever the knobs of
+//! a set say. In a counterfactual of direction a to b
+//! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
+//!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
+//!   the variable, P_a(v) counts as 1;
+//! * a number is where it lies outside of the range of b's reference rows by more than a hundredth
+//!   of its width;
+//! * a one-hot group is where none or several of its columns are set.
+//!
+//! P are shares of the reference rows of a group that have a value. Missing values are not tested,
+//! and neither is anything of a group without reference rows.
+//!
+//! Input: the counts of the reference rows ([`SupportCounts`]), of each fold where a fold has
+//! reference rows of its own. Every value that may be unsupported in a direction has a place among
+//! those of the direction ([`DirectionSupport`]), the same in all folds.
+//! Choice: an ordinal variable of more than [`MAX_VALUES`] different numbers is tested as a number.
+//! Cost: a look-up for each variable that may be unsupported; memory: a number for each group and
+//! level.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::absence::AbsenceRule;
+use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::counterfactual::write_back::{number_of_bits, ordered_bits};
+use crate::data::values::float_text;
+use crate::data::{Feature, FeatureRows, Layout, MISSING};
+use crate::exec::accumulator::{Accumulator, map_as_list};
+
+/// Different numbers of an ordinal variable that are counted.
+pub(crate) const MAX_VALUES: usize = 4096;
+
+/// Share of the width of a range by which a number may lie outside.
+const MARGIN: f64 = 0.01;
+
+/// Places of a direction that have a bit of their own; all later ones share the last.
+const BITS: usize = 64;
+
+/// Reference rows by group and value; merge in any order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SupportCounts {
+    groups: usize,
+    variables: Vec<ValueCounts>,
+}
+
+/// The values of one variable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ValueCounts {
+    /// Rows at group * levels + level.
+    Levels(Vec<u64>),
+    /// By the order of the number the rows of each group, and the range of each.
+    #[serde(with = "map_as_list")]
+    Values(BTreeMap<u64, Vec<u64>>),
+    /// The range of each group; none where no row has a number.
+    Ranges(Vec<Option<[f64; 2]>>),
+}
+
+fn widen(range: &mut Option<[f64; 2]>, [lo, hi]: [f64; 2]) {
+    *range = Some(range.map_or([lo, hi], |[a, b]| [a.min(lo), b.max(hi)]));
+}
+
+/// The ranges of so many groups that have these values.
+fn ranges_of(values: &BTreeMap<u64, Vec<u64>>, groups: usize) -> Vec<Option<[f64; 2]>> {
+    let mut ranges = vec![None; groups];
+    for (&key, rows) in values {
+        let x = number_of_bits(key);
+        let held = ranges.iter_mut().zip(rows).filter(|(_, n)| **n > 0);
+        held.for_each(|(range, _)| widen(range, [x, x]));
+    }
+    ranges
+}
+
+impl SupportCounts {
+    /// No rows yet, of so many groups.
+    pub(crate) fn new(variables: &[StrategyVariable], groups: usize) -> Self {
+        let of = |variable: &StrategyVariable| match &variable.scale {
+            VariableScale::Categorical(levels) => {
+                ValueCounts::Levels(vec![0; groups * levels.n as usize])
+            }
+            VariableScale::Ordinal {} => ValueCounts::Values(BTreeMap::new()),
+            VariableScale::Continuous { .. } => ValueCounts::Ranges(vec![None; groups]),
+        };
+        SupportCounts { groups, variables: variables.iter().map(of).collect() }
+    }
+
+    /// Counts row `i` of a group.
+    pub(crate) fn add(
+        &mut self,
+        variables: &[StrategyVariable],
+        rows: &FeatureRows,
+        i: usize,
+        group: usize,
+    ) {
+        for (variable, counts) in variables.iter().zip(&mut self.variables) {
+            match counts {
+                ValueCounts::Levels(counts) => {
+                    let level = variable.level(rows, i);
+                    let n = counts.len() / self.groups.max(1);
+                    if level != MISSING {
+                        counts[group * n + level as usize] += 1;
+                    }
+                    continue;
+                }
+                ValueCounts::Values(values) => {
+                    let x = variable.number(rows, i);
+                    if x.is_nan() {
+                        continue;
+                    }
+                    values.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups])[group] +=
+                        1;
+                }
+                ValueCounts::Ranges(ranges) => {
+                    let x = variable.number(rows, i);
+                    if !x.is_nan() {
+                        widen(&mut ranges[group], [x, x]);
+                    }
+                }
+            }
+            counts.keep_few(self.groups);
+        }
+    }
+
+    /// Rows of a group with a value of a variable, and rows of it with any.
+    fn rows(&self, variable: usize, value: SupportValue, group: usize) -> (u64, u64) {
+        match (&self.variables[variable], value) {
+            (ValueCounts::Levels(counts), SupportValue::Level(level)) => {
+                let n = counts.len() / self.groups.max(1);
+                let own = &counts[group * n..(group + 1) * n];
+                (own[level as usize], own.iter().sum())
+            }
+            (ValueCounts::Values(values), SupportValue::Number(key)) => {
+                let of = values.values().map(|rows| rows[group]).sum();
+                (values.get(&key).map_or(0, |rows| rows[group]), of)
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// The same of all groups together.
+    fn rows_of_all(&self, variable: usize, value: SupportValue) -> u64 {
+        (0..self.groups).map(|group| self.rows(variable, value, group).0).sum()
+    }
+}
+
+impl ValueCounts {
+    /// Keeps the range alone of a variable with too many different numbers.
+    fn keep_few(&mut self, groups: usize) {
+        if let ValueCounts::Values(values) = self
+            && values.len() > MAX_VALUES
+        {
+            *self = ValueCounts::Ranges(ranges_of(values, groups));
+        }
+    }
+}
+
+impl Accumulator for SupportCounts {
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.variables.iter_mut().zip(other.variables) {
+            let theirs = match (&mine, theirs) {
+                (ValueCounts::Ranges(_), ValueCounts::Values(values)) => {
+                    ValueCounts::Ranges(ranges_of(&values, self.groups))
+                }
+                (ValueCounts::Values(values), theirs @ ValueCounts::Ranges(_)) => {
+                    *mine = ValueCounts::Ranges(ranges_of(values, self.groups));
+                    theirs
+                }
+                (_, theirs) => theirs,
+            };
+            match (&mut *mine, theirs) {
+                (ValueCounts::Levels(mine), ValueCounts::Levels(theirs)) => {
+                    mine.iter_mut().zip(theirs).for_each(|(sum, n)| *sum += n);
+                }
+                (ValueCounts::Values(mine), ValueCounts::Values(theirs)) => {
+                    for (key, rows) in theirs {
+                        let sums = mine.entry(key).or_insert_with(|| vec![0; self.groups]);
+                        sums.iter_mut().zip(rows).for_each(|(sum, n)| *sum += n);
+                    }
+                }
+                (ValueCounts::Ranges(mine), ValueCounts::Ranges(theirs)) => {
+                    let both = mine.iter_mut().zip(theirs);
+                    both.for_each(|(mine, theirs)| theirs.iter().for_each(|of| widen(mine, *of)));
+                }
+                _ => {}
+            }
+            mine.keep_few(self.groups);
+        }
+    }
+}
+
+/// A value of a variable that may be unsupported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SupportValue {
+    /// A level of a categorical variable.
+    Level(u32),
+    /// A number of an ordinal variable, by its order.
+    Number(u64),
+    /// A number outside of the range, one that no reference row has, or a one-hot group of which
+    /// none or several columns are set.
+    Other,
+}
+
+/// A value that may be unsupported in a direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SupportPlace {
+    /// The feature, or the one-hot group.
+    pub feature: String,
+    /// The level; none of a number and of a one-hot group without a level.
+    pub level: Option<String>,
+    /// Reference rows of the target group that hold it; 0 without a level.
+    pub in_reference: u64,
+    /// Those of all groups; 0 without a level.
+    pub level_in_reference: u64,
+}
+
+/// What may be unsupported in one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DirectionSupport {
+    /// The values, those that most rows of the own group have first.
+    pub places: Vec<SupportPlace>,
+    /// Fold by fold, variable by variable.
+    folds: Vec<Vec<VariableSupport>>,
+}
+
+/// The test of one variable: the places of values that are unsupported, as they stand and moved.
+#[derive(Debug, Clone, PartialEq)]
+enum VariableSupport {
+    /// Nothing of it can be unsupported.
+    All,
+    /// By level; with the place of a one-hot group without a level.
+    Levels(Vec<[Option<u32>; 2]>, Option<u32>),
+    /// By number; with the place of one that no reference row has, where it is moved.
+    Values(BTreeMap<u64, [Option<u32>; 2]>, Option<u32>),
+    /// What is supported, and the place of what is not.
+    Range([f64; 2], u32),
+}
+
+/// How a variable may change in a direction: what is tested is the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SupportChange {
+    /// As the person has it.
+    Stands,
+    /// The counterfactual has another value than the person.
+    Moved,
+}
+
+impl DirectionSupport {
+    /// What may be unsupported from a group to another: by the reference rows of each fold, and by
+    /// those of all folds together.
+    pub(crate) fn new(
+        variables: &[StrategyVariable],
+        features: &[Feature],
+        (folds, all): (&[SupportCounts], &SupportCounts),
+        (from, to): (usize, usize),
+    ) -> Self {
+        let tested: Vec<Vec<Tested>> = folds
+            .iter()
+            .map(|counts| {
+                let variables = variables.iter().enumerate();
+                variables.map(|of| Tested::new(counts, of, (from, to))).collect()
+            })
+            .collect();
+        // Every value that a fold finds has a place.
+        let mut named: Vec<(u64, usize, SupportValue)> = Vec::new();
+        for v in 0..variables.len() {
+            let mut values: Vec<SupportValue> =
+                tested.iter().flat_map(|fold| fold[v].values()).collect();
+            values.sort_unstable();
+            values.dedup();
+            named.extend(values.iter().map(|&value| (all.rows(v, value, from).0, v, value)));
+        }
+        named.sort_by_key(|&(n, v, value)| (Reverse(n), v, value));
+        let places = named.iter().map(|&(_, v, value)| {
+            let variable = &variables[v];
+            SupportPlace {
+                feature: variable.name.clone(),
+                level: level_text(variable, features, value),
+                in_reference: all.rows(v, value, to).0,
+                level_in_reference: all.rows_of_all(v, value),
+            }
+        });
+        let places = places.collect();
+        let at: BTreeMap<(usize, SupportValue), u32> =
+            named.iter().zip(0..).map(|(&(_, v, value), place)| ((v, value), place)).collect();
+        let of_fold = |fold: Vec<Tested>| {
+            let of = fold.into_iter().enumerate();
+            of.map(|(v, tested)| tested.with_places(|value| at.get(&(v, value)).copied())).collect()
+        };
+        DirectionSupport { places, folds: tested.into_iter().map(of_fold).collect() }
+    }
+
+    /// Passes on the variables of a counterfactual whose values are unsupported, with the places of
+    /// these: of row `k` of `made`, by the reference rows of a fold; the person is row `i` of
+    /// `rows`.
+    pub(crate) fn each_unsupported(
+        &self,
+        variables: &[StrategyVariable],
+        fold: usize,
+        (made, k): (&FeatureRows, usize),
+        (rows, i): (&FeatureRows, usize),
+        mut each: impl FnMut(usize, u32),
+    ) {
+        for (v, (variable, support)) in variables.iter().zip(&self.folds[fold]).enumerate() {
+            let place = match support {
+                VariableSupport::All => None,
+                VariableSupport::Levels(levels, none) => match variable.level(made, k) {
+                    MISSING => *none,
+                    level => {
+                        let moved = usize::from(variable.level(rows, i) != level);
+                        levels.get(level as usize).and_then(|of| of[moved])
+                    }
+                },
+                VariableSupport::Values(..) | VariableSupport::Range(..) => {
+                    let x = variable.number(made, k);
+                    let moved = || variable.number(rows, i) != x;
+                    support.of_number(x, moved)
+                }
+            };
+            place.into_iter().for_each(|place| each(v, place));
+        }
+    }
+
+    /// The place of a level of the variable with this number, if it is unsupported.
+    pub(crate) fn of_level(
+        &self,
+        variable: usize,
+        level: u32,
+        change: SupportChange,
+    ) -> Option<u32> {
+        match &self.folds[0][variable] {
+            VariableSupport::Levels(levels, _) => {
+                levels.get(level as usize)?[usize::from(change == SupportChange::Moved)]
+            }
+            _ => None,
+        }
+    }
+
+    /// The same of a number, which of an ordinal variable may lie between its values: then the
+    /// nearest one is tested, of two the lower.
+    pub(crate) fn of_number(&self, variable: usize, x: f64, change: SupportChange) -> Option<u32> {
+        let support = &self.folds[0][variable];
+        if x.is_nan() {
+            return None;
+        }
+        let nearest = match support {
+            VariableSupport::Values(values, _) => nearest(values, x),
+            _ => x,
+        };
+        support.of_number(nearest, || change == SupportChange::Moved)
+    }
+}
+
+impl VariableSupport {
+    fn of_number(&self, x: f64, moved: impl FnOnce() -> bool) -> Option<u32> {
+        match self {
+            VariableSupport::Values(values, unknown) if !x.is_nan() => {
+                match (values.get(&ordered_bits(x)), moved()) {
+                    (Some(of), moved) => of[usize::from(moved)],
+                    (None, true) => *unknown,
+                    (None, false) => None,
+                }
+            }
+            VariableSupport::Range([lo, hi], place) => (x < *lo || x > *hi).then_some(*place),
+            _ => None,
+        }
+    }
+}
+
+/// The value nearest to a number, of two the lower; the number itself where there is none.
+fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
+    let key = ordered_bits(x);
+    let below = values.range(..=key).next_back().map(|(&key, _)| number_of_bits(key));
+    let above = values.range(key..).next().map(|(&key, _)| number_of_bits(key));
+    match (below, above) {
+        (Some(below), Some(above)) if above - x < x - below => above,
+        (Some(below), _) => below,
+        (None, Some(above)) => above,
+        (None, None) => x,
+    }
+}
+
+/// What of one variable is unsupported in a direction, by one fold.
+enum Tested {
+    All,
+    /// For each value whether it is as it stands, and moved; with whether another one is.
+    Values(BTreeMap<SupportValue, [bool; 2]>, bool),
+    Range([f64; 2]),
+}
+
+impl Tested {
+    fn new(
+        counts: &SupportCounts,
+        (variable, of): (usize, &StrategyVariable),
+        (from, to): (usize, usize),
+    ) -> Self {
+        let rule = AbsenceRule::DEFAULT;
+        let (values, other): (Vec<SupportValue>, bool) = match &counts.variables[variable] {
+            ValueCounts::Ranges(ranges) => {
+                let margin = |[lo, hi]: [f64; 2]| (hi - lo) * MARGIN;
+                let allowed = ranges[to].map(|of| [of[0] - margin(of), of[1] + margin(of)]);
+                return allowed.map_or(Tested::All, Tested::Range);
+            }
+            ValueCounts::Levels(rows) => {
+                let n = rows.len() / counts.groups.max(1);
+                ((0..n as u32).map(SupportValue::Level).collect(), of.columns.len() > 1)
+            }
+            ValueCounts::Values(values) => {
+                let rows = values.values().map(|rows| rows[to]).sum();
+                let keys = values.keys().map(|&key| SupportValue::Number(key)).collect();
+                (keys, rule.holds(1.0, (0, rows)))
+            }
+        };
+        let found = values.into_iter().map(|value| {
+            let ((n, of), target) =
+                (counts.rows(variable, value, from), counts.rows(variable, value, to));
+            let own = if of == 0 { 0.0 } else { n as f64 / of as f64 };
+            (value, [rule.holds(own, target), rule.holds(1.0, target)])
+        });
+        Tested::Values(found.collect(), other)
+    }
+
+    /// The values that may be unsupported.
+    fn values(&self) -> Vec<SupportValue> {
+        match self {
+            Tested::All => Vec::new(),
+            Tested::Range(_) => vec![SupportValue::Other],
+            Tested::Values(values, other) => {
+                let found = values.iter().filter(|(_, of)| of.contains(&true));
+                let other = other.then_some(SupportValue::Other);
+                found.map(|(value, _)| *value).chain(other).collect()
+            }
+        }
+    }
+
+    fn with_places(self, place: impl Fn(SupportValue) -> Option<u32>) -> VariableSupport {
+        let other = place(SupportValue::Other);
+        match (self, other) {
+            (Tested::Range(range), Some(place)) => VariableSupport::Range(range, place),
+            (Tested::All | Tested::Range(_), _) => VariableSupport::All,
+            (Tested::Values(values, _), other) => {
+                let placed = |value, [stands, moved]: [bool; 2]| {
+                    let place = place(value);
+                    [place.filter(|_| stands), place.filter(|_| moved)]
+                };
+                let any = values.values().flatten().any(|found| *found);
+                match values.first_key_value() {
+                    _ if !any && other.is_none() => VariableSupport::All,
+                    Some((SupportValue::Number(_), _)) => {
+                        let of = values.iter().filter_map(|(&value, &found)| match value {
+                            SupportValue::Number(key) => Some((key, placed(value, found))),
+                            _ => None,
+                        });
+                        VariableSupport::Values(of.collect(), other)
+                    }
+                    Some(_) => {
+                        let of = values.iter().map(|(&value, &found)| placed(value, found));
+                        VariableSupport::Levels(of.collect(), other)
+                    }
+                    None => VariableSupport::All,
+                }
+            }
+        }
+    }
+}
+
+fn level_text(
+    variable: &StrategyVariable,
+    features: &[Feature],
+    value: SupportValue,
+) -> Option<String> {
+    let level = |at: usize| match variable.columns.as_slice() {
+        [column] => features[*column].levels.get(at).cloned(),
+        columns => columns.get(at).map(|&column| features[column].name.clone()),
+    };
+    match value {
+        SupportValue::Level(at) => level(at as usize),
+        SupportValue::Number(key) => {
+            let x = number_of_bits(key);
+            level(x as usize).or_else(|| Some(float_text(x)))
+        }
+        SupportValue::Other => None,
+    }
+}
+
+/// A bit for the place of an unsupported value.
+pub(crate) fn place_bit(place: u32) -> u64 {
+    1 << (place as usize).min(BITS - 1)
+}
+
+/// The number of a place's bit; none where it shares its bit with other places.
+pub(crate) fn own_bit(place: usize, n_places: usize) -> Option<u32> {
+    (place + 1 < BITS || n_places <= BITS).then_some(place as u32)
+}
+
+/// The features that no model reads: hidden ones, and those that all models omit.
+pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usize> {
+    let unread = |f: usize| {
+        let name = layout.features[f].name.as_str();
+        let all_omit = !omitted.is_empty() && omitted.iter().all(|of| of.contains(&name));
+        layout.hidden.contains(&f) || all_omit
+    };
+    (0..layout.features.len()).filter(|&f| unread(f)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DirectionSupport, MAX_VALUES, SupportChange, SupportCounts, own_bit, place_bit};
+    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
+
+    fn variable(name: &str, columns: &[usize], scale: VariableScale) -> StrategyVariable {
+        StrategyVariable { name: name.to_owned(), columns: columns.to_vec(), scale }
+    }
+
+    /// Levels, an ordinal number, a number, and a group of two columns.
+    fn variables() -> Vec<StrategyVariable> {
+        let levels =
+            |n| VariableScale::Categorical(CategoryLevels { n, ..CategoryLevels::default() });
+        vec![
+            variable("relation", &[0], levels(3)),
+            variable("grade", &[1], VariableScale::Ordinal {}),
+            variable("income", &[2], VariableScale::Continuous { integer: false }),
+            variable("region", &[3, 4], levels(2)),
+        ]
+    }
+
+    fn features() -> Vec<Feature> {
+        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(|&level| level.to_owned()).collect(),
+            class: ValueClass::Text,
+        };
+        let number = FeatureKind::Continuous { integer: false };
+        vec![
+            feature("relation", FeatureKind::Nominal, &["husband", "wife", "single"]),
+            feature("grade", FeatureKind::OrdinalNumber, &[]),
+            feature("income", number.clone(), &[]),
+            feature("north", number.clone(), &[]),
+            feature("south", number, &[]),
+        ]
+    }
+
+    /// Rows of (relation, grade, income, north, south).
+    fn rows(of: &[(u32, f64, f64, [f64; 2])]) -> FeatureRows {
+        let numbers = |pick: fn(&(u32, f64, f64, [f64; 2])) -> f64| {
+            FeatureColumn::Number(of.iter().map(pick).collect())
+        };
+        let columns = vec![
+            FeatureColumn::Code(of.iter().map(|row| row.0).collect()),
+            numbers(|row| row.1),
+            numbers(|row| row.2),
+            numbers(|row| row.3[0]),
+            numbers(|row| row.3[1]),
+        ];
+        FeatureRows { n: of.len(), columns }
+    }
+
+    /// Men: 150 husbands, 50 single; women: one husband, 149 wives, 50 single. Grades 1 to 4 of
+    /// men, 1 to 3 of women; incomes 0 to 199 of men, 0 to 100 of women.
+    fn counts() -> SupportCounts {
+        let person = |woman: bool, i: u32| {
+            let relation = match (woman, i) {
+                (_, 150..) => 2,
+                (true, 0) | (false, _) => 0,
+                (true, _) => 1,
+            };
+            let (grades, incomes) = if woman { (3, 0.5) } else { (4, 1.0) };
+            let x = f64::from(i);
+            (relation, f64::from(1 + i % grades), x * incomes, [1.0, 0.0])
+        };
+        let mut counts = SupportCounts::new(&variables(), 2);
+        for (group, woman) in [(0, false), (1, true)] {
+            let all = rows(&(0..200).map(|i| person(woman, i)).collect::<Vec<_>>());
+            (0..200).for_each(|i| counts.add(&variables(), &all, i, group));
+        }
+        counts
+    }
+
+    fn direction(from: usize, to: usize) -> DirectionSupport {
+        let counts = counts();
+        let folds = std::slice::from_ref(&counts);
+        DirectionSupport::new(&variables(), &features(), (folds, &counts), (from, to))
+    }
+
+    /// The unsupported values of a man as a woman, who has become `made`.
+    fn found(own: (u32, f64, f64, [f64; 2]), made: (u32, f64, f64, [f64; 2])) -> Vec<String> {
+        let (to_women, own, made) = (direction(0, 1), rows(&[own]), rows(&[made]));
+        let mut found = Vec::new();
+        to_women.each_unsupported(&variables(), 0, (&made, 0), (&own, 0), |v, place| {
+            let of = &to_women.places[place as usize];
+            assert_eq!(of.feature, variables()[v].name);
+            let level = of.level.as_deref().unwrap_or("-");
+            let rows = (of.in_reference, of.level_in_reference);
+            found.push(format!("{} {level} {rows:?}", of.feature));
+        });
+        found
+    }
+
+    const NORTH: [f64; 2] = [1.0, 0.0];
+
+    #[test]
+    fn a_woman_who_is_a_husband_is_unsupported() {
+        let single = (2, 1.0, 50.0, NORTH);
+        assert!(found(single, single).is_empty());
+        let husband = (0, 1.0, 50.0, NORTH);
+        assert_eq!(found(husband, husband), ["relation husband (1, 151)"]);
+        // Moved to wives: there are many.
+        assert!(found(husband, (1, 1.0, 50.0, NORTH)).is_empty());
+        // Moved to a level that hardly any woman has, whatever men have.
+        assert_eq!(found(single, husband), ["relation husband (1, 151)"]);
+        let to_men = direction(1, 0);
+        assert_eq!(to_men.places[0].level.as_deref(), Some("wife"));
+        assert!(to_men.of_level(0, 0, SupportChange::Stands).is_none());
+        assert!(found((MISSING, 1.0, 50.0, NORTH), (MISSING, 1.0, 50.0, NORTH)).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_tested_by_range_and_ordinal_ones_by_value() {
+        let with = |grade, income| (2, grade, income, NORTH);
+        assert_eq!(found(with(4.0, 50.0), with(4.0, 50.0)), ["grade 4 (0, 50)"]);
+        // Women have up to 99.5; a hundredth of that is allowed.
+        assert!(found(with(1.0, 100.4), with(1.0, 100.4)).is_empty());
+        assert_eq!(found(with(1.0, 100.6), with(1.0, 100.6)), ["income - (0, 0)"]);
+        // A value that nobody has, moved there or not.
+        assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
+        assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
+        // Of graphs the value that is nearest.
+        let to_women = direction(0, 1);
+        assert!(to_women.of_number(1, 3.4, SupportChange::Moved).is_none());
+        assert!(to_women.of_number(1, 3.6, SupportChange::Stands).is_some());
+    }
+
+    #[test]
+    fn a_one_hot_group_has_one_level() {
+        let with = |region| (2, 1.0, 50.0, region);
+        for none in [[0.0, 0.0], [1.0, 1.0]] {
+            assert_eq!(found(with(NORTH), with(none)), ["region - (0, 0)"]);
+        }
+        // Nobody is in the south, so that no share tells anything of it as it stands.
+        assert!(found(with([0.0, 1.0]), with([0.0, 1.0])).is_empty());
+        assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
+    }
+
+    #[test]
+    fn many_values_of_an_ordinal_variable_are_a_number() {
+        let variables = [variable("grade", &[0], VariableScale::Ordinal {})];
+        let column = |from: usize, n: usize| {
+            let values = (from..from + n).map(|x| x as f64).collect();
+            FeatureRows { n, columns: vec![FeatureColumn::Number(values)] }
+        };
+        let count = |from: usize, n: usize| {
+            let (rows, mut counts) = (column(from, n), SupportCounts::new(&variables, 1));
+            (0..n).for_each(|i| counts.add(&variables, &rows, i, 0));
+            counts
+        };
+        let whole = count(0, MAX_VALUES + 1);
+        for cut in [1, MAX_VALUES / 2, MAX_VALUES] {
+            let (mut first, last) = (count(0, cut), count(cut, MAX_VALUES + 1 - cut));
+            first.merge(last);
+            assert_eq!(first, whole);
+        }
+        assert_ne!(count(0, MAX_VALUES), whole);
+    }
+
+    #[test]
+    fn the_last_bit_is_that_of_all_further_places() {
+        assert_eq!([place_bit(0), place_bit(63), place_bit(64)], [1, 1 << 63, 1 << 63]);
+        assert_eq!([own_bit(62, 90), own_bit(63, 90), own_bit(63, 64)], [Some(62), None, Some(63)]);
+    }
+
+    impl SampleState for SupportCounts {
+        fn sample(_: u64) -> Self {
+            SupportCounts::new(&variables(), 2)
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let x = row as f64;
+            let of = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
+            self.add(&variables(), &of, 0, row as usize % 2);
+        }
+    }
+}

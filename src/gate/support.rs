@@ -1,0 +1,54 @@
+//! Verdicts that depend on people whom the reference rows hardly hold, such as women who are
+//! husbands: a gate whose verdict among the supported people alone is another one is inconclusive.
+
+use super::decision::decide;
+use super::holm;
+use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
+use crate::table::ReasonCode;
+
+/// Takes verdicts back that the supported people alone do not bear out, unless the job accepts it.
+/// `supported` are their values; none where the metric has none.
+pub(super) fn reconsider(
+    question: &GateQuestion,
+    rulings: &mut [GateRuling],
+    supported: Vec<GateObservation>,
+) {
+    let verdict_of = |rulings: &[GateRuling]| rulings.iter().map(|ruling| ruling.verdict).max();
+    if supported.is_empty()
+        || verdict_of(rulings) == Some(GateStatus::Inconclusive)
+        || question.accepts.contains(&ReasonCode::UnsupportedPeople)
+    {
+        return;
+    }
+    let alone: Vec<GateRuling> = if question.holm {
+        holm::decide_jointly(question, supported)
+    } else {
+        supported.into_iter().map(|seen| decide(question, seen)).collect()
+    };
+    if verdict_of(&alone) == verdict_of(rulings) {
+        return;
+    }
+    for ruling in rulings {
+        let is_same = |other: &&GateRuling| {
+            let of = |seen: &GateObservation| {
+                [&seen.metric, &seen.sensitive, &seen.scope, &seen.from, &seen.to]
+                    .map(String::clone)
+            };
+            of(&other.observation) == of(&ruling.observation)
+        };
+        let Some(other) = alone.iter().find(is_same) else { continue };
+        if other.verdict == ruling.verdict {
+            continue;
+        }
+        let value = other.observation.value.map_or_else(String::new, |value| {
+            let of = other.observation.denominator.map_or_else(String::new, |n| format!(" of {n}"));
+            format!(", {value:.4}{of},")
+        });
+        let words = format!(
+            "among the people whose counterfactuals the reference rows support{value} {}: the \
+             table `support` lists what they hardly hold",
+            other.words()
+        );
+        ruling.object(GateReason::new(ReasonCode::UnsupportedPeople, words));
+    }
+}

@@ -1,0 +1,446 @@
+//! The stage `support`: the reference rows by group and value; and the test of counterfactuals by
+//! them, as they are generated.
+//!
+//! The reference is that of [`LearningReference`], whatever a set learns from. Tested is what a
+//! model reads. In a shard the rows of all shards are reference, so that their counts are states of
+//! the pass `learn`; before they are merged nothing is tested.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::support::{
+    DirectionSupport, SupportCounts, SupportPlace, place_bit, unread_features,
+};
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::{CounterfactualKeys, NaiveKeys, create_support};
+use crate::data::rows::split::RowRoles;
+use crate::data::{FeatureRows, Layout, MISSING_GROUP};
+use crate::error::Result;
+use crate::exec::accumulator::{merge_all, merge_each};
+use crate::exec::{StageContext, files};
+use crate::stage::generate::basis::LearningReference;
+use crate::stage::kinds::SupportStage;
+use crate::stage::plan::{StagePlan, split_unit};
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::sharding::share::ShardPass;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of the stage `support`; absent where features do not travel, and in a shard before the
+/// counts of all shards are merged.
+const COUNTS: &str = "support.json";
+
+/// The counts of an attribute: fold by fold, where a fold has reference rows of its own, and of all
+/// rows that are reference for any.
+type AttributeCounts = Vec<SupportCounts>;
+
+impl StagePlan<'_> {
+    /// What the features do not say, with those that no model reads left out.
+    fn tested(&self, layout: &Layout) -> VariableOptions {
+        let models = self.job.models.values().map(|model| model.omitted().unwrap_or_default());
+        let omitted: Vec<Vec<&str>> =
+            models.map(|of| of.iter().map(|name| name.as_str()).collect()).collect();
+        VariableOptions { excluded: unread_features(layout, &omitted), ..self.extras(layout) }
+    }
+}
+
+impl Stage for SupportStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Support;
+    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let experiment = Some(unit.experiment.as_str()).filter(|name| !name.is_empty());
+        let rows = RowInputs::need(b, &split_unit(experiment))?;
+        let reference = plan.need_reference(b)?;
+        b.input("data.missing.nominal", |job| job.data.missing.nominal);
+        b.input("data.features.onehot", |job| &job.data.features.onehot);
+        b.input("omitted", |job| {
+            job.models.values().map(|model| model.omitted()).collect::<Vec<_>>()
+        });
+        b.value("features", plan.features);
+        let passes = if reference.is_some() { b.row_passes() } else { b.passes() };
+        work(move |ctx| {
+            if !plan.features {
+                return Ok(());
+            }
+            rows.with(ctx, 1, |row_context| {
+                let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
+                let of_file = reference.is_some();
+                let basis = LearningReference::new(row_context, reference)?;
+                let gather = || count(plan, row_context, &basis);
+                let counts = if of_file {
+                    gather()?
+                } else {
+                    let states = passes.gather(ctx, ShardPass::Learn, || {
+                        Ok((0..).zip(gather()?.into_iter().flatten()).collect())
+                    })?;
+                    let Some(states) = states else { return Ok(()) };
+                    by_attribute(states, basis.n_folds())
+                };
+                files::write_compact(&ctx.out().join(COUNTS), &counts)
+            })
+        })
+    }
+}
+
+/// Puts states of all parts together: those of an attribute stand together.
+fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<AttributeCounts> {
+    let n = states.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+    let mut parts: Vec<Vec<SupportCounts>> = vec![Vec::new(); usize::try_from(n).unwrap_or(0)];
+    for (number, counts) in states {
+        parts[usize::try_from(number).unwrap_or(0)].push(counts);
+    }
+    let merged: Vec<SupportCounts> = parts.into_iter().filter_map(merge_all).collect();
+    merged.chunks(sections(n_folds)).map(<[SupportCounts]>::to_vec).collect()
+}
+
+/// Counts of an attribute with so many folds.
+fn sections(n_folds: usize) -> usize {
+    if n_folds > 1 { n_folds + 1 } else { 1 }
+}
+
+/// Counts the reference rows by the groups of every attribute.
+fn count(
+    plan: &StagePlan<'_>,
+    row_context: RowContext<'_>,
+    basis: &LearningReference<'_>,
+) -> Result<Vec<AttributeCounts>> {
+    let (layout, n_folds) = (row_context.rows.layout(), basis.n_folds());
+    let extras = plan.tested(layout);
+    let of_attributes: Vec<Vec<StrategyVariable>> = layout
+        .attributes
+        .iter()
+        .map(|attribute| variables(&layout.features, attribute, &extras))
+        .collect();
+    let n_sections = sections(n_folds);
+    let empty = || -> Vec<SupportCounts> {
+        let attributes = layout.attributes.iter().zip(&of_attributes);
+        attributes
+            .flat_map(|(attribute, variables)| {
+                let none = SupportCounts::new(variables, attribute.groups.len());
+                std::iter::repeat_n(none, n_sections)
+            })
+            .collect()
+    };
+    let add = |part: &mut Vec<SupportCounts>, g: usize| {
+        let (batch, roles) = basis.read(g)?;
+        for i in 0..batch.rows.n {
+            let mut in_any = false;
+            for section in 0..n_sections {
+                let is_reference = if section < n_folds {
+                    basis.times((&batch, roles.as_ref()), i, section) > 0
+                } else {
+                    in_any
+                };
+                in_any |= is_reference;
+                if !is_reference {
+                    continue;
+                }
+                for (a, variables) in of_attributes.iter().enumerate() {
+                    let group = batch.groups[a][i];
+                    if group != MISSING_GROUP {
+                        let counts = &mut part[a * n_sections + section];
+                        counts.add(variables, &batch.rows, i, usize::from(group));
+                    }
+                }
+            }
+        }
+        Ok(batch.row.len() as u64)
+    };
+    let counted = row_context.pieces(basis.n_groups()).fold(empty, add, merge_each)?;
+    Ok(counted.chunks(n_sections).map(<[SupportCounts]>::to_vec).collect())
+}
+
+/// The test of the counterfactuals of one attribute.
+#[derive(Debug)]
+pub(crate) struct SupportTests {
+    /// What is tested.
+    pub(crate) variables: Vec<StrategyVariable>,
+    groups: usize,
+    /// Reference rows differ by fold.
+    by_fold: bool,
+    /// At from * groups + to.
+    directions: Vec<DirectionSupport>,
+}
+
+impl StageInput<SupportStage> {
+    /// The test of the counterfactuals of the attribute at a position; none in a shard before the
+    /// reference rows of all shards are counted.
+    pub(crate) fn tests(
+        &self,
+        ctx: &StageContext<'_>,
+        plan: &StagePlan<'_>,
+        (layout, position): (&Layout, usize),
+    ) -> Result<Option<SupportTests>> {
+        if !self.folder(ctx).join(COUNTS).exists() {
+            return Ok(None);
+        }
+        let counts: Vec<AttributeCounts> = self.read(ctx, COUNTS)?;
+        let attribute = &layout.attributes[position];
+        let variables = variables(&layout.features, attribute, &plan.tested(layout));
+        let Some((all, folds)) = counts.get(position).and_then(|of| of.split_last()) else {
+            return Ok(None);
+        };
+        let folds = if folds.is_empty() { std::slice::from_ref(all) } else { folds };
+        let groups = attribute.groups.len();
+        let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        let support = |of| DirectionSupport::new(&variables, &layout.features, (folds, all), of);
+        let directions = directions.map(support).collect();
+        let by_fold = folds.len() > 1;
+        Ok(Some(SupportTests { variables, groups, by_fold, directions }))
+    }
+}
+
+impl SupportTests {
+    /// The number of a direction between declared groups.
+    pub(crate) fn number(&self, from: usize, to: usize) -> usize {
+        from * self.groups + to
+    }
+
+    /// What may be unsupported in a direction.
+    pub(crate) fn direction(&self, from: usize, to: usize) -> &DirectionSupport {
+        &self.directions[self.number(from, to)]
+    }
+
+    /// The places of the unsupported values of a counterfactual: row `k` of `made`, of the person
+    /// in row `i` of the batch.
+    pub(crate) fn each_unsupported(
+        &self,
+        (from, to, fold): (usize, usize, u8),
+        made: (&FeatureRows, usize),
+        own: (&FeatureRows, usize),
+        each: impl FnMut(usize, u32),
+    ) {
+        let fold = if self.by_fold { usize::from(fold) } else { 0 };
+        self.direction(from, to).each_unsupported(&self.variables, fold, made, own, each);
+    }
+
+    /// Nobody tested yet.
+    pub(crate) fn no_sums(&self) -> SupportSums {
+        let of = |direction: &DirectionSupport| vec![0; direction.places.len()];
+        SupportSums {
+            people: self.directions.iter().map(of).collect(),
+            tested: vec![0; self.directions.len()],
+        }
+    }
+
+    /// For each valid counterfactual of a row group a bit for each unsupported value. `made` are
+    /// the counterfactuals; none where they are the people themselves in another group. Adds the
+    /// people to the sums.
+    pub(crate) fn of_rows(
+        &self,
+        (batch, roles, position): (&PreparedBatch, &RowRoles, usize),
+        (keys, valid): (&CounterfactualKeys, Option<&[bool]>),
+        made: Option<&FeatureRows>,
+        sums: &mut SupportSums,
+    ) -> Vec<u64> {
+        let mut bits = Vec::with_capacity(keys.parent.len());
+        let mut held: Vec<u32> = Vec::new();
+        let mut before = None;
+        for (k, (&parent, &to)) in keys.parent.iter().zip(&keys.to_group).enumerate() {
+            if valid.is_some_and(|valid| !valid[k]) {
+                continue;
+            }
+            let (i, to) = (parent as usize, usize::from(to));
+            let (from, fold) = (usize::from(batch.groups[position][i]), roles.audited(i));
+            if before.replace((parent, to)) != Some((parent, to)) {
+                held.clear();
+                sums.tested[self.number(from, to)] += 1;
+            }
+            let mut own = 0;
+            let made = made.map_or((&batch.rows, i), |made| (made, k));
+            let direction = (from, to, fold.unwrap_or(0));
+            self.each_unsupported(direction, made, (&batch.rows, i), |_, place| {
+                own |= place_bit(place);
+                // Of several counterfactuals of a person each value counts once.
+                if !held.contains(&place) {
+                    held.push(place);
+                    sums.people[self.number(from, to)][place as usize] += 1;
+                }
+            });
+            bits.push(own);
+        }
+        bits
+    }
+
+    /// Writes the unsupported values of the counterfactuals that follow from the rows.
+    pub(crate) fn write_naive(
+        &self,
+        out: &Path,
+        row_context: RowContext<'_>,
+        position: usize,
+    ) -> Result<SupportSums> {
+        self.write(out, row_context, |g, sums| self.of_people(row_context, position, g, sums))
+    }
+
+    /// The unsupported values of the people of a row group as they are, in other groups.
+    fn of_people(
+        &self,
+        row_context: RowContext<'_>,
+        position: usize,
+        g: usize,
+        sums: &mut SupportSums,
+    ) -> Result<Vec<u64>> {
+        let (batch, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
+        let naive = NaiveKeys { attribute: position, n_rows: 0, follows: true };
+        let own = &batch.groups[position];
+        let keys = naive.keys((row_context.rows, row_context.roles), g, own)?;
+        Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
+    }
+
+    /// What of the audited people as they are is unsupported in other groups.
+    pub(crate) fn standing(
+        &self,
+        row_context: RowContext<'_>,
+        position: usize,
+    ) -> Result<Vec<UnsupportedValue>> {
+        let add = |sums: &mut SupportSums, g: usize| {
+            Ok(self.of_people(row_context, position, g, sums)?.len() as u64)
+        };
+        let merge = SupportSums::merge;
+        let sums = row_context.row_groups().fold(|| self.no_sums(), add, merge)?;
+        Ok(self.found(&sums))
+    }
+
+    /// Writes the unsupported values of each row group.
+    pub(crate) fn write(
+        &self,
+        out: &Path,
+        row_context: RowContext<'_>,
+        of_group: impl Fn(usize, &mut SupportSums) -> Result<Vec<u64>> + Sync,
+    ) -> Result<SupportSums> {
+        let (encoder, mut writer) = create_support(out)?;
+        let mut all = self.no_sums();
+        row_context.row_groups().in_order(
+            |g| {
+                let mut sums = self.no_sums();
+                let bits = of_group(g, &mut sums)?;
+                Ok((bits.len() as u64, (encoder.encode(bits)?, sums)))
+            },
+            |_, (encoded, sums)| {
+                all.merge(sums);
+                writer.append(encoded)
+            },
+        )?;
+        writer.finish()?;
+        Ok(all)
+    }
+
+    /// What is unsupported, by direction, with the people who would hold it.
+    pub(crate) fn found(&self, sums: &SupportSums) -> Vec<UnsupportedValue> {
+        let mut found = Vec::new();
+        for (at, people) in sums.people.iter().enumerate() {
+            let places = self.directions[at].places.iter().zip(people).enumerate();
+            found.extend(places.filter(|(_, (_, people))| **people > 0).map(
+                |(place, (value, &people))| UnsupportedValue {
+                    from: at / self.groups,
+                    to: at % self.groups,
+                    place,
+                    n_places: self.directions[at].places.len(),
+                    value: value.clone(),
+                    people,
+                    of_people: sums.tested[at],
+                },
+            ));
+        }
+        found
+    }
+}
+
+/// People by direction and by what of their counterfactuals is unsupported there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SupportSums {
+    /// By direction, at from * groups + to, and place.
+    pub(crate) people: Vec<Vec<u64>>,
+    /// All people by direction.
+    pub(crate) tested: Vec<u64>,
+}
+
+impl SupportSums {
+    /// Adds other people.
+    pub(crate) fn merge(&mut self, other: SupportSums) {
+        if self.people.is_empty() {
+            *self = other;
+            return;
+        }
+        self.tested.iter_mut().zip(other.tested).for_each(|(sum, n)| *sum += n);
+        let places = self.people.iter_mut().zip(other.people);
+        let places = places.flat_map(|(mine, theirs)| mine.iter_mut().zip(theirs));
+        places.for_each(|(sum, n)| *sum += n);
+    }
+
+    /// Counts a person of a direction for each of some places.
+    pub(crate) fn add(&mut self, direction: usize, places: &[u32]) {
+        self.tested[direction] += 1;
+        places.iter().for_each(|&place| self.people[direction][place as usize] += 1);
+    }
+}
+
+/// So many people of a direction without a supported counterfactual are reported, or as many
+/// hundredths of it.
+pub(crate) const TOLD_PEOPLE: u64 = 10;
+
+/// A value that counterfactuals of a direction hold and that is unsupported there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct UnsupportedValue {
+    /// Positions of the declared groups.
+    pub from: usize,
+    /// The target.
+    pub to: usize,
+    /// Its place in the direction.
+    pub place: usize,
+    /// Places of the direction.
+    pub n_places: usize,
+    /// What it is.
+    pub value: SupportPlace,
+    /// People of the direction who would hold it.
+    pub people: u64,
+    /// All people of the direction.
+    pub of_people: u64,
+}
+
+impl UnsupportedValue {
+    /// Whether so many would hold it that a run tells.
+    pub(crate) fn is_told(&self) -> bool {
+        self.people >= TOLD_PEOPLE || self.people > 0 && 100 * self.people >= self.of_people
+    }
+
+    /// What it is, in words.
+    pub(crate) fn words(&self, groups: &[String]) -> String {
+        let UnsupportedValue { value, people, of_people, .. } = self;
+        let (from, to) = (&groups[self.from], &groups[self.to]);
+        let who = format!("{people} of {of_people} people of `{from}` would be `{to}` with");
+        match &value.level {
+            Some(level) => format!(
+                "{who} `{}` `{level}` (reference rows with it: {}, of these in `{to}`: {})",
+                value.feature, value.level_in_reference, value.in_reference
+            ),
+            None => format!("{who} a `{}` that no reference row of `{to}` has", value.feature),
+        }
+    }
+}
+
+/// Values that are named one by one.
+const VALUES_NAMED: usize = 3;
+
+/// The values that are reported, in words, those of most people first, with the people of the
+/// first; none where there is none.
+pub(crate) fn told_in_words<'v>(
+    found: impl Iterator<Item = &'v UnsupportedValue>,
+    groups: &[String],
+) -> Option<(u64, String)> {
+    let mut told: Vec<&UnsupportedValue> = found.filter(|value| value.is_told()).collect();
+    told.sort_by_key(|value| std::cmp::Reverse(value.people));
+    let people = told.first()?.people;
+    let named = told.iter().take(VALUES_NAMED).map(|value| value.words(groups));
+    let mut text = named.collect::<Vec<_>>().join("; ");
+    if told.len() > VALUES_NAMED {
+        text.push_str(&format!("; and {} more values", told.len() - VALUES_NAMED));
+    }
+    Some((people, text))
+}

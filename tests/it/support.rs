@@ -1,0 +1,170 @@
+//! Counterfactuals whom the reference rows hardly hold, such as women who are husbands: what
+//! `check`, tables, gates and page say about them.
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+
+use crate::frame::{TableFrame, read_frame, read_whole};
+use crate::work::{Work, column};
+
+const N: i64 = 1200;
+
+fn sex(i: i64) -> &'static str {
+    ["m", "f"][usize::from(i % 2 == 1)]
+}
+
+/// Six of ten men are husbands, and six of ten women wives, but for one woman of the reference.
+fn relation(i: i64, joined: bool) -> &'static str {
+    match (i / 2 % 10 < 6, i % 2) {
+        (false, _) => "single",
+        _ if joined => "married",
+        (true, 1) if i != 1 => "wife",
+        (true, _) => "husband",
+    }
+}
+
+/// Married people and single men are granted; as women husbands are not.
+fn score(i: i64, moved: bool) -> f64 {
+    match (relation(i, false), sex(i)) {
+        ("husband", "m") if moved => 0.2,
+        ("single", "f") => 0.3,
+        _ => 0.7,
+    }
+}
+
+fn with_people(joined: bool) -> Work {
+    let work = Work::new();
+    let text =
+        |of: &dyn Fn(i64) -> &'static str| column(StringArray::from_iter_values((0..N).map(of)));
+    let scores =
+        |moved: bool| column(Float64Array::from_iter_values((0..N).map(|i| score(i, moved))));
+    let ids = || column(Int64Array::from_iter_values(0..N));
+    work.parquet(
+        "people.parquet",
+        vec![
+            ("id", ids()),
+            ("part", text(&|i| if i < N / 2 { "old" } else { "new" })),
+            ("sex", text(&sex)),
+            ("relation", text(&|i| relation(i, joined))),
+            ("paid", column(Int64Array::from_iter_values((0..N).map(|i| i * 5 % 7 % 2)))),
+            ("score", scores(false)),
+        ],
+    );
+    let audited = |of: Vec<i64>| of.into_iter().filter(|i| *i >= N / 2);
+    let moved: Vec<i64> = audited((0..N).collect()).collect();
+    let of_moved = |of: &dyn Fn(i64) -> &'static str| {
+        column(StringArray::from_iter_values(moved.iter().map(|&i| of(i))))
+    };
+    work.parquet(
+        "flip.parquet",
+        vec![
+            ("row_id", column(Int64Array::from_iter_values(moved.iter().copied()))),
+            ("to_group", of_moved(&|i| sex(i + 1))),
+            (
+                "score",
+                column(Float64Array::from_iter_values(moved.iter().map(|&i| score(i, true)))),
+            ),
+        ],
+    );
+    work.write(
+        "job.yaml",
+        "cfaudit: 1
+name: husbands
+data:
+  rows: {parquet: people.parquet}
+  row_id: id
+  label: {column: paid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [m, f], reference: m, words: {m: men, f: women}}}
+  features: {nominal: [relation]}
+  split: {column: part, train: [old], audit: [new]}
+models:
+  live:
+    threshold: 0.5
+    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
+counterfactuals: {flip: {naive: {}}}
+gates: {harm: {harm_to: {sex: f}, model: live, counterfactual: flip, at_most: 0.05}}
+on_inconclusive: warn
+",
+    );
+    work
+}
+
+fn table(work: &Work, name: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), name)
+}
+
+/// Numerator and denominator of the men who would be refused as women, of all or of the supported.
+fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
+    let metrics = read_whole(&work.path("out/tables"), "metrics");
+    let row = metrics.records().find(|row| {
+        row.text("metric") == "favoured_by_group"
+            && row.text("scope") == "direction"
+            && row.text("from_group") == "m"
+            && row.text("support") == support
+    });
+    let row = row.unwrap();
+    assert_eq!(row.text("flags").contains("unsupported"), support == "all");
+    [row.int("numerator"), row.int("denominator")]
+}
+
+#[test]
+fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
+    let work = with_people(false);
+    let told = work.cfaudit(0, "check job.yaml");
+    told.says(&[
+        "warning[unsupported-people]",
+        "180 of 300 people of `m` would be `f` with `relation` `husband` (reference rows with it: \
+         181, of these in `f`: 1)",
+        "hint: join such levels",
+    ]);
+    work.run(0, "job.yaml", "");
+    let support = table(&work, "support");
+    let rows: Vec<_> = support
+        .records()
+        .map(|row| {
+            let numbers = ["people", "of_people", "in_reference", "level_in_reference"];
+            let numbers = numbers.map(|name| row.int(name).unwrap());
+            (row.text("from_group"), row.text("feature"), row.text("level"), numbers)
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("f", "relation", "wife", [180, 300, 0, 179]),
+            ("m", "relation", "husband", [180, 300, 1, 181])
+        ]
+    );
+    assert_eq!(favoured(&work, "all"), [Some(180), Some(300)]);
+    assert_eq!(favoured(&work, "supported"), [Some(0), Some(120)]);
+    let gates = table(&work, "gates");
+    let gate = gates.records().find(|row| row.int("decides") == Some(1));
+    let gate = gate.unwrap();
+    assert_eq!(gate.text("verdict"), "inconclusive");
+    assert_eq!(gate.text("reason_code"), "unsupported-people");
+    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+    for words in ["180 of these 180", "women with relation husband", "hold 1 such person among 181"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    let issues = table(&work, "issues");
+    assert!(issues.records().any(|row| row.text("code") == "unsupported-people"));
+    // Of all people the limit is broken, which the job may want to know.
+    work.run(1, "job.yaml", "--set counterfactuals.flip.accept=[unsupported-people]");
+}
+
+#[test]
+fn where_everybody_is_supported_nothing_is_told() {
+    let work = with_people(true);
+    assert!(!work.cfaudit(0, "check job.yaml").stdout.contains("unsupported-people"));
+    work.run(1, "job.yaml", "");
+    assert_eq!(table(&work, "support").records().count(), 0);
+    let metrics = read_whole(&work.path("out/tables"), "metrics");
+    let of = |support: &str| {
+        let rows = metrics.records().filter(|row| row.text("support") == support);
+        let rows = rows.filter(|row| ["ccm", "eccm"].contains(&row.text("family")));
+        let told = ["metric", "scope", "from_group", "flags", "impaired_group"];
+        rows.map(|row| (told.map(|name| row.text(name)), row.real("value"), row.real("lo")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("all"), of("supported"));
+    assert!(!of("all").is_empty());
+}
