@@ -144,7 +144,7 @@ pub struct FitDoubtBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceptedOfSet {
-    /// A verdict rests on counterfactual people of a kind that the reference rows do not hold.
+    /// A verdict depends on counterfactual people of a kind that the reference rows do not hold.
     UnsupportedPeople,
 }
 
