@@ -73,7 +73,8 @@ fn adasyn_of_a_handful_of_rows() {
         (plan.other_class_shares.clone(), plan.rows_per_base.clone()),
         (reals(&case["r"]), wholes(case["g"].as_array().unwrap()))
     );
-    let rows = FeatureRows { n: x.len(), columns: vec![FeatureColumn::Number(x)] };
+    let rows =
+        FeatureRows { n: x.len(), columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
     let made = synthetic_rows(
         &[variable("x", 0, VariableScale::Continuous { integer: false })],
         &rows,
@@ -115,7 +116,7 @@ fn adasyn_of_people() {
         code("cp", 1.0),
         code("y", 0.0),
     ];
-    let rows = FeatureRows { n: input["age"].len(), columns };
+    let rows = FeatureRows { n: input["age"].len(), columns, source: Vec::new() };
     let real = |name: &str, column: usize| {
         variable(name, column, VariableScale::Continuous { integer: false })
     };
@@ -163,7 +164,7 @@ fn ordinals_and_missing_numbers_take_values_that_are_there() {
         FeatureColumn::Number(vec![2.0, f64::NAN, 4.0]),
         FeatureColumn::Code(vec![5, 6, 7]),
     ];
-    let rows = FeatureRows { n: 3, columns };
+    let rows = FeatureRows { n: 3, columns, source: Vec::new() };
     let variables = [
         variable("number", 0, VariableScale::Ordinal {}),
         variable("level", 1, VariableScale::Ordinal {}),

@@ -507,6 +507,7 @@ mod tests {
                 FeatureColumn::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
                 FeatureColumn::Code(vec![0, 1, 3, 0, 0, MISSING]),
             ],
+            source: Vec::new(),
         }
     }
 

@@ -144,6 +144,7 @@ mod tests {
             let rows = FeatureRows {
                 n,
                 columns: columns.iter().cloned().map(FeatureColumn::Code).collect(),
+                source: Vec::new(),
             };
             let mut index = CombinationIndex::new(&variables);
             let digits = index.digits(&variables, &rows);

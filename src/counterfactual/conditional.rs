@@ -305,7 +305,11 @@ mod tests {
         let groups = vec![0, 0, 0, 1, 1, MISSING_GROUP, 1];
         let classes = vec![Some(7), Some(7), Some(9), Some(7), Some(9), Some(7), None];
         (
-            FeatureRows { n: 7, columns: vec![FeatureColumn::Number(x), FeatureColumn::Code(c)] },
+            FeatureRows {
+                n: 7,
+                columns: vec![FeatureColumn::Number(x), FeatureColumn::Code(c)],
+                source: Vec::new(),
+            },
             groups,
             classes,
         )
@@ -327,7 +331,7 @@ mod tests {
                 &variables(),
                 &SampleBatch {
                     keys: &[],
-                    rows: &FeatureRows { n: 1, columns },
+                    rows: &FeatureRows { n: 1, columns, source: Vec::new() },
                     groups: &[[0, 1, MISSING_GROUP][(h(1, row, 2) % 3) as usize]],
                     classes: &[[None, Some(7), Some(9)][(h(1, row, 3) % 3) as usize]],
                 },

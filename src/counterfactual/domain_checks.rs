@@ -90,6 +90,7 @@ mod tests {
         let rows = |values: [f64; 4]| FeatureRows {
             n: 4,
             columns: vec![FeatureColumn::Number(values.to_vec())],
+            source: Vec::new(),
         };
         let variables = [StrategyVariable {
             name: "age".into(),

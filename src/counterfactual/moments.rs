@@ -510,7 +510,7 @@ mod tests {
             StrategyVariable { name: column.to_string(), columns: vec![column], scale }
         };
         let variables: Vec<StrategyVariable> = (0..6).map(variable).collect();
-        let rows = FeatureRows { n, columns };
+        let rows = FeatureRows { n, columns, source: Vec::new() };
         let counts = counts_of(
             &variables,
             &SampleBatch { keys: &[], rows: &rows, groups: &vec![0; n], classes: &vec![None; n] },
@@ -602,6 +602,7 @@ mod tests {
                     FeatureColumn::Number(vec![if x > 9.0 { f64::NAN } else { x / 3.0 }]),
                     FeatureColumn::Code(vec![[0, 1, 2, MISSING][(row % 4) as usize]]),
                 ],
+                source: Vec::new(),
             };
             let values = [crate::num::ecdf::ValueTally::from_values([0.0, 1.5, 2.0])];
             let frame = MomentFrame::new(&variables, &values);

@@ -240,6 +240,7 @@ impl StrategyVariable {
 #[cfg(test)]
 mod tests {
     use super::{CategoryLevels, VariableOptions, VariableScale, variables};
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
@@ -249,6 +250,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&l| l.into()).collect(),
             class: ValueClass::Text,
+            source: SourceForm::default(),
         }
     }
 
@@ -299,6 +301,7 @@ mod tests {
                 numbers([0.0, 1.0, 0.0, 1.0]),
                 FeatureColumn::Code(vec![1, MISSING, 0, 0]),
             ],
+            source: Vec::new(),
         };
         let levels = |v: usize, rows: &FeatureRows| [0, 1, 2, 3].map(|i| found[v].level(rows, i));
         assert_eq!(levels(0, &rows), [0, 1, MISSING, MISSING]);

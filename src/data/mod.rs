@@ -15,8 +15,9 @@
 //! | `person` | UInt64 | only with a person: whose row, an integer or the xxh3-64 of a text |
 //! | `weight` | Float64 | how many people the row represents, 0 or more; only with a weight |
 //! | `x.<feature>` | Int64 or Float64, null = missing | a number |
+//! | `source.<feature>` | Float64, null = missing | the number of the source, before `null_values` |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
-//! | `code.<column>` | UInt32 | 0 = missing, else the word of a source column by its first occurrence |
+//! | `code.<column>` | UInt32 | 0 = missing, else the word of the source by its first occurrence |
 //!
 //! The key of a row is its number; with `row_id` the integer itself or the hash of the text. What
 //! codes mean as levels, groups, labels, classes, roles, strata and slices is in `codes.json`:
@@ -30,6 +31,7 @@ pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
 pub mod source;
+pub mod source_form;
 pub(crate) mod spelling;
 pub(crate) mod sql;
 mod thousands;
@@ -41,6 +43,7 @@ use crate::data::canonical::canonical_text;
 use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::weight::WeightColumn;
+use crate::data::source_form::{SourceCells, SourceForm};
 use crate::data::values::ValueClass;
 use crate::num::float_precision::FloatPrecision;
 
@@ -94,8 +97,11 @@ pub struct Feature {
     /// The levels of a coded column: declared ones in their order, then others in byte order. Empty
     /// for numbers.
     pub levels: Vec<String>,
-    /// The type of the source column: programs of the user's get the feature in this type.
+    /// The type of the source column.
     pub class: ValueClass,
+    /// How the source holds it: models made elsewhere get it so.
+    #[serde(default)]
+    pub source: SourceForm,
 }
 
 /// One sensitive attribute.
@@ -317,6 +323,60 @@ pub enum FeatureColumn {
     Code(Vec<u32>),
 }
 
+impl FeatureColumn {
+    /// The values at these positions, in this order.
+    #[must_use]
+    pub(crate) fn take(&self, positions: &[usize]) -> FeatureColumn {
+        match self {
+            FeatureColumn::Number(values) => {
+                FeatureColumn::Number(positions.iter().map(|&i| values[i]).collect())
+            }
+            FeatureColumn::Code(values) => {
+                FeatureColumn::Code(positions.iter().map(|&i| values[i]).collect())
+            }
+        }
+    }
+
+    /// The values at (part, position), in this order, from columns of one kind.
+    fn gather(
+        parts: &[&FeatureColumn],
+        order: impl Iterator<Item = (usize, usize)>,
+    ) -> FeatureColumn {
+        match parts.first() {
+            Some(FeatureColumn::Code(_)) => {
+                FeatureColumn::Code(order.map(|(part, i)| parts[part].codes()[i]).collect())
+            }
+            _ => FeatureColumn::Number(order.map(|(part, i)| parts[part].numbers()[i]).collect()),
+        }
+    }
+
+    /// Adds values of the same kind at the end.
+    pub(crate) fn append(&mut self, more: FeatureColumn) {
+        match (self, more) {
+            (FeatureColumn::Number(own), FeatureColumn::Number(more)) => own.extend(more),
+            (FeatureColumn::Code(own), FeatureColumn::Code(more)) => own.extend(more),
+            // Both are made from the same layout.
+            _ => {}
+        }
+    }
+
+    /// Numbers; none of a coded column.
+    fn numbers(&self) -> &[f64] {
+        match self {
+            FeatureColumn::Number(values) => values,
+            FeatureColumn::Code(_) => &[],
+        }
+    }
+
+    /// Positions of levels; none of numbers.
+    fn codes(&self) -> &[u32] {
+        match self {
+            FeatureColumn::Code(values) => values,
+            FeatureColumn::Number(_) => &[],
+        }
+    }
+}
+
 /// A batch of rows for the engines: one column per feature of a [`Layout`], all of one length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeatureRows {
@@ -324,41 +384,37 @@ pub struct FeatureRows {
     pub n: usize,
     /// The columns, in the order of [`Layout::features`].
     pub columns: Vec<FeatureColumn>,
+    /// What the source holds, of the features whose prepared values do not tell.
+    pub source: Vec<SourceCells>,
 }
 
 impl FeatureRows {
     /// The numbers of a column; empty for a coded one.
     pub fn numbers(&self, feature: usize) -> &[f64] {
-        match &self.columns[feature] {
-            FeatureColumn::Number(values) => values,
-            FeatureColumn::Code(_) => &[],
-        }
+        self.columns[feature].numbers()
     }
 
     /// The level positions of a column; empty for numbers.
     pub fn codes(&self, feature: usize) -> &[u32] {
-        match &self.columns[feature] {
-            FeatureColumn::Code(values) => values,
-            FeatureColumn::Number(_) => &[],
-        }
+        self.columns[feature].codes()
     }
 
     /// The rows at these positions, in this order.
     #[must_use]
     pub fn take(&self, positions: &[usize]) -> FeatureRows {
-        let columns = self
-            .columns
-            .iter()
-            .map(|column| match column {
-                FeatureColumn::Number(values) => {
-                    FeatureColumn::Number(positions.iter().map(|&i| values[i]).collect())
-                }
-                FeatureColumn::Code(values) => {
-                    FeatureColumn::Code(positions.iter().map(|&i| values[i]).collect())
-                }
-            })
-            .collect();
-        FeatureRows { n: positions.len(), columns }
+        let columns = self.columns.iter().map(|column| column.take(positions)).collect();
+        let source = self.source.iter().map(|cells| cells.take(positions)).collect();
+        FeatureRows { n: positions.len(), columns, source }
+    }
+
+    /// Adds rows of the same layout at the end.
+    pub(crate) fn append(&mut self, part: FeatureRows) {
+        match self.n {
+            0 => self.source = part.source,
+            _ => self.source.iter_mut().zip(part.source).for_each(|(own, more)| own.append(more)),
+        }
+        self.n += part.n;
+        self.columns.iter_mut().zip(part.columns).for_each(|(own, more)| own.append(more));
     }
 
     /// The rows at (part, position), in this order, from parts with the same columns.
@@ -366,26 +422,27 @@ impl FeatureRows {
         parts: &[&FeatureRows],
         order: impl Iterator<Item = (usize, usize)> + Clone,
     ) -> FeatureRows {
-        fn column<T: Copy>(
-            parts: Vec<&[T]>,
-            order: impl Iterator<Item = (usize, usize)>,
-        ) -> Vec<T> {
-            order.map(|(part, i)| parts[part][i]).collect()
-        }
-        let width = parts.first().map_or(0, |p| p.columns.len());
-        let columns = (0..width)
-            .map(|c| match parts[0].columns[c] {
-                FeatureColumn::Number(_) => FeatureColumn::Number(column(
-                    parts.iter().map(|part| part.numbers(c)).collect(),
-                    order.clone(),
-                )),
-                FeatureColumn::Code(_) => FeatureColumn::Code(column(
-                    parts.iter().map(|part| part.codes(c)).collect(),
-                    order.clone(),
-                )),
-            })
-            .collect();
-        FeatureRows { n: order.count(), columns }
+        let Some(first) = parts.first() else {
+            return FeatureRows { n: order.count(), ..FeatureRows::default() };
+        };
+        let column = |of: &dyn Fn(&FeatureRows) -> &FeatureColumn| {
+            let columns: Vec<&FeatureColumn> = parts.iter().map(|part| of(part)).collect();
+            FeatureColumn::gather(&columns, order.clone())
+        };
+        let columns = (0..first.columns.len()).map(|c| column(&|part| &part.columns[c])).collect();
+        // Rows of one layout have them of the same features.
+        let carried = if parts.iter().all(|part| part.source.len() == first.source.len()) {
+            first.source.as_slice()
+        } else {
+            &[]
+        };
+        let cells = |(at, cells): (usize, &SourceCells)| SourceCells {
+            feature: cells.feature,
+            was: column(&|part| &part.source[at].was),
+            holds: column(&|part| &part.source[at].holds),
+        };
+        let source = carried.iter().enumerate().map(cells).collect();
+        FeatureRows { n: order.count(), columns, source }
     }
 }
 

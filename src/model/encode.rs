@@ -288,6 +288,7 @@ impl FeatureTally {
 mod tests {
     use super::FeatureEncoder;
     use crate::data::rows::training::TrainingRows;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
@@ -297,6 +298,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
+            source: SourceForm::default(),
         };
         vec![
             feature("sex", FeatureKind::Sensitive, &["Male", "Female"]),
@@ -317,6 +319,7 @@ mod tests {
                 FeatureColumn::Code(vec![0, 2, 0, 2]),
                 FeatureColumn::Code(vec![0, 0, 0, 0]),
             ],
+            source: Vec::new(),
         }
     }
 

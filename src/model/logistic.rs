@@ -304,6 +304,7 @@ fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
 mod tests {
     use super::{LogisticModel, LogisticTrainer};
     use crate::data::rows::training::TrainingRows;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
     use crate::model::{Scorer, TrainedModel};
@@ -314,6 +315,7 @@ mod tests {
             kind: FeatureKind::Continuous { integer: false },
             levels: Vec::new(),
             class: ValueClass::Float,
+            source: SourceForm::default(),
         }
     }
 
@@ -323,7 +325,11 @@ mod tests {
         let columns = |k: u32| {
             FeatureColumn::Number((0..90).map(|i| f64::from((i * k) % 23) / 7.0).collect())
         };
-        let rows = FeatureRows { n: 90, columns: vec![columns(5), columns(11), columns(17)] };
+        let rows = FeatureRows {
+            n: 90,
+            columns: vec![columns(5), columns(11), columns(17)],
+            source: Vec::new(),
+        };
         let labels: Vec<bool> = (0..90).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let trainer = LogisticTrainer {
             features: ["x", "y", "z"].map(feature).to_vec(),
@@ -346,7 +352,8 @@ mod tests {
     fn a_fit_is_where_the_gradient_is_zero() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let rows = FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)] };
+        let rows =
+            FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
         let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let training = TrainingRows::in_memory(rows.clone(), labels.clone());
         let model = trainer.fit_model(&training).expect("fits");
@@ -375,7 +382,8 @@ mod tests {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
-        let rows = FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)] };
+        let rows =
+            FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)], source: Vec::new() };
         let fitted = |unit: f64| {
             let trainer =
                 LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
@@ -419,8 +427,11 @@ mod tests {
 
     #[test]
     fn faults_of_the_data_are_said() {
-        let rows =
-            FeatureRows { n: 4, columns: vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])] };
+        let rows = FeatureRows {
+            n: 4,
+            columns: vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])],
+            source: Vec::new(),
+        };
         let trainer = |l2| LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2 };
         let one = trainer(1.0)
             .fit_model(&TrainingRows::in_memory(rows.clone(), vec![true; 4]))

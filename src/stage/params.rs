@@ -83,6 +83,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             .filter_map(CounterfactualSet::knobs)
             .any(|knobs| RowClasses::is_raw(knobs.condition_on())),
         known_levels: BTreeMap::new(),
+        known_spelling: BTreeMap::new(),
         sensitive: data
             .sensitive
             .keys()

@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use crate::data::prepare::form::spelling_of;
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
@@ -235,10 +236,10 @@ impl<'a> PrepareInputs<'a> {
         let mut params = self.params.clone();
         if let Some(reference) = reference {
             let reference = reference.open(ctx)?;
-            let coded =
-                reference.layout().features.iter().filter(|feature| feature.kind.is_coded());
-            params.known_levels =
-                coded.map(|feature| (feature.name.clone(), feature.levels.clone())).collect();
+            for feature in reference.layout().features.iter().filter(|f| f.kind.is_coded()) {
+                params.known_levels.insert(feature.name.clone(), feature.levels.clone());
+                params.known_spelling.insert(feature.name.clone(), spelling_of(feature));
+            }
             for feature in &reference.layout().features {
                 if let FeatureKind::Continuous { integer } = feature.kind {
                     params.integer.entry(feature.name.clone()).or_insert(integer);

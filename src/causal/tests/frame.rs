@@ -124,6 +124,7 @@ impl CaseVariables {
         FeatureRows {
             n: csv.rows.len(),
             columns: self.names.iter().zip(&self.levels).map(column).collect(),
+            source: Vec::new(),
         }
     }
 

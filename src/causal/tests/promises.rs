@@ -69,7 +69,11 @@ fn rows(
     };
     (
         variables,
-        FeatureRows { n: n_rows, columns: values.into_iter().enumerate().map(column).collect() },
+        FeatureRows {
+            n: n_rows,
+            columns: values.into_iter().enumerate().map(column).collect(),
+            source: Vec::new(),
+        },
     )
 }
 

@@ -67,6 +67,7 @@ mod tests {
                 FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0]),
                 FeatureColumn::Code(vec![0, 1, 0, 7]),
             ],
+            source: Vec::new(),
         };
         let attribute = Attribute {
             name: "sex".into(),

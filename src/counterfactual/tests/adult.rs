@@ -49,8 +49,11 @@ fn adult() -> Option<(Layout, ReferenceBatch)> {
             FeatureColumn::Number(values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect())
         }
     };
-    let rows =
-        FeatureRows { n: frame["sex"].len(), columns: features.iter().map(column).collect() };
+    let rows = FeatureRows {
+        n: frame["sex"].len(),
+        columns: features.iter().map(column).collect(),
+        source: Vec::new(),
+    };
     let groups = vec![rows.codes(0).iter().map(|&code| u16::try_from(code).unwrap()).collect()];
     let classes = frame["income"]
         .iter()

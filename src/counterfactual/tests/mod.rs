@@ -12,6 +12,7 @@ use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
@@ -35,7 +36,13 @@ fn greedy(knobs: &str) -> StrategyPlan {
 }
 
 fn feature_of(name: &str, kind: FeatureKind, levels: Vec<String>) -> Feature {
-    Feature { name: name.to_owned(), kind, levels, class: ValueClass::Text }
+    Feature {
+        name: name.to_owned(),
+        kind,
+        levels,
+        class: ValueClass::Text,
+        source: SourceForm::default(),
+    }
 }
 
 /// Rows of these features, none of them derived or hidden.
@@ -117,8 +124,11 @@ fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
         .iter()
         .map(|attribute| lines.iter().map(|line| group(attribute, line)).collect())
         .collect();
-    let rows =
-        FeatureRows { n: lines.len(), columns: (0..layout.features.len()).map(column).collect() };
+    let rows = FeatureRows {
+        n: lines.len(),
+        columns: (0..layout.features.len()).map(column).collect(),
+        source: Vec::new(),
+    };
     let classes = lines.iter().map(|line| line[layout.features.len()].parse().ok()).collect();
     ReferenceBatch { keys: vec![], rows, groups, classes }
 }

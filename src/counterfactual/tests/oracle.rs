@@ -180,7 +180,11 @@ impl<'a> OracleCase<'a> {
                 .and_then(|word| self.labels.iter().position(|l| *l == word))
                 .map(|c| u32::try_from(c).unwrap())
         };
-        let rows = FeatureRows { n, columns: self.layout.features.iter().map(column).collect() };
+        let rows = FeatureRows {
+            n,
+            columns: self.layout.features.iter().map(column).collect(),
+            source: Vec::new(),
+        };
         let classes =
             values(self.config["label"]["column"].as_str().unwrap()).iter().map(class).collect();
         ReferenceBatch {

@@ -71,7 +71,7 @@ pub(crate) fn images(
         weight: Vec::with_capacity(n),
         target: Vec::with_capacity(n),
         approximate: Vec::with_capacity(n),
-        rows: FeatureRows { n: 0, columns: Vec::new() },
+        rows: FeatureRows { n: 0, columns: Vec::new(), source: Vec::new() },
     };
     // For each counterfactual the targets of its row.
     let mut goes_to = Vec::with_capacity(n);

@@ -128,7 +128,7 @@ impl TransportRows {
 
     /// Only the features, without keys, groups and classes.
     pub(crate) fn to_rows(&self) -> FeatureRows {
-        FeatureRows { n: self.keys.len(), columns: self.columns.clone() }
+        FeatureRows { n: self.keys.len(), columns: self.columns.clone(), source: Vec::new() }
     }
 }
 

@@ -27,7 +27,7 @@ impl TestPopulation {
     fn new(columns: Vec<FeatureColumn>, n: usize, group: u16, first_key: u64) -> TestPopulation {
         let row_key = (first_key..).take(n).collect();
         TestPopulation {
-            rows: FeatureRows { n, columns },
+            rows: FeatureRows { n, columns, source: Vec::new() },
             row_key,
             groups: vec![group; n],
             classes: vec![Some(0); n],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{RawCounts, WriteBack, WriteBackRow, WrittenCounts, number_of_bits, ordered_bits};
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -17,6 +18,7 @@ fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
         kind,
         levels: levels.iter().map(|&l| l.to_owned()).collect(),
         class: ValueClass::Text,
+        source: SourceForm::default(),
     }
 }
 
@@ -112,6 +114,7 @@ fn rows() -> FeatureRows {
             FeatureColumn::Code(vec![0, 0, 0, 1, MISSING, 1, 0, 0]),
             FeatureColumn::Number(vec![1.0, 2.0, 2.0, 3.0, f64::NAN, 3.0, 1.0, 1.0]),
         ],
+        source: Vec::new(),
     }
 }
 
@@ -327,7 +330,7 @@ fn a_mapped_column_with_too_many_numbers_is_refused() {
                     false => FeatureColumn::Code(vec![0]),
                 })
                 .collect();
-            counts.add(&FeatureRows { n: 1, columns }, 0, Some(true));
+            counts.add(&FeatureRows { n: 1, columns, source: Vec::new() }, 0, Some(true));
         }
         counts
     };

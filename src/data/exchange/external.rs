@@ -1,7 +1,7 @@
 //! Counterfactuals that somebody else made: the rows of a keyed file, as features of the layout.
 //!
 //! The file has the key of a counterfactual ([`crate::data::exchange::keyed`]), features under
-//! their names in the words and types of the source, and, if it likes, `valid` (false: the row
+//! their names in the source view ([`crate::data::source_form`]), and, if it likes, `valid` (false: the row
 //! counts in no metric). A feature without a column keeps the value of the person. Columns that
 //! follow from the group or from other features are computed here for every strategy, so those of
 //! the file are not read; the column of the attribute itself must agree with `to_group`.
@@ -142,20 +142,19 @@ impl ExternalRows {
                 let of = file.attribute();
                 let level = |i: usize| {
                     let to = usize::from(entries[i].key.to_group);
-                    of.map_or("", |of| feature.levels[of.level_of_group[to] as usize].as_str())
+                    of.and_then(|of| feature.levels.get(of.level_of_group[to] as usize))
                 };
+                let reader = ValueReader::new(feature, rules);
                 let other = (0..entries.len()).find(|&i| {
-                    let word = values.word(place(entries[i].file_row));
-                    let is_level =
-                        |word: Cow<'_, str>| word == level(i) || canonical_text(&word) == level(i);
-                    !word.is_some_and(is_level)
+                    let found = reader.code(&values, place(entries[i].file_row)).ok();
+                    found.is_none_or(|found| feature.levels.get(found as usize) != level(i))
                 });
                 if let Some(i) = other {
                     let word = values.word(place(entries[i].file_row)).unwrap_or_default();
                     let what = format!("the row is set to another group, and here stands `{word}`");
                     let hint = format!(
                         "write `{}`, the value of the group in `to_group`, or leave the column out",
-                        level(i)
+                        level(i).map_or("", String::as_str)
                     );
                     return Err(complain(i, what, hint).into());
                 }
@@ -289,7 +288,8 @@ fn check_memory(file: &KeyedFile, known: &[(usize, ColumnUse)], memory: u64) -> 
 struct ValueReader<'a> {
     feature: &'a Feature,
     may_lack: bool,
-    levels: HashMap<&'a str, u32>,
+    /// Words of the source, and levels.
+    levels: HashMap<Cow<'a, str>, u32>,
 }
 
 /// What is wrong with a value, and what to do.
@@ -303,7 +303,10 @@ impl<'a> ValueReader<'a> {
             FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel => ordinal,
             FeatureKind::Nominal | FeatureKind::Sensitive => nominal,
         };
-        let levels = (0..).zip(&feature.levels).map(|(at, level)| (level.as_str(), at)).collect();
+        let mut levels = HashMap::new();
+        for (word, level) in feature.known_words() {
+            levels.entry(word).or_insert(level);
+        }
         ValueReader { feature, may_lack, levels }
     }
 
@@ -314,7 +317,8 @@ impl<'a> ValueReader<'a> {
     }
 
     fn number(&self, values: &SourceValues, at: usize) -> Result<f64, ValueProblem> {
-        if values.is_null(at) {
+        let taken = |word: Cow<'_, str>| self.levels.contains_key(&word);
+        if values.is_null(at) || !self.levels.is_empty() && values.word(at).is_some_and(taken) {
             return if self.may_lack { Ok(f64::NAN) } else { Err(self.absent()) };
         }
         let number = values.number(at);
@@ -344,7 +348,13 @@ impl<'a> ValueReader<'a> {
     }
 
     fn code(&self, values: &SourceValues, at: usize) -> Result<u32, ValueProblem> {
-        let Some(word) = values.word(at) else {
+        let known = |word: &str| match self.levels.get(word) {
+            // A word that the job takes for missing.
+            Some(&MISSING) => None,
+            known => Some(known.copied()),
+        };
+        let word = values.word(at);
+        let Some(known) = word.as_deref().and_then(known) else {
             return match self.levels.get(MISSING_LEVEL) {
                 // The level that represents missing values.
                 Some(&level) => Ok(level),
@@ -352,8 +362,9 @@ impl<'a> ValueReader<'a> {
                 None => Err(self.absent()),
             };
         };
-        let level = self.levels.get(&*word).or_else(|| self.levels.get(&*canonical_text(&word)));
-        level.copied().ok_or_else(|| {
+        let level = word.as_deref().and_then(|w| self.levels.get(&*canonical_text(w)).copied());
+        known.or(level).ok_or_else(|| {
+            let word = word.unwrap_or_default();
             let levels = self.feature.levels.iter().map(|level| format!("`{level}`"));
             (
                 format!("`{word}` is no level of `{}`", self.feature.name),
@@ -374,6 +385,7 @@ mod tests {
 
     use super::{ExternalRows, ExternalRules};
     use crate::data::exchange::keyed::KeyedFile;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
@@ -386,6 +398,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&level| level.to_owned()).collect(),
             class,
+            source: SourceForm::default(),
         };
         Layout {
             person: None,
@@ -456,6 +469,7 @@ mod tests {
         let mut made = FeatureRows {
             n: 4,
             columns: vec![FeatureColumn::Code(vec![0; 4]), FeatureColumn::Number(vec![7.0; 4])],
+            source: Vec::new(),
         };
         rows.write(&keys, &mut made);
         let income = made.numbers(1);

@@ -1,46 +1,56 @@
-//! Rows in the user's own terms: one column per feature, with the words and types of the source.
+//! Rows in the source view: one column per feature, with the words and types of the source.
 //!
 //! Programs and platforms of the user's score these rows, so they look like the rows that their
-//! model was trained on:
+//! model was trained on ([`crate::data::source_form`]):
 //!
 //! | the source holds | the column is |
 //! | --- | --- |
-//! | integers, decimals without places | Int64 |
-//! | floats, other decimals | Float64 |
+//! | integers, decimals without places | Int64; Float64 where any is missing |
+//! | floats, other decimals | Float64; floats of 32 bits Float32 |
 //! | booleans | Boolean |
 //! | text, dates, times | Utf8: the text, dates and times in ISO form (times with a zone in UTC) |
 //! | nothing but nulls | Float64 for a feature that is a number, else Utf8 |
 //!
-//! A missing value is null. Neither the label nor any other column that is not a feature is ever
-//! included.
-//! Choice: under `missing: level` the level `missing` is written as that word in a text column, and
-//! as null in any other, which has no such value.
+//! A missing value is null, never a level that the job makes of missing values. Neither the label
+//! nor any other column that is not a feature is ever included. Where the rows are a text file, the
+//! metadata `cfaudit.source` of the schema is `csv`: pandas has NaN for its missing texts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::rows::ids::RowIds;
-use crate::data::values::ValueClass;
-use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, RowIdKind};
+use crate::data::source_form::{SourceKind, SourceValue, ViewedColumn};
+use crate::data::{Feature, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, Result};
+
+/// The metadata of a schema that says where its rows come from.
+const SOURCE_NOTE: &str = "cfaudit.source";
 
 /// The columns of the features that models read, in the order of the layout.
 pub(crate) fn raw_schema(layout: &Layout) -> Schema {
     let features = layout.inputs().map(|f| &layout.features[f]);
-    Schema::new(features.map(|f| Field::new(&f.name, data_type(f), true)).collect::<Vec<_>>())
+    Schema::new(features.map(raw_field).collect::<Vec<_>>())
 }
 
-pub(crate) fn data_type(feature: &Feature) -> DataType {
-    match feature.class {
-        ValueClass::Int => DataType::Int64,
-        ValueClass::Float => DataType::Float64,
-        ValueClass::Bool => DataType::Boolean,
-        ValueClass::Text => DataType::Utf8,
-        ValueClass::Empty if feature.kind.is_coded() => DataType::Utf8,
-        ValueClass::Empty => DataType::Float64,
-    }
+/// The column of a feature.
+pub(crate) fn raw_field(feature: &Feature) -> Field {
+    let data_type = match feature.source_kind() {
+        SourceKind::Integer => DataType::Int64,
+        SourceKind::Float => DataType::Float64,
+        SourceKind::Single => DataType::Float32,
+        SourceKind::Boolean => DataType::Boolean,
+        SourceKind::Text => DataType::Utf8,
+    };
+    Field::new(&feature.name, data_type, true)
+}
+
+/// The metadata of rows with these features.
+pub(crate) fn source_note(features: &[Feature]) -> HashMap<String, String> {
+    let csv = features.iter().any(|feature| feature.source.read_csv);
+    csv.then(|| (SOURCE_NOTE.to_owned(), "csv".to_owned())).into_iter().collect()
 }
 
 /// The arrays for [`raw_schema`].
@@ -49,38 +59,67 @@ pub(crate) fn data_type(feature: &Feature) -> DataType {
 /// A number of an integer column is not whole: a counterfactual that no source row could equal.
 /// More than 2 GiB of text.
 pub(crate) fn raw_arrays(layout: &Layout, rows: &FeatureRows) -> Result<Vec<ArrayRef>> {
-    layout.inputs().map(|f| raw_array(&layout.features[f], &rows.columns[f])).collect()
+    layout.inputs().map(|f| raw_array(&layout.features[f], f, rows)).collect()
 }
 
-pub(crate) fn raw_array(feature: &Feature, column: &FeatureColumn) -> Result<ArrayRef> {
-    let there = |code: &u32| (*code != MISSING).then_some(*code as usize);
-    Ok(match (column, data_type(feature)) {
-        (FeatureColumn::Number(values), DataType::Int64) => Arc::new(integers(feature, values)?),
-        (FeatureColumn::Number(values), _) => {
-            Arc::new(values.iter().map(|&v| (!v.is_nan()).then_some(v)).collect::<Float64Array>())
+/// The array for [`raw_field`] of a feature at a position.
+///
+/// # Errors
+/// As [`raw_arrays`].
+pub(crate) fn raw_array(
+    feature: &Feature,
+    position: usize,
+    rows: &FeatureRows,
+) -> Result<ArrayRef> {
+    let kind = feature.source_kind();
+    let (table, ids) = match ViewedColumn::new(feature, position, rows, None) {
+        ViewedColumn::Numbers(values) => {
+            let known = |&value: &f64| (!value.is_nan()).then_some(value);
+            return Ok(match kind {
+                SourceKind::Integer => Arc::new(integers(feature, &values)?),
+                SourceKind::Single => {
+                    let single = values.iter().map(|value| known(value).map(|x| x as f32));
+                    Arc::new(single.collect::<Float32Array>())
+                }
+                _ => Arc::new(values.iter().map(known).collect::<Float64Array>()),
+            });
         }
-        (FeatureColumn::Code(codes), DataType::Int64) => {
-            let levels: Vec<Option<i64>> =
-                feature.levels.iter().map(|word| word.parse().ok()).collect();
-            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<Int64Array>())
+        ViewedColumn::Coded { table, ids } => (table, ids),
+    };
+    let value = |id: &u32| &table[*id as usize];
+    let float = |id: &u32| match value(id) {
+        SourceValue::Float(value) => Some(*value),
+        _ => None,
+    };
+    Ok(match kind {
+        SourceKind::Integer => {
+            let integer = |id: &u32| match value(id) {
+                SourceValue::Integer(value) => Some(*value),
+                _ => None,
+            };
+            Arc::new(ids.iter().map(integer).collect::<Int64Array>())
         }
-        (FeatureColumn::Code(codes), DataType::Float64) => {
-            let levels: Vec<Option<f64>> =
-                feature.levels.iter().map(|word| word.parse().ok()).collect();
-            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<Float64Array>())
+        SourceKind::Float => Arc::new(ids.iter().map(float).collect::<Float64Array>()),
+        SourceKind::Single => {
+            let single = |id: &u32| float(id).map(|value| value as f32);
+            Arc::new(ids.iter().map(single).collect::<Float32Array>())
         }
-        (FeatureColumn::Code(codes), DataType::Boolean) => {
-            let levels: Vec<Option<bool>> =
-                feature.levels.iter().map(|word| word.parse().ok()).collect();
-            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<BooleanArray>())
+        SourceKind::Boolean => {
+            let flag = |id: &u32| match value(id) {
+                SourceValue::Boolean(flag) => Some(*flag),
+                _ => None,
+            };
+            Arc::new(ids.iter().map(flag).collect::<BooleanArray>())
         }
-        (FeatureColumn::Code(codes), _) => {
-            let words =
-                || codes.iter().map(|code| there(code).map(|level| feature.levels[level].as_str()));
-            if words().flatten().map(str::len).sum::<usize>() > i32::MAX as usize {
+        SourceKind::Text => {
+            let word = |id: &u32| match value(id) {
+                SourceValue::Text(word) => Some(*word),
+                _ => None,
+            };
+            if ids.iter().filter_map(word).map(str::len).sum::<usize>() > i32::MAX as usize {
                 let what = format!(
                     "{} rows of column `{}` hold more than 2 GiB of text",
-                    codes.len(),
+                    ids.len(),
                     feature.name
                 );
                 return Err(Fault::new("too-much-text", what)
@@ -88,7 +127,7 @@ pub(crate) fn raw_array(feature: &Feature, column: &FeatureColumn) -> Result<Arr
                     .hint("run with a smaller --batch-rows")
                     .into());
             }
-            Arc::new(words().collect::<StringArray>())
+            Arc::new(ids.iter().map(word).collect::<StringArray>())
         }
     })
 }
@@ -154,6 +193,7 @@ mod tests {
 
     use super::{raw_arrays, raw_schema, row_id_array, row_id_field};
     use crate::data::rows::ids::RowIds;
+    use crate::data::source_form::{SourceForm, SourceWord};
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -165,6 +205,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class,
+            source: SourceForm::default(),
         }
     }
 
@@ -193,7 +234,19 @@ mod tests {
                     &[],
                     ValueClass::Float,
                 ),
-                feature("grade", FeatureKind::OrdinalLevel, &["low", "missing"], ValueClass::Text),
+                Feature {
+                    source: SourceForm {
+                        words: vec![SourceWord { text: "low".to_owned(), level: 0 }],
+                        spelling: vec![0, MISSING],
+                        ..SourceForm::default()
+                    },
+                    ..feature(
+                        "grade",
+                        FeatureKind::OrdinalLevel,
+                        &["low", "missing"],
+                        ValueClass::Text,
+                    )
+                },
                 feature("rate", FeatureKind::Nominal, &["0.5", "2", "missing"], ValueClass::Float),
                 feature("member", FeatureKind::Nominal, &["false", "true"], ValueClass::Bool),
                 feature("notes", FeatureKind::Nominal, &[], ValueClass::Empty),
@@ -218,6 +271,7 @@ mod tests {
                 FeatureColumn::Code(vec![1, 0, MISSING]),
                 FeatureColumn::Code(vec![MISSING; 3]),
             ],
+            source: Vec::new(),
         }
     }
 
@@ -245,9 +299,9 @@ mod tests {
         assert_eq!(real(2), [Some(0.25), None, Some(3.0)]);
         assert_eq!(
             arrays[3].as_string::<i32>().iter().collect::<Vec<_>>(),
-            [Some("low"), Some("missing"), None]
+            [Some("low"), None, None]
         );
-        // The level `missing` is not a number: the program gets the values of the source.
+        // The level `missing` is not a number either: the program gets the values of the source.
         assert_eq!(real(4), [Some(0.5), Some(2.0), None]);
         assert_eq!(
             arrays[5].as_boolean().iter().collect::<Vec<_>>(),

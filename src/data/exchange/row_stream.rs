@@ -1,6 +1,6 @@
 //! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
 //!
-//! Both hold the features in the user's own terms ([`raw`]) without the omitted ones, and for
+//! Both hold the features in the source view ([`raw`]) without the omitted ones, and for
 //! training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows have
 //! different weights, after it `weight` (Float64). The stream begins with its schema, before any
 //! row, so that a program can refuse early; it ends with the end-of-stream mark.
@@ -52,7 +52,7 @@ pub(crate) struct RawColumns {
     weighted: bool,
 }
 
-/// Some rows in the user's own terms.
+/// Some rows in the source view.
 #[derive(Debug, Clone)]
 pub(crate) struct RawBatch(RecordBatch);
 
@@ -72,7 +72,7 @@ impl RawColumns {
     /// The features of these names, in their order.
     ///
     /// With `labelled` also the label, and the weight where the job names one. `about` is what the
-    /// schema says about the rows.
+    /// schema says about the rows, next to where they come from.
     pub(crate) fn new(
         layout: &Layout,
         names: &[&str],
@@ -80,19 +80,21 @@ impl RawColumns {
         about: HashMap<String, String>,
     ) -> Self {
         let shown: Vec<usize> = names.iter().filter_map(|name| layout.feature(name)).collect();
-        let mut fields: Vec<Field> = shown
-            .iter()
-            .map(|&f| {
-                Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)
-            })
-            .collect();
+        let mut fields: Vec<Field> =
+            shown.iter().map(|&f| raw::raw_field(&layout.features[f])).collect();
         fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
         let weighted = labelled && layout.weight.is_some();
         fields.extend(weighted.then(|| Field::new(WEIGHT, DataType::Float64, false)));
         RawColumns {
             layout: layout.clone(),
             visible: shown,
-            schema: Arc::new(Schema::new_with_metadata(fields, about)),
+            schema: Arc::new(Schema::new_with_metadata(
+                fields,
+                about
+                    .into_iter()
+                    .chain(raw::source_note(&layout.features))
+                    .collect::<HashMap<_, _>>(),
+            )),
             labelled,
             weighted,
         }
@@ -124,7 +126,7 @@ impl RawColumns {
         let mut arrays: Vec<ArrayRef> = self
             .visible
             .iter()
-            .map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f]))
+            .map(|&f| raw::raw_array(&self.layout.features[f], f, rows))
             .collect::<Result<_>>()?;
         if self.labelled {
             arrays
@@ -304,6 +306,7 @@ mod tests {
     use arrow::ipc::reader::StreamReader;
 
     use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowFile, RowSink, RowStream, ask_description};
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind};
     use crate::table::file::{FileOwner, ParquetFile};
@@ -314,6 +317,7 @@ mod tests {
             kind: FeatureKind::Continuous { integer: false },
             levels: Vec::new(),
             class: ValueClass::Float,
+            source: SourceForm::default(),
         };
         Layout {
             person: None,
@@ -337,7 +341,7 @@ mod tests {
         let column = |shift: f64| {
             FeatureColumn::Number((from..from + n).map(|i| i as f64 + shift).collect())
         };
-        FeatureRows { n, columns: vec![column(0.0), column(0.25), column(0.5)] }
+        FeatureRows { n, columns: vec![column(0.0), column(0.25), column(0.5)], source: Vec::new() }
     }
 
     /// Pushes 150,000 rows in uneven parts.

@@ -1,6 +1,6 @@
 //! Rows to score on another platform: `part-*.parquet` of key columns, then the features.
 //!
-//! The features are in the user's own terms. Factual rows have the key `row_id`; counterfactuals
+//! The features are in the source view ([`raw`](crate::data::exchange::raw)). Factual rows have the key `row_id`; counterfactuals
 //! have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index` and are in the order of the
 //! rows, then of the declared attributes, then of the declared groups, then of `cf_index`. A row in
 //! its own group (`from_group` equals `to_group`) is the factual row, sent again as a recheck. A
@@ -21,13 +21,13 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use sha2::{Digest, Sha256};
 
 use crate::data::exchange::raw::{
-    counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
+    counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field, source_note,
 };
 use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
-use crate::data::values::float_text;
+use crate::data::source_form::shown_in_source;
 use crate::data::{Attribute, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
@@ -120,6 +120,7 @@ fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
             .chain(features.fields().iter().map(Arc::clone))
             .collect::<Vec<FieldRef>>(),
     )
+    .with_metadata(source_note(&layout.features))
 }
 
 /// The factual rows at these positions of a row group.
@@ -173,22 +174,26 @@ pub(crate) fn counterfactual_batch(
     batch(counterfactual_schema(layout), arrays)
 }
 
-/// What changed from a row to a counterfactual, as text: `hours: 20 -> 40; sex: w -> m`.
+/// What changed from a row to a counterfactual, in the source view: `hours: 20 -> 40; sex: w -> m`.
 pub(crate) fn changes(
     layout: &Layout,
     (before, row): (&FeatureRows, usize),
     (after, k): (&FeatureRows, usize),
 ) -> String {
-    let value = |f: usize, rows: &FeatureRows, i: usize| match &rows.columns[f] {
-        FeatureColumn::Number(numbers) if numbers[i].is_nan() => None,
-        FeatureColumn::Number(numbers) => Some(float_text(numbers[i])),
-        FeatureColumn::Code(codes) => layout.features[f].levels.get(codes[i] as usize).cloned(),
+    let shown = |f: usize, at: (&FeatureRows, usize)| {
+        let value = shown_in_source(&layout.features[f], f, at);
+        value.unwrap_or_else(|| "(none)".to_owned())
     };
-    let shown = |value: Option<String>| value.unwrap_or_else(|| "(none)".to_owned());
-    let changed = layout.inputs().filter_map(|f| {
-        let (was, is) = (value(f, before, row), value(f, after, k));
+    let is_changed = |f: &usize| match (&before.columns[*f], &after.columns[*f]) {
+        (FeatureColumn::Number(was), FeatureColumn::Number(is)) => {
+            was[row] != is[k] && !(was[row].is_nan() && is[k].is_nan())
+        }
+        (FeatureColumn::Code(was), FeatureColumn::Code(is)) => was[row] != is[k],
+        _ => true,
+    };
+    let changed = layout.inputs().filter(is_changed).map(|f| {
         let name = &layout.features[f].name;
-        (was != is).then(|| format!("{name}: {} -> {}", shown(was), shown(is)))
+        format!("{name}: {} -> {}", shown(f, (before, row)), shown(f, (after, k)))
     });
     changed.collect::<Vec<_>>().join("; ")
 }
@@ -240,7 +245,7 @@ impl RequestDigest {
         for field in raw_schema(layout).fields() {
             digest.text(field.name());
             match field.data_type() {
-                DataType::Int64 | DataType::Float64 => digest.text("number"),
+                DataType::Int64 | DataType::Float64 | DataType::Float32 => digest.text("number"),
                 other => digest.text(&other.to_string()),
             }
         }
@@ -280,14 +285,27 @@ impl RequestDigest {
 /// The hash of rows to score: of the features that models read, and of `key`, a hash of the key of
 /// each row ([`row_hash`], [`counterfactual_hash`]).
 ///
-/// Rows are joined to their scores by key, so their order does not matter.
+/// Rows are joined to their scores by key, so their order does not matter. What the source holds
+/// where the prepared value does not tell counts as well.
 pub(crate) fn rows_hash(
     layout: &Layout,
     rows: &FeatureRows,
     key: impl Fn(usize) -> u64,
 ) -> ContentHash {
     let inputs: Vec<usize> = layout.inputs().collect();
-    ContentHash::of(&layout.features, &inputs, rows, key)
+    let mut keys: Vec<u64> = (0..rows.n).map(key).collect();
+    for cells in rows.source.iter().filter(|cells| layout.is_input(cells.feature)) {
+        let feature = &layout.features[cells.feature];
+        let name = named_seed(KEY_SEED, &feature.name);
+        let words: Vec<u64> =
+            feature.source.words.iter().map(|word| named_seed(name, &word.text)).collect();
+        for (key, bits) in keys.iter_mut().zip(cells.bits(rows)) {
+            let Some(bits) = bits else { continue };
+            let value = usize::try_from(bits).ok().and_then(|at| words.get(at));
+            *key = h(*key, name, value.copied().unwrap_or(bits));
+        }
+    }
+    ContentHash::of(&layout.features, &inputs, rows, |i| keys[i])
 }
 
 /// The hash of the key of a row, and of the name of its group where it is that of an attribute.
@@ -338,7 +356,8 @@ impl<'a> PartsWriter<'a> {
         let mut fields: Vec<FieldRef> = schema.fields().to_vec();
         fields.insert(n_keys, Arc::new(Field::new(REQUEST, DataType::Utf8, false)));
         let request = Some((id.to_owned(), n_keys));
-        PartsWriter { request, ..PartsWriter::new(folder, Schema::new(fields), workers) }
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+        PartsWriter { request, ..PartsWriter::new(folder, schema, workers) }
     }
 
     /// A writer of parts with these columns in an existing folder.
@@ -363,8 +382,10 @@ impl<'a> PartsWriter<'a> {
                 let path = self.folder.join(part_name(self.n_parts));
                 self.n_parts += 1;
                 let id = self.request.iter();
+                let notes = id.map(|(id, _)| (REQUEST_NOTE, id.clone()));
+                let about = self.schema.metadata().iter();
                 let notes: Vec<(&str, String)> =
-                    id.map(|(id, _)| (REQUEST_NOTE, id.clone())).collect();
+                    notes.chain(about.map(|(key, value)| (key.as_str(), value.clone()))).collect();
                 RecutWriter::with_notes(
                     &path,
                     self.schema.clone(),
@@ -431,6 +452,7 @@ mod tests {
         counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
     use crate::data::rows::ids::RowIds;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -513,12 +535,14 @@ mod tests {
                     kind: FeatureKind::OrdinalNumber,
                     levels: Vec::new(),
                     class,
+                    source: SourceForm::default(),
                 },
                 Feature {
                     name: "sex".to_owned(),
                     kind: FeatureKind::Sensitive,
                     levels: levels.map(str::to_owned).to_vec(),
                     class: ValueClass::Text,
+                    source: SourceForm::default(),
                 },
             ],
             ..Layout {
@@ -551,7 +575,9 @@ mod tests {
                 FeatureColumn::Number(rows.iter().map(|row| row.1).collect()),
                 FeatureColumn::Code(rows.iter().map(|row| row.2).collect()),
             ];
-            rows_hash(layout, &FeatureRows { n: rows.len(), columns }, |i| key(&rows[i]))
+            rows_hash(layout, &FeatureRows { n: rows.len(), columns, source: Vec::new() }, |i| {
+                key(&rows[i])
+            })
         };
         let own = |row: &Row| row_hash(row.0, groups[row.3]);
         let id = |layout: &Layout, rows: &[Row], key: &dyn Fn(&Row) -> u64| {
@@ -630,6 +656,7 @@ mod tests {
             kind: FeatureKind::Sensitive,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class: ValueClass::Text,
+            source: SourceForm::default(),
         };
         let layout = Layout {
             person: None,
@@ -653,6 +680,7 @@ mod tests {
         let rows = |sex: Vec<u32>, area: Vec<u32>| FeatureRows {
             n: sex.len(),
             columns: vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)],
+            source: Vec::new(),
         };
         // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 once
         // more as it is.

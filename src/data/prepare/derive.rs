@@ -493,6 +493,8 @@ mod tests {
             precision: FloatPrecision::Double,
             spelling: Spelling::default(),
             identity: TextIdentity::default(),
+            read_csv: false,
+            kind: None,
         }
     }
 

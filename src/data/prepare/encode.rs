@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 
 use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::params::carried_decision;
-use crate::data::prepare::plan::{DecisionPlan, PreparePlan};
+use crate::data::prepare::plan::{DecisionPlan, FeaturePlan, PreparePlan};
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::tally::SliceCodes;
 use crate::data::rows::ids::{key_of_integer, key_of_text};
@@ -57,6 +57,10 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
             _ => sampled(Field::new(name, DataType::Float64, true)),
         });
     }
+    for feature in kept_numbers(plan) {
+        let name = format!("source.{}", feature.name);
+        fields.push(sampled(Field::new(name, DataType::Float64, true)));
+    }
     fields.extend(plan.carry.iter().map(|&column| {
         distinct(Field::new(format!("carry.{}", plan.name(column)), DataType::Float64, true))
     }));
@@ -70,6 +74,15 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
             .map(|&column| packed(Field::new(code_column(plan, column), DataType::UInt32, false))),
     );
     Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>())
+}
+
+/// The features whose numbers the job may take for missing: the file holds those of the source too.
+fn kept_numbers<'p>(plan: &'p PreparePlan<'_>) -> impl Iterator<Item = &'p FeaturePlan> {
+    let is_number = |feature: &&FeaturePlan| !feature.kind.is_coded();
+    plan.features
+        .iter()
+        .filter(is_number)
+        .filter(|f| plan.view.null_words(f.column).next().is_some())
 }
 
 /// Kept rows on their way into the file.
@@ -134,6 +147,7 @@ impl RowChunk {
                 (values, _) => numbers(values),
             });
         }
+        plain.extend(kept_numbers(plan).map(|feature| numbers(slice.as_read(feature.column))));
         plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
         let decided = |of: &DecisionPlan| {
             decisions(of, &plan.view.columns()[of.column], &slice.columns[of.column], slice.n)

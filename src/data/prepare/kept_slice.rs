@@ -5,7 +5,7 @@ use arrow::array::Array;
 
 use crate::data::prepare::left_out::{LeftOut, LeftOutRows};
 use crate::data::prepare::params::MissingRule;
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::UnmatchedRows;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
@@ -80,6 +80,10 @@ pub(crate) struct KeptSlice {
     pub(super) unmatched: Vec<UnmatchedRows>,
     /// The rows that are left out.
     pub(super) left_out: LeftOutRows,
+    /// The columns that the job's view changes, as the source holds them, with their positions.
+    as_read: Vec<(usize, SourceValues)>,
+    /// For each feature whether the source lacks a value, in kept rows or others.
+    pub(super) source_nulls: Vec<bool>,
 }
 
 /// Whether a row of a slice has no key in a side table that drops such rows.
@@ -100,6 +104,8 @@ impl KeptSlice {
     /// A filter cannot be applied.
     pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
         let (mut alive, mut left) = apply_filters(plan, &slice)?;
+        let lacks = |feature: &FeaturePlan| slice.as_read(feature.column).has_nulls();
+        let source_nulls = plan.features.iter().map(lacks).collect();
         let mut n = left.last().copied().unwrap_or(slice.rows as u64);
         let mut lost: [Vec<usize>; 3] = Default::default();
         for i in (0..slice.rows).filter(|&i| !alive[i]) {
@@ -138,9 +144,12 @@ impl KeptSlice {
         let rows = (n < slice.rows as u64).then(|| -> Vec<u32> {
             alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect()
         });
-        let columns = match &rows {
-            None => slice.columns,
-            Some(rows) => slice.columns.iter().map(|values| values.take(rows)).collect(),
+        let (columns, as_read) = match &rows {
+            None => (slice.columns, slice.as_read),
+            Some(rows) => {
+                let as_read = slice.as_read.iter().map(|(at, values)| (*at, values.take(rows)));
+                (slice.columns.iter().map(|v| v.take(rows)).collect(), as_read.collect())
+            }
         };
         Ok(KeptSlice {
             n: n as usize,
@@ -154,7 +163,15 @@ impl KeptSlice {
             not_finite,
             unmatched,
             left_out,
+            as_read,
+            source_nulls,
         })
+    }
+
+    /// A column as the source holds it.
+    pub(crate) fn as_read(&self, column: usize) -> &SourceValues {
+        let kept = self.as_read.iter().find(|(of, _)| *of == column);
+        kept.map_or(&self.columns[column], |(_, values)| values)
     }
 
     /// The number in the source of the kept row at a position.

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use crate::data::prepare::decision::decision_words;
 use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::encode::code_column;
+use crate::data::prepare::form::form_of;
 use crate::data::prepare::groups::attribute_of;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
 use crate::data::prepare::label::label_of;
@@ -22,7 +23,7 @@ use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::split;
 use crate::data::rows::stored::{
     CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, level_name,
-    slice_name,
+    slice_name, source_name,
 };
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, MISSING, MISSING_LEVEL, PersonColumn, RowIdKind};
@@ -51,24 +52,24 @@ impl RowDescription {
         here: &SourceSurvey,
     ) -> Result<Self> {
         let mut issues = issues_of_view(plan, survey);
-        let tally = |column: usize| &survey.tallies[plan.coded_position(column)];
+        let tally = |column: usize| survey.tally(plan, column);
         let label = plan
             .label
             .as_ref()
-            .map(|label| label_of(plan, label, tally(label.column), &mut issues))
+            .map(|label| label_of(plan, label, &tally(label.column), &mut issues))
             .transpose()?;
         let mut features = Vec::new();
-        for ((feature, &nulls), &fractional) in
-            plan.features.iter().zip(&survey.nulls).zip(&survey.fractional)
+        for (position, ((feature, &nulls), &fractional)) in
+            plan.features.iter().zip(&survey.nulls).zip(&survey.fractional).enumerate()
         {
             let levels = if feature.kind.is_coded() {
-                levels_of(plan, feature, tally(feature.column))?
+                levels_of(plan, feature, &tally(feature.column))?
             } else {
                 Vec::new()
             };
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
-                check_decimals(plan, &feature.name, tally(feature.column))?;
+                check_decimals(plan, &feature.name, &tally(feature.column))?;
                 let n = levels.len() as u64;
                 let text = format!(
                     "the nominal column `{}` has {n} levels: few people share one, and a model \
@@ -79,7 +80,7 @@ impl RowDescription {
                 issues.push(issue("many-levels", IssueSeverity::Warning, &feature.name, n, text));
             }
             if feature.kind.is_coded() {
-                issues.extend(words_of_feature(plan, feature, tally(feature.column)));
+                issues.extend(words_of_feature(plan, feature, &tally(feature.column)));
             }
             if nulls > 0 && feature.kind != FeatureKind::Sensitive && !feature.hidden {
                 let then = if feature.rule == MissingRule::Level {
@@ -104,7 +105,8 @@ impl RowDescription {
                 }
             }
             let class = plan.class_of(feature);
-            features.push(Feature { name: feature.name.clone(), kind, levels, class });
+            let source = form_of(plan, (position, feature), survey, &levels);
+            features.push(Feature { name: feature.name.clone(), kind, levels, class, source });
         }
         for (feature, thousands) in
             plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
@@ -147,14 +149,14 @@ impl RowDescription {
                 plan,
                 attribute,
                 &features[attribute.feature].levels,
-                tally(column),
+                &tally(column),
                 &mut issues,
             )?);
         }
         let roles = plan
             .split
             .as_ref()
-            .map(|split| roles_of(plan, split, tally(split.column), &mut issues))
+            .map(|split| roles_of(plan, split, &tally(split.column), &mut issues))
             .transpose()?;
         let row_id = match plan.row_id.map(|column| plan.view.columns()[column].class) {
             None => RowIdKind::RowNumber,
@@ -180,8 +182,8 @@ impl RowDescription {
                 lists.iter().flatten().any(|list| list.iter().any(|(_, value)| value == word))
             };
             let role = ("column of decisions", "list it under `positive` or `negative`");
-            check_words(plan, decision.column, counted, role, &is_declared)?;
-            decisions.push(decision_words(decision, name, counted, &mut issues)?);
+            check_words(plan, decision.column, &counted, role, &is_declared)?;
+            decisions.push(decision_words(decision, name, &counted, &mut issues)?);
             carried.push(carried_decision(name));
         }
         // Rows, and their counterfactuals in all other groups.
@@ -215,7 +217,7 @@ impl RowDescription {
         let strata = ("missing-stratum", "belong to no stratum and are excluded from CDDPL");
         let of_slice = ("missing-slice", "belong to no slice of it");
         let mut cut = |by: &FeaturePlan, lacking| {
-            partition_levels(plan, by, tally(by.column), lacking, &mut issues)
+            partition_levels(plan, by, &tally(by.column), lacking, &mut issues)
         };
         let strata = plan.strata.as_ref().map(|by| cut(by, strata)).transpose()?;
         let slices = plan.slices.iter().map(|by| cut(by, of_slice)).collect::<Result<Vec<_>>>()?;
@@ -253,8 +255,11 @@ fn code_tables(
     roles: Option<&HashMap<String, u8>>,
 ) -> IndexMap<String, CodeTable> {
     let table = |column: usize, none: u32, code: &dyn Fn(&str) -> Option<u32>| {
-        let words = survey.tallies[plan.coded_position(column)].occurrences.keys();
-        let codes = words.map(|word| code(word).unwrap_or(none));
+        let words = survey.as_read(plan, column).occurrences.keys();
+        let codes = words.map(|word| {
+            let prepared = plan.view.prepared_word(column, word);
+            prepared.and_then(|word| code(&word)).unwrap_or(none)
+        });
         CodeTable {
             column: code_column(plan, column),
             codes: [none].into_iter().chain(codes).collect(),
@@ -300,6 +305,16 @@ fn code_tables(
     let coded = plan.features.iter().zip(&layout.features).zip(&levels);
     for ((by, feature), levels) in coded.filter(|((by, _), _)| by.kind.is_coded()) {
         tables.insert(feature_name(feature), of_levels(by, levels));
+        if feature.source.several {
+            let words = feature.source.words.iter().zip(0..);
+            let words: HashMap<&str, u32> =
+                words.map(|(word, at)| (word.text.as_str(), at)).collect();
+            let read = survey.as_read(plan, by.column).occurrences.keys();
+            let codes = read.map(|word| words.get(word.as_str()).copied().unwrap_or(MISSING));
+            let codes = [MISSING].into_iter().chain(codes).collect();
+            let column = code_column(plan, by.column);
+            tables.insert(source_name(feature), CodeTable { column, codes });
+        }
     }
     if let (Some(by), Some(strata)) = (&plan.strata, &layout.strata) {
         tables.insert(STRATUM.to_owned(), of_levels(by, &numbered(&strata.levels)));

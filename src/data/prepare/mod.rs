@@ -16,6 +16,7 @@ mod decision;
 pub(crate) mod derive;
 mod duplicates;
 mod encode;
+pub(crate) mod form;
 mod groups;
 pub(crate) mod issues;
 pub(crate) mod keep;

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// The order of an ordinal column.
@@ -143,6 +143,8 @@ pub(crate) struct PrepareParams {
     /// Levels that features have in another layout, by name: they get a position even without a
     /// row.
     pub known_levels: BTreeMap<String, Vec<String>>,
+    /// By feature and level the most frequent word of rows that strategies learn from.
+    pub known_spelling: BTreeMap<String, HashMap<String, String>>,
     /// Sensitive attributes, in the job's order.
     pub sensitive: Vec<SensitiveParams>,
     /// Continuous features.

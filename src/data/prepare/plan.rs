@@ -4,7 +4,7 @@
 //! feature: it is kept with the rows, so that counterfactuals can be written back and computed
 //! again, and no model reads it. So is the raw label, if it is needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
@@ -49,6 +49,8 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) coded: Vec<usize>,
     /// Words that usually mean missing and that the job gives a meaning, by column.
     pub(crate) named_words: &'a BTreeMap<String, Vec<String>>,
+    /// By feature and level the most frequent word of other rows.
+    spelling_elsewhere: &'a BTreeMap<String, HashMap<String, String>>,
 }
 
 pub(crate) struct LabelPlan {
@@ -212,7 +214,13 @@ impl<'a> PreparePlan<'a> {
             slices,
             coded,
             named_words: &params.named_words,
+            spelling_elsewhere: &params.known_spelling,
         })
+    }
+
+    /// By level the most frequent word that other rows have for a feature.
+    pub(crate) fn spelling_elsewhere(&self, feature: &str) -> Option<&HashMap<String, String>> {
+        self.spelling_elsewhere.get(feature)
     }
 
     /// Position among the counted columns.

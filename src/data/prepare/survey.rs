@@ -3,6 +3,8 @@
 //! Pieces are surveyed on any thread and merged in order; counts add up and first rows are the
 //! lowest, so the result does not depend on the partition of the rows.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
@@ -42,8 +44,10 @@ pub(crate) struct SourceSurvey {
     rows_left: Vec<u64>,
     /// Number of rows that are kept.
     pub(crate) n_rows: u64,
-    /// The values of each counted column.
-    pub(crate) tallies: Vec<ColumnTally>,
+    /// The values of each counted column, as the source holds them.
+    tallies: Vec<ColumnTally>,
+    /// Whether the source lacks a value of each feature, in kept rows or others.
+    pub(crate) source_nulls: Vec<bool>,
     /// Missing values of each feature.
     pub(crate) nulls: Vec<u64>,
     /// Whether each feature holds a number that is not whole.
@@ -79,6 +83,7 @@ impl SourceSurvey {
             n_rows: 0,
             tallies: plan.coded.iter().map(|_| ColumnTally::default()).collect(),
             nulls: vec![0; plan.features.len()],
+            source_nulls: vec![false; plan.features.len()],
             fractional: vec![false; plan.features.len()],
             thousands: vec![Thousands::default(); plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
@@ -92,11 +97,25 @@ impl SourceSurvey {
         }
     }
 
+    /// The values of a counted column as the source holds them; their codes are those of the file.
+    pub(crate) fn as_read(&self, plan: &PreparePlan<'_>, column: usize) -> &ColumnTally {
+        &self.tallies[plan.coded_position(column)]
+    }
+
+    /// The values of a counted column in the job's view.
+    pub(crate) fn tally(&self, plan: &PreparePlan<'_>, column: usize) -> Cow<'_, ColumnTally> {
+        let read = self.as_read(plan, column);
+        match plan.view.changes(column) {
+            false => Cow::Borrowed(read),
+            true => Cow::Owned(read.mapped(|word| plan.view.prepared_word(column, word))),
+        }
+    }
+
     /// How many of the kept rows are audited and train, where each row has its own role; all count
     /// as audited where none has. `drawn` is how many a hash split audits.
     pub(crate) fn role_counts(&self, plan: &PreparePlan<'_>, drawn: u64) -> RoleCounts {
         if let Some(split) = &plan.split {
-            let tally = &self.tallies[plan.coded_position(split.column)];
+            let tally = self.tally(plan, split.column);
             let of = |words: &[String]| {
                 words.iter().filter_map(|word| tally.occurrences.get(word)).map(|seen| seen.n).sum()
             };
@@ -120,14 +139,13 @@ impl SourceSurvey {
         self.n_rows += slice.n as u64;
         let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            let (of, values) = (&plan.view.columns()[column], &slice.columns[column]);
-            codes.push(tally.add_values(of, values, |i| slice.row_number(i)));
+            codes.push(tally.add_read(slice.as_read(column), |i| slice.row_number(i)));
         }
         let located =
             |fault: Fault, i: usize| plan.view.source().locate_row(fault, slice.row_number(i));
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
-            let missing = match feature.kind.is_coded() {
+            let missing = match feature.kind.is_coded() && !plan.view.changes(feature.column) {
                 true => codes[plan.coded_position(feature.column)].n_missing,
                 false => values.n_missing(),
             };
@@ -183,6 +201,7 @@ impl SourceSurvey {
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
         }
+        or_each(&mut self.source_nulls, &slice.source_nulls);
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
         self.not_finite.iter_mut().zip(&slice.not_finite).for_each(|(sum, n)| *sum += n);
         self.unmatched.iter_mut().zip(&slice.unmatched).for_each(|(a, b)| a.merge(b));
@@ -229,7 +248,8 @@ impl SourceSurvey {
         self.n_rows += other.n_rows;
         self.rows_left.iter_mut().zip(&other.rows_left).for_each(|(sum, n)| *sum += n);
         self.nulls.iter_mut().zip(&other.nulls).for_each(|(sum, n)| *sum += n);
-        self.fractional.iter_mut().zip(&other.fractional).for_each(|(any, here)| *any |= here);
+        or_each(&mut self.fractional, &other.fractional);
+        or_each(&mut self.source_nulls, &other.source_nulls);
         self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
         self.made_null.iter_mut().zip(&other.made_null).for_each(|(sum, n)| *sum += n);
         self.not_finite.iter_mut().zip(&other.not_finite).for_each(|(sum, n)| *sum += n);
@@ -406,6 +426,10 @@ impl SourceSurvey {
     }
 }
 
+fn or_each(any: &mut [bool], here: &[bool]) {
+    any.iter_mut().zip(here).for_each(|(any, here)| *any |= here);
+}
+
 impl Accumulator for SourceSurvey {
     fn merge(&mut self, other: Self) {
         self.merge_coded(&other);
@@ -498,6 +522,7 @@ mod tests {
                 rows_left: vec![0],
                 tallies: vec![ColumnTally::default()],
                 nulls: vec![0],
+                source_nulls: vec![false],
                 fractional: vec![false],
                 thousands: vec![Thousands::default()],
                 made_null: vec![0],
@@ -520,6 +545,7 @@ mod tests {
             (one.n_in, one.n_rows, one.rows_left) = (2, 1, vec![1]);
             (one.nulls, one.made_null, one.fractional) = (vec![row % 3], vec![1], vec![row == 50]);
             one.tallies = vec![tally(7)];
+            one.source_nulls = vec![row == 51];
             let x = row as f64 / 8.0;
             one.nameless = vec![UnnamedValues {
                 n: 1,

@@ -4,6 +4,8 @@
 //! The words of a column are numbered in the order in which they occur: their codes in the file,
 //! see [`encode`](crate::data::prepare::encode).
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -87,13 +89,31 @@ impl ColumnTally {
         values: &SourceValues,
         row: impl Fn(usize) -> u64,
     ) -> SliceCodes {
+        self.add_words(values, row, |word| column.canonical(word))
+    }
+
+    /// Counts the values of some rows as the source holds them; returns their codes.
+    pub(super) fn add_read(
+        &mut self,
+        values: &SourceValues,
+        row: impl Fn(usize) -> u64,
+    ) -> SliceCodes {
+        self.add_words(values, row, |word| Cow::Borrowed(word))
+    }
+
+    fn add_words(
+        &mut self,
+        values: &SourceValues,
+        row: impl Fn(usize) -> u64,
+        of: impl for<'w> Fn(&'w str) -> Cow<'w, str>,
+    ) -> SliceCodes {
         let distinct = values.distinct();
         self.nulls += distinct.counts[0];
         let mut table = vec![0; distinct.counts.len()];
         for &(id, i) in &distinct.first {
             if let Some(word) = values.word(i) {
                 let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
-                table[id as usize] = self.add(&column.canonical(&word), seen);
+                table[id as usize] = self.add(&of(&word), seen);
             }
         }
         let n_missing = distinct.counts[0];
@@ -105,6 +125,20 @@ impl ColumnTally {
         self.nulls += other.nulls;
         let codes = other.occurrences.iter().map(|(word, &seen)| self.add(word, seen));
         [0].into_iter().chain(codes).collect()
+    }
+
+    /// The counts of other words that these become; one that becomes none is missing.
+    pub(super) fn mapped<'a>(&'a self, of: impl Fn(&'a str) -> Option<Cow<'a, str>>) -> Self {
+        let mut mapped = ColumnTally { nulls: self.nulls, ..ColumnTally::default() };
+        for (word, &seen) in &self.occurrences {
+            match of(word) {
+                Some(word) => {
+                    mapped.add(&word, seen);
+                }
+                None => mapped.nulls += seen.n,
+            }
+        }
+        mapped
     }
 
     /// The words in byte order.

@@ -104,6 +104,8 @@ impl<'a> SourceView<'a> {
                 precision: FloatPrecision::Double,
                 spelling: Spelling::default(),
                 identity: TextIdentity::Exact,
+                read_csv: false,
+                kind: None,
             });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
             view.derived.push(DerivedColumn { parents, rule, program, names });
@@ -129,6 +131,36 @@ impl<'a> SourceView<'a> {
     /// The values that mean missing, by column.
     pub(crate) fn nulls(&self) -> &[NullValues] {
         &self.nulls
+    }
+
+    /// Whether the job's view of a column may differ from the source.
+    pub(crate) fn changes(&self, column: usize) -> bool {
+        let of = &self.columns[column];
+        let compared = of.class == ValueClass::Text && of.identity != TextIdentity::Exact;
+        compared
+            || self.spelt.contains(&column)
+            || self.nulls.iter().any(|null| null.column == column)
+    }
+
+    /// The word in the job's view of a word of the source; none where it means missing.
+    pub(crate) fn prepared_word<'w>(&self, column: usize, word: &'w str) -> Option<Cow<'w, str>> {
+        let of = &self.columns[column];
+        let spelt = match of.class {
+            ValueClass::Text => match of.spelling.of(word) {
+                Cow::Borrowed(spelt) => of.canonical(spelt),
+                Cow::Owned(spelt) => Cow::Owned(of.canonical(&spelt).into_owned()),
+            },
+            _ => Cow::Borrowed(word),
+        };
+        let is_null = |null: &NullValues| null.column == column && null.words.contains(&*spelt);
+        let missing = of.class == ValueClass::Text && of.spelling.trim && spelt.is_empty();
+        (!missing && !self.nulls.iter().any(is_null)).then_some(spelt)
+    }
+
+    /// The words of a column that mean missing.
+    pub(crate) fn null_words(&self, column: usize) -> impl Iterator<Item = &str> {
+        let of_column = self.nulls.iter().filter(move |null| null.column == column);
+        of_column.flat_map(|null| null.words.iter().map(String::as_str))
     }
 
     /// The derived columns with their positions.
@@ -197,17 +229,23 @@ impl<'a> SourceView<'a> {
     ) -> Result<()> {
         self.source.read(piece, batch_rows, |mut slice| {
             for &position in &self.spelt {
-                let values =
-                    std::mem::replace(&mut slice.columns[position], SourceValues::Empty(0));
+                let values = slice.columns[position].clone();
                 let (values, n) = self.columns[position].spelling.values(values);
-                slice.columns[position] = values;
+                if n > 0 {
+                    let read = std::mem::replace(&mut slice.columns[position], values);
+                    slice.as_read.push((position, read));
+                }
                 slice.respelt.push(n);
             }
             for null in &self.nulls {
-                let column = &mut slice.columns[null.column];
-                let values = std::mem::replace(column, SourceValues::Empty(0));
+                let values = slice.columns[null.column].clone();
                 let (values, n) = without(values, &self.columns[null.column], &null.words);
-                *column = values;
+                if n > 0 {
+                    let read = std::mem::replace(&mut slice.columns[null.column], values);
+                    if slice.as_read.iter().all(|(column, _)| *column != null.column) {
+                        slice.as_read.push((null.column, read));
+                    }
+                }
                 let declared = slice.declared_null.get(null.column).copied().unwrap_or(0);
                 slice.made_null.push(n + declared);
             }

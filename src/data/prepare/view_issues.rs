@@ -65,10 +65,10 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
     }
     let by_groups: Vec<usize> =
         plan.attributes.iter().map(|of| plan.features[of.feature].column).collect();
-    for (&column, tally) in plan.coded.iter().zip(&survey.tallies) {
+    for &column in &plan.coded {
         // Values of an attribute are compared with its groups.
         if !by_groups.contains(&column) && plan.view.derived_at(column).is_none() {
-            issues.extend(alike_values(plan.name(column), tally));
+            issues.extend(alike_values(plan.name(column), &survey.tally(plan, column)));
         }
     }
     for ((column, derived), nameless) in

@@ -237,7 +237,8 @@ pub(crate) struct CounterfactualReader {
 
 #[derive(Debug)]
 enum CounterfactualSource {
-    File(ParquetFile),
+    /// A file, and the rows that its counterfactuals were made of, where they are known.
+    File(ParquetFile, Option<Box<RowsReader>>),
     Naive(NaiveKeys, Box<(RowsReader, RolesReader)>),
 }
 
@@ -260,7 +261,7 @@ impl CounterfactualReader {
             let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
             return Ok(CounterfactualReader { source });
         }
-        CounterfactualReader::open_file(folder)
+        CounterfactualReader::open_made_of(folder, Some(Box::new(rows.clone())))
     }
 
     /// Every audited row of a declared group in every other group: keys of these rows.
@@ -281,15 +282,35 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged or absent.
+    #[cfg(test)]
     pub(crate) fn open_file(folder: &Path) -> Result<Self> {
+        CounterfactualReader::open_made_of(folder, None)
+    }
+
+    fn open_made_of(folder: &Path, rows: Option<Box<RowsReader>>) -> Result<Self> {
         let file = ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)?;
-        Ok(CounterfactualReader { source: CounterfactualSource::File(file) })
+        Ok(CounterfactualReader { source: CounterfactualSource::File(file, rows) })
+    }
+
+    /// The rows with what the source holds of those that they were made of.
+    fn with_source(
+        &self,
+        group: usize,
+        keys: &CounterfactualKeys,
+        mut rows: FeatureRows,
+    ) -> Result<FeatureRows> {
+        if let CounterfactualSource::File(_, Some(made_of)) = &self.source {
+            let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
+            let cells = made_of.read_source(group)?;
+            rows.source = cells.iter().map(|cells| cells.take(&parents)).collect();
+        }
+        Ok(rows)
     }
 
     /// Number of counterfactuals, valid or not.
     pub(crate) fn n_rows(&self) -> u64 {
         match &self.source {
-            CounterfactualSource::File(file) => file.n_rows(),
+            CounterfactualSource::File(file, _) => file.n_rows(),
             CounterfactualSource::Naive(keys, _) => keys.n_rows,
         }
     }
@@ -303,7 +324,7 @@ impl CounterfactualReader {
     /// have none.
     fn file(&self) -> Result<&ParquetFile> {
         match &self.source {
-            CounterfactualSource::File(file) => Ok(file),
+            CounterfactualSource::File(file, _) => Ok(file),
             CounterfactualSource::Naive(..) => Err(Error::operator(
                 "read",
                 Path::new(NAIVE_KEYS),
@@ -319,7 +340,7 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub(crate) fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
         let file = match &self.source {
-            CounterfactualSource::File(file) => file,
+            CounterfactualSource::File(file, _) => file,
             CounterfactualSource::Naive(keys, of) => {
                 let own = of.0.read_own_groups(group, keys.attribute)?;
                 return keys.keys((&of.0, &of.1), group, &own);
@@ -349,7 +370,9 @@ impl CounterfactualReader {
         let file = self.file()?;
         let batch = file.read_group(group, None)?;
         let batch = if is_judged(file) { valid(file, batch)? } else { batch };
-        Ok((keys_of(&batch), features(file, batch, layout)?))
+        let keys = keys_of(&batch);
+        let rows = self.with_source(group, &keys, features(file, batch, layout)?)?;
+        Ok((keys, rows))
     }
 
     /// All counterfactuals of one row group, and which of them are valid.
@@ -361,10 +384,11 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, Vec<bool>, FeatureRows)> {
-        if let CounterfactualSource::File(file) = &self.source
+        if let CounterfactualSource::File(file, _) = &self.source
             && is_judged(file)
         {
             let (keys, judged, rows) = self.judged(group, layout)?;
+            let rows = self.with_source(group, &keys, rows)?;
             return Ok((keys, judged.valid, rows));
         }
         let (keys, rows) = self.rows(group, layout)?;

@@ -115,6 +115,7 @@ fn bits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ContentHash;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 
@@ -125,6 +126,7 @@ mod tests {
             kind,
             levels: levels.iter().map(ToString::to_string).collect(),
             class,
+            source: SourceForm::default(),
         };
         let pay = feature("pay", FeatureKind::OrdinalNumber, &[], ValueClass::Float);
         let features = [pay, feature("job", FeatureKind::Nominal, levels, ValueClass::Text)];
@@ -134,6 +136,7 @@ mod tests {
                 FeatureColumn::Number(rows.iter().map(|row| row.0).collect()),
                 FeatureColumn::Code(rows.iter().map(|row| row.1).collect()),
             ],
+            source: Vec::new(),
         };
         ContentHash::of(&features, &[0, 1], &rows, |_| 0).hex()
     }

@@ -25,8 +25,9 @@ use crate::data::rows::ids::{RowIds, key_of_integer};
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
-    slice_name,
+    slice_name, source_name,
 };
+use crate::data::source_form::SourceCells;
 use crate::data::values::ValueClass;
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
@@ -209,11 +210,15 @@ impl RowsReader {
         plain.extend(layout.person.iter().map(|_| PERSON.to_owned()));
         plain.extend(weight.iter().map(|_| "weight".to_owned()));
         plain.extend(features.iter().filter(|f| !f.kind.is_coded()).map(feature_name));
+        let (held_words, held_numbers): (Vec<&Feature>, Vec<&Feature>) =
+            features.iter().filter(|f| f.source.several).partition(|f| f.kind.is_coded());
+        plain.extend(held_numbers.into_iter().map(source_name));
         plain.extend(carried.iter().map(|c| format!("carry.{c}")));
         let mut coded: Vec<String> = label.iter().map(|_| LABEL.to_owned()).collect();
         coded.extend(has_classes.then(|| CLASS.to_owned()));
         coded.extend(layout.attributes.iter().map(group_name));
         coded.extend(features.iter().filter(|f| f.kind.is_coded()).map(feature_name));
+        coded.extend(held_words.into_iter().map(source_name));
         coded.extend(strata.iter().map(|_| STRATUM.to_owned()));
         coded.extend(slices.iter().map(slice_name));
         let mut columns = self.columns(group, &plain, &coded)?;
@@ -264,10 +269,12 @@ impl RowsReader {
             }
             numbers_of(&mut columns, feature, &name).ok_or_else(|| self.unexpected(&name))
         };
-        let rows = FeatureRows {
+        let mut rows = FeatureRows {
             n: row.len(),
             columns: features.iter().map(&mut feature).collect::<Result<_>>()?,
+            source: Vec::new(),
         };
+        rows.source = self.cells(features, &mut columns, |f| rows.columns[f].clone())?;
         Ok(PreparedBatch {
             row,
             row_key,
@@ -281,6 +288,60 @@ impl RowsReader {
             strata,
             slices,
         })
+    }
+
+    /// What the source holds of features, where their prepared values, which `was` gives by
+    /// position, do not tell.
+    fn cells(
+        &self,
+        features: &[Feature],
+        columns: &mut BatchColumns,
+        was: impl Fn(usize) -> FeatureColumn,
+    ) -> Result<Vec<SourceCells>> {
+        let several = features.iter().enumerate().filter(|(_, f)| f.source.several);
+        let cells = several.map(|(position, feature)| {
+            let name = source_name(feature);
+            let holds = match feature.kind.is_coded() {
+                true => FeatureColumn::Code(self.codes(columns, &name, |word| word)?),
+                false => {
+                    let numbers = self.column::<Float64Type>(columns, &name)?;
+                    FeatureColumn::Number(values_or(numbers, f64::NAN))
+                }
+            };
+            Ok(SourceCells { feature: position, was: was(position), holds })
+        });
+        cells.collect()
+    }
+
+    /// What the source holds of the rows of a row group, where their prepared values do not tell.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_source(&self, group: usize) -> Result<Vec<SourceCells>> {
+        let features = self.layout.features.as_slice();
+        let several: Vec<&Feature> = features.iter().filter(|f| f.source.several).collect();
+        if several.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = |coded: bool, name: fn(&Feature) -> String| {
+            several.iter().filter(move |f| f.kind.is_coded() == coded).map(move |f| name(f))
+        };
+        let plain: Vec<String> =
+            names(false, feature_name).chain(names(false, source_name)).collect();
+        let coded: Vec<String> =
+            names(true, feature_name).chain(names(true, source_name)).collect();
+        let mut columns = self.columns(group, &plain, &coded)?;
+        let mut was = Vec::new();
+        for feature in features {
+            let name = feature_name(feature);
+            was.push(match (feature.source.several, feature.kind.is_coded()) {
+                (false, _) => FeatureColumn::Code(Vec::new()),
+                (true, true) => FeatureColumn::Code(self.codes(&columns, &name, |code| code)?),
+                (true, false) => numbers_of(&mut columns, feature, &name)
+                    .ok_or_else(|| self.unexpected(&name))?,
+            });
+        }
+        self.cells(features, &mut columns, |f| was[f].clone())
     }
 
     /// The columns of keys that the file holds.
@@ -582,7 +643,7 @@ pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<FeatureRows, 
         found.ok_or(name)
     };
     let columns = layout.features.iter().map(&mut column).collect::<Result<_, _>>()?;
-    Ok(FeatureRows { n, columns })
+    Ok(FeatureRows { n, columns, source: Vec::new() })
 }
 
 /// The numbers of a feature without levels.

@@ -226,6 +226,7 @@ mod tests {
     use super::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
     use crate::data::rows::PreparedBatch;
     use crate::data::rows::split::{NEITHER, RowRoles, TRAIN};
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
@@ -240,6 +241,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class: ValueClass::Text,
+            source: SourceForm::default(),
         };
         Layout {
             person: None,
@@ -288,6 +290,7 @@ mod tests {
                     FeatureColumn::Code([0, 1, 1, 2, 1][range.clone()].to_vec()),
                     FeatureColumn::Number(take(&[30.0, f64::NAN, -4.0, 50.0, 2.5])),
                 ],
+                source: Vec::new(),
             },
             carried: vec![take(&[f64::NAN; 5])],
             strata: Vec::new(),

@@ -307,13 +307,18 @@ impl LayoutRecoding {
             ),
             (column, _) => column,
         };
-        FeatureRows { n: rows.n, columns: self.columns.iter().map(&mut recode).collect() }
+        FeatureRows {
+            n: rows.n,
+            columns: self.columns.iter().map(&mut recode).collect(),
+            source: Vec::new(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::LayoutRecoding;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{
         Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -332,6 +337,7 @@ mod tests {
             kind: kind(levels),
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class,
+            source: SourceForm::default(),
         };
         Layout {
             n_rows: 0,
@@ -364,6 +370,7 @@ mod tests {
                 FeatureColumn::Number(vec![1.0; 4]),
                 FeatureColumn::Code(vec![0, 1, 2, MISSING]),
             ],
+            source: Vec::new(),
         };
         let made = recoding.apply(rows);
         assert_eq!(
@@ -384,6 +391,7 @@ mod tests {
         let rows = FeatureRows {
             n: 2,
             columns: vec![FeatureColumn::Number(vec![1.0, 2.0]), FeatureColumn::Code(vec![0, 1])],
+            source: Vec::new(),
         };
         let made = LayoutRecoding::new(&from, &to).unwrap().apply(rows);
         assert_eq!(

@@ -42,6 +42,11 @@ pub(crate) fn feature_name(feature: &Feature) -> String {
     format!("x.{}", feature.name)
 }
 
+/// The name of what the source holds of a feature, where its prepared values do not tell.
+pub(crate) fn source_name(feature: &Feature) -> String {
+    format!("source.{}", feature.name)
+}
+
 /// The name of a column of slices.
 pub(crate) fn slice_name(slices: &StrataColumn) -> String {
     format!("slice.{}", slices.column)

@@ -27,7 +27,9 @@ use arrow::datatypes::DataType;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
+use crate::data::source::csv_import::csv_kinds;
 use crate::data::source::found_files::find_files;
+use crate::data::source_form::SourceKind;
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
 use crate::error::{Fault, Result};
@@ -69,6 +71,10 @@ pub struct SourceColumn {
     pub spelling: Spelling,
     /// What counts for nothing where its texts are compared as labels, groups, levels and keys.
     pub identity: TextIdentity,
+    /// Whether it comes from a text file.
+    pub(crate) read_csv: bool,
+    /// Its type in the source view; none where it is that of its class.
+    pub(crate) kind: Option<SourceKind>,
 }
 
 /// What counts for nothing where texts of a column are compared.
@@ -175,6 +181,18 @@ pub struct SourceSlice {
     pub(crate) not_finite: Vec<Vec<u32>>,
     /// For each side table and row whether the table has the key of the row.
     pub(crate) matched: Vec<Vec<bool>>,
+    /// The columns that were changed since, as the source holds them, with their positions.
+    ///
+    /// The caller that changes them fills it.
+    pub(crate) as_read: Vec<(usize, SourceValues)>,
+}
+
+impl SourceSlice {
+    /// A column as the source holds it.
+    pub(crate) fn as_read(&self, column: usize) -> &SourceValues {
+        let kept = self.as_read.iter().find(|(of, _)| *of == column);
+        kept.map_or(&self.columns[column], |(_, values)| values)
+    }
 }
 
 impl ParquetSource {
@@ -405,6 +423,7 @@ impl ParquetSource {
                 respelt: Vec::new(),
                 not_finite: Vec::new(),
                 matched,
+                as_read: Vec::new(),
             })?;
             first_row += rows as u64;
         }
@@ -672,12 +691,19 @@ fn column(
         .or(seen.map(|(class, _)| class))
         .unwrap_or(ValueClass::Empty);
     let is_text = declared.is_some_and(|declared| declared.kind == DeclaredType::Text);
+    let kinds = parts.first().and_then(|part| csv_kinds(&part.file));
+    let kind = kinds.as_ref().and_then(|kinds| kinds.get(name).copied().flatten());
+    let single = class == ValueClass::Float
+        && declared.is_none()
+        && precision == Some(FloatPrecision::Single);
     Ok(SourceColumn {
         name: name.to_owned(),
         class,
         precision: precision.unwrap_or_default(),
         spelling: Spelling::default(),
         identity: if is_text { TextIdentity::Trimmed } else { TextIdentity::default() },
+        read_csv: kinds.is_some(),
+        kind: kind.or(single.then_some(SourceKind::Single)),
     })
 }
 

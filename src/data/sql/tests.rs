@@ -192,6 +192,8 @@ fn integers_that_no_float_holds_are_an_error() {
         precision: FloatPrecision::Double,
         spelling: Spelling::default(),
         identity: TextIdentity::default(),
+        read_csv: false,
+        kind: None,
     };
     let most = 1_i64 << 53;
     let held = SourceValues::Int(vec![Some(most), Some(-most), None].into());

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::data::values::ValueClass;
-use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
+use crate::data::source_form::{SourceValue, ViewedColumn};
+use crate::data::{Feature, FeatureRows};
 use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::model::Scorer;
@@ -30,15 +30,47 @@ pub(crate) struct LightgbmScorer {
     text: String,
     /// What the model gets, in the order of its columns.
     inputs: Vec<ModelColumn>,
+    /// The features of the rows.
+    features: Vec<Feature>,
     /// Whether the score is the probability of the first class, which the model does not give.
     complement: bool,
 }
 
-/// The feature that a column of the model gets, and the numbers of its levels where it has levels.
+/// The feature that a column of the model gets, and the categories that the model knows, in order;
+/// none of a column that it takes as numbers.
 #[derive(Debug, Clone, PartialEq)]
 struct ModelColumn {
     feature: usize,
-    codes: Option<Vec<f64>>,
+    categories: Option<Vec<Value>>,
+}
+
+impl ModelColumn {
+    /// The number of a value of the source in the model; none for a text that has none.
+    fn number(&self, value: &SourceValue<'_>) -> Option<f64> {
+        match (&self.categories, value) {
+            (_, SourceValue::Null) => Some(f64::NAN),
+            (None, SourceValue::Text(_)) => None,
+            (None, value) => value.number(),
+            (Some(known), value) => {
+                let is = |known: &Value| match (known, value) {
+                    (Value::String(known), SourceValue::Text(text)) => known == text,
+                    (Value::Bool(known), SourceValue::Boolean(flag)) => known == flag,
+                    (Value::Number(known), SourceValue::Integer(_) | SourceValue::Float(_)) => {
+                        known.as_f64() == value.number()
+                    }
+                    _ => false,
+                };
+                // As LightGBM: what training did not see is missing.
+                Some(known.iter().position(is).map_or(f64::NAN, |at| at as f64))
+            }
+        }
+    }
+
+    /// The numbers of the levels of its feature.
+    fn levels(&self, feature: &Feature) -> Option<Vec<f64>> {
+        let words = (0..feature.levels.len() as u32).filter_map(|level| feature.spelling_of(level));
+        words.map(|word| self.number(&feature.source_value(word))).collect()
+    }
 }
 
 /// What the file says about its columns.
@@ -171,86 +203,54 @@ impl LightgbmScorer {
                 return Err(unclear(path, what).into());
             };
             let category = head.categories.iter().position(|&category| category == at);
-            let codes = match category {
-                None => numbers_of(path, &features[feature])?,
-                Some(k) => categories_of(path, &features[feature], head.levels.get(k))?,
-            };
-            inputs.push(ModelColumn { feature, codes });
+            let categories = category.and_then(|k| head.levels.get(k)).cloned();
+            let column = ModelColumn { feature, categories };
+            check_levels(path, &column, &features[feature])?;
+            inputs.push(column);
         }
         library::check(&text, inputs.len()).map_err(|e| {
             unclear(path, format!("LightGBM cannot read it: {e}"))
                 .hint("name a model file that LightGBM's `save_model` has written")
         })?;
         let complement = contract.score.position == Some(0);
-        Ok(LightgbmScorer { path: path.to_path_buf(), text, inputs, complement })
+        let (path, features) = (path.to_path_buf(), features.to_vec());
+        Ok(LightgbmScorer { path, text, inputs, features, complement })
     }
 }
 
-/// A number for each level of a feature that the model takes as a number; none for a feature that
-/// holds numbers.
-fn numbers_of(path: &Path, feature: &Feature) -> Result<Option<Vec<f64>>> {
-    if feature.levels.is_empty() {
-        return Ok(None);
-    }
-    let number = |level: &String| match (feature.class, level.as_str()) {
-        (ValueClass::Bool, "true") => Some(1.0),
-        (ValueClass::Bool, "false") => Some(0.0),
-        (ValueClass::Int | ValueClass::Float, level) => level.parse().ok(),
-        _ => None,
-    };
-    let codes: Option<Vec<f64>> = feature.levels.iter().map(number).collect();
-    codes.map(Some).ok_or_else(|| {
-        let what = format!(
-            "the column `{}` holds text, but the model expects numbers for it",
-            feature.name
-        );
-        let hint = "which number represents a text is not in the file: train it with the column as \
-                    the type `category`, or ask it by `python`";
-        unclear(path, what).hint(hint).into()
-    })
-}
-
-/// The code of each level of a feature that the model takes as a category; none for a feature that
-/// holds the codes themselves.
-fn categories_of(
-    path: &Path,
-    feature: &Feature,
-    levels: Option<&Vec<Value>>,
-) -> Result<Option<Vec<f64>>> {
-    let Some(levels) = levels else { return numbers_of(path, feature) };
-    if feature.levels.is_empty() {
-        let what = format!(
-            "the column `{}` is a continuous feature, and the model knows it as a category",
-            feature.name
-        );
-        return Err(unclear(path, what).hint("declare it under `features.nominal`").into());
-    }
-    let is = |level: &str, known: &Value| match known {
-        Value::String(text) => feature.class == ValueClass::Text && text == level,
-        Value::Bool(flag) => feature.class == ValueClass::Bool && level == flag.to_string(),
-        Value::Number(number) => {
-            matches!(feature.class, ValueClass::Int | ValueClass::Float)
-                && level.parse::<f64>().ok() == number.as_f64()
+/// Refuses a feature of another type than the column of the model.
+fn check_levels(path: &Path, column: &ModelColumn, feature: &Feature) -> Result<()> {
+    let numbers = column.levels(feature);
+    let (what, hint) = match (&column.categories, numbers) {
+        (None, None) => (
+            format!(
+                "the column `{}` holds text, but the model expects numbers for it",
+                feature.name
+            ),
+            "which number represents a text is not in the file: train it with the column as the \
+             type `category`, or ask it by `python`",
+        ),
+        (Some(_), _) if feature.levels.is_empty() => (
+            format!(
+                "the column `{}` is a continuous feature, and the model knows it as a category",
+                feature.name
+            ),
+            "declare it under `features.nominal`",
+        ),
+        (Some(known), Some(numbers)) if numbers.iter().all(|number| number.is_nan()) => {
+            let known: Vec<String> = known.iter().take(5).map(Value::to_string).collect();
+            (
+                format!(
+                    "the model knows none of the levels of `{}`; it knows {}",
+                    feature.name,
+                    known.join(", ")
+                ),
+                "the levels must be written as in its training, in a column of the same type",
+            )
         }
-        _ => false,
+        _ => return Ok(()),
     };
-    let code = |level: &String| {
-        let at = levels.iter().position(|known| is(level, known));
-        // As LightGBM: what training did not see is missing.
-        at.map_or(f64::NAN, |at| at as f64)
-    };
-    let codes: Vec<f64> = feature.levels.iter().map(code).collect();
-    if codes.iter().all(|code| code.is_nan()) {
-        let known: Vec<String> = levels.iter().take(5).map(Value::to_string).collect();
-        let what = format!(
-            "the model knows none of the levels of `{}`; it knows {}",
-            feature.name,
-            known.join(", ")
-        );
-        let hint = "the levels must be written as in its training, in a column of the same type";
-        return Err(unclear(path, what).hint(hint).into());
-    }
-    Ok(Some(codes))
+    Err(unclear(path, what).hint(hint).into())
 }
 
 impl Scorer for LightgbmScorer {
@@ -262,18 +262,15 @@ impl Scorer for LightgbmScorer {
         let mut values = vec![f64::NAN; rows.n * width];
         for (at, input) in self.inputs.iter().enumerate() {
             let places = values.iter_mut().skip(at).step_by(width);
-            match &rows.columns[input.feature] {
-                FeatureColumn::Number(numbers) => {
-                    places.zip(numbers).for_each(|(place, number)| *place = *number);
+            let feature = &self.features[input.feature];
+            match ViewedColumn::new(feature, input.feature, rows, None) {
+                ViewedColumn::Numbers(numbers) => {
+                    places.zip(numbers.iter()).for_each(|(place, number)| *place = *number);
                 }
-                FeatureColumn::Code(codes) => {
-                    let of = |code: u32| {
-                        let known = input.codes.as_ref().filter(|_| code != MISSING);
-                        known.and_then(|codes| codes.get(code as usize)).copied()
-                    };
-                    places
-                        .zip(codes)
-                        .for_each(|(place, &code)| *place = of(code).unwrap_or(f64::NAN));
+                ViewedColumn::Coded { table, ids } => {
+                    let number = |value| input.number(value).unwrap_or(f64::NAN);
+                    let numbers: Vec<f64> = table.iter().map(number).collect();
+                    places.zip(ids).for_each(|(place, id)| *place = numbers[id as usize]);
                 }
             }
         }

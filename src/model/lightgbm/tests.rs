@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::TreesTrainer;
 use crate::data::rows::training::TrainingRows;
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::model::trees::{TreeEnsemble, TreesModel};
@@ -18,6 +19,7 @@ fn features() -> Vec<Feature> {
         kind: FeatureKind::Continuous { integer: false },
         levels: Vec::new(),
         class: ValueClass::Float,
+        source: SourceForm::default(),
     };
     vec![feature("x"), feature("z")]
 }
@@ -25,7 +27,11 @@ fn features() -> Vec<Feature> {
 fn rows() -> FeatureRows {
     let x = (0..N).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
     let z = (0..N).map(|i| f64::from((i * 7) % 11)).collect();
-    FeatureRows { n: N as usize, columns: vec![FeatureColumn::Number(x), FeatureColumn::Number(z)] }
+    FeatureRows {
+        n: N as usize,
+        columns: vec![FeatureColumn::Number(x), FeatureColumn::Number(z)],
+        source: Vec::new(),
+    }
 }
 
 fn labels() -> Vec<bool> {
@@ -143,13 +149,14 @@ fn a_level_by_parts_is_rounded() {
         kind: FeatureKind::Nominal,
         levels: vec!["no".to_owned(), "yes".to_owned()],
         class: ValueClass::Text,
+        source: SourceForm::default(),
     };
     let owns = FeatureColumn::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
     for trainer in [boosting(), TreesTrainer { row_share: 1.0, column_share: 1.0, ..forest() }] {
         let trainer = TreesTrainer { features: vec![levels.clone()], row_share: 0.9, ..trainer };
         let model = trainer
             .fit_model(&TrainingRows::in_memory(
-                FeatureRows { n: N as usize, columns: vec![owns.clone()] },
+                FeatureRows { n: N as usize, columns: vec![owns.clone()], source: Vec::new() },
                 labels(),
             ))
             .expect("fits");
@@ -191,6 +198,7 @@ fn faults_of_the_data_are_said() {
             FeatureColumn::Number(vec![1.0; N as usize]),
             FeatureColumn::Number(vec![2.0; N as usize]),
         ],
+        source: Vec::new(),
     };
     let same = said(same, labels(), forest());
     assert!(same.contains("undetermined-model"), "{same}");

@@ -1,7 +1,10 @@
 //! The values of the columns of each input of the model, and the check of a score.
 
+use std::borrow::Cow;
+
 use super::OnnxParams;
-use crate::data::{FeatureColumn, FeatureRows, MISSING};
+use crate::data::FeatureRows;
+use crate::data::source_form::ViewedColumn;
 use crate::error::{Fault, Result};
 use crate::num::score_scale::ScaleNumbers;
 
@@ -14,7 +17,7 @@ impl OnnxParams {
         Fault::new(code, what).in_file(&self.path)
     }
 
-    /// Writes a column as numbers into every `width`-th place.
+    /// Writes a column as numbers into every `width`-th place: a boolean is 1 or 0, NaN is missing.
     pub(super) fn numbers<T>(
         &self,
         rows: &FeatureRows,
@@ -25,37 +28,16 @@ impl OnnxParams {
         into: &mut [T],
     ) -> Result<()> {
         let feature = &self.features[column];
-        match &rows.columns[column] {
-            FeatureColumn::Number(values) => range
-                .iter()
-                .zip(into.iter_mut().step_by(width))
-                .for_each(|(&i, to)| *to = of(values[i])),
-            FeatureColumn::Code(codes) => {
-                let levels: Option<Vec<f64>> =
-                    feature.levels.iter().map(|level| level.parse().ok()).collect();
-                let Some(levels) = levels else {
-                    let what = format!(
-                        "the column `{}` holds text, but the model expects numbers for it",
-                        feature.name
-                    );
-                    let hint = "leave the column out by `omit`, or export the model with an input \
-                                of strings for it";
-                    return Err(self.fault("bad-model", what).hint(hint).into());
-                };
-                let value = |code: u32| {
-                    if code == MISSING {
-                        f64::NAN
-                    } else {
-                        levels.get(code as usize).copied().unwrap_or(f64::NAN)
-                    }
-                };
-                range
-                    .iter()
-                    .zip(into.iter_mut().step_by(width))
-                    .for_each(|(&i, to)| *to = of(value(codes[i])));
-            }
-        }
-        Ok(())
+        let viewed = ViewedColumn::new(feature, column, rows, Some(range));
+        viewed.numbers(of, width, into).map_err(|text| {
+            let what = format!(
+                "the column `{}` holds the text `{text}`, but the model expects numbers for it",
+                feature.name
+            );
+            let hint = "leave the column out by `omit`, or export the model with an input of \
+                        strings for it";
+            self.fault("bad-model", what).hint(hint).into()
+        })
     }
 
     /// A column as whole numbers.
@@ -86,30 +68,23 @@ impl OnnxParams {
         }
     }
 
-    /// Writes the words of a column into every `width`-th place.
+    /// Writes a column as texts into every `width`-th place, as Python's `str` writes its values; a
+    /// missing one is the empty text.
     pub(super) fn words<'a>(
         &'a self,
-        rows: &FeatureRows,
+        rows: &'a FeatureRows,
         range: &[usize],
         column: usize,
         width: usize,
-        into: &mut [&'a str],
-    ) -> Result<()> {
+        into: &mut [Cow<'a, str>],
+    ) {
         let feature = &self.features[column];
-        let FeatureColumn::Code(codes) = &rows.columns[column] else {
-            let what = format!(
-                "the column `{}` holds numbers, but the model expects text for it",
-                feature.name
-            );
-            return Err(self
-                .fault("bad-model", what)
-                .hint("declare it as nominal, or export the model with an input of floats")
-                .into());
-        };
-        let missing = self.missing_text.as_str();
-        let word = |code: u32| feature.levels.get(code as usize).map_or(missing, String::as_str);
-        range.iter().zip(into.iter_mut().step_by(width)).for_each(|(&i, to)| *to = word(codes[i]));
-        Ok(())
+        let viewed = ViewedColumn::new(feature, column, rows, Some(range));
+        let missing = Cow::Borrowed(self.missing_text.as_str());
+        let places = into.iter_mut().step_by(width);
+        for (text, to) in viewed.texts(feature.source_kind()).into_iter().zip(places) {
+            *to = text.unwrap_or_else(|| missing.clone());
+        }
     }
 
     /// A score, clamped if it is outside of its scale by rounding only.

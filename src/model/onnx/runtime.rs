@@ -1,5 +1,6 @@
 //! The calls of the ONNX runtime: sessions, tables in, probabilities out.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -248,10 +249,9 @@ impl OnnxScorer {
                 }
             }
             TensorElementType::String => {
-                let mut values = vec![""; n];
-                columns()
-                    .try_for_each(|(k, c)| params.words(rows, range, c, width, &mut values[k..]))?;
-                let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
+                let mut values = vec![Cow::Borrowed(""); n];
+                columns().for_each(|(k, c)| params.words(rows, range, c, width, &mut values[k..]));
+                let values: Vec<String> = values.into_iter().map(Cow::into_owned).collect();
                 Tensor::from_string_array((shape, values.as_slice())).map(Tensor::into_dyn)
             }
             other => {

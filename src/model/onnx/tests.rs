@@ -1,12 +1,14 @@
 //! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Skipped, visibly, where
 //! the library is not installed.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
 use super::runtime::load_library;
 use super::{OnnxParams, OnnxScorer};
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, MISSING};
 use crate::error::{Error, Fault, Result};
@@ -25,6 +27,7 @@ fn features() -> Vec<Feature> {
         kind,
         levels: levels.iter().map(|&l| l.to_owned()).collect(),
         class: if levels.is_empty() { ValueClass::Float } else { ValueClass::Text },
+        source: SourceForm::default(),
     };
     let number = |name| feature(name, FeatureKind::Continuous { integer: false }, &[]);
     vec![feature("job", FeatureKind::Nominal, &JOBS), number("age"), number("income")]
@@ -36,7 +39,7 @@ fn rows() -> FeatureRows {
         FeatureColumn::Number((0..N).map(|i| 20.0 + f64::from((i * 7) % 41)).collect()),
         FeatureColumn::Number((0..N).map(|i| 10.0 + f64::from((i * 13) % 57) / 2.0).collect()),
     ];
-    FeatureRows { n: N as usize, columns }
+    FeatureRows { n: N as usize, columns, source: Vec::new() }
 }
 
 /// A file, and what a job says about it.
@@ -281,8 +284,8 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     let mut gone = rows.take(&[0, 1]);
     gone.columns[0] = FeatureColumn::Code(vec![MISSING, 1]);
     gone.columns[1] = FeatureColumn::Number(vec![f64::NAN, 3.0]);
-    let mut words = vec!["x"; 2];
-    named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();
+    let mut words = vec![Cow::Borrowed("x"); 2];
+    named.words(&gone, &[0, 1], 0, 1, &mut words);
     assert_eq!(words, ["", "nurse"]);
     let named = OnnxParams { missing_text: "none".to_owned(), ..named };
     named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();

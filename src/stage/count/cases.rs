@@ -13,8 +13,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::data::values::float_text;
-use crate::data::{FeatureColumn, FeatureRows, Layout, MISSING, MISSING_GROUP};
+use crate::data::source_form::shown_in_source;
+use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::job::ModelBlock;
 use crate::num::seed::{h, named_seed};
@@ -187,7 +187,8 @@ impl CaseDrawing<'_> {
             ..CfExampleRow::default()
         };
         let of_feature = |f: usize| {
-            let [value, value_cf] = [(&own, i), (&made, k)].map(|at| value_text(layout, f, at));
+            let [value, value_cf] =
+                [(&own, i), (&made, k)].map(|at| shown_in_source(&layout.features[f], f, at));
             CfExampleRow {
                 feature: layout.features[f].name.as_str().into(),
                 changed: differ(f, (&own, i), (&made, k)),
@@ -197,15 +198,6 @@ impl CaseDrawing<'_> {
             }
         };
         Ok(layout.inputs().map(of_feature).collect())
-    }
-}
-
-/// A value as text; none where it is missing.
-fn value_text(layout: &Layout, f: usize, (rows, i): (&FeatureRows, usize)) -> Option<String> {
-    match &rows.columns[f] {
-        FeatureColumn::Number(values) => (!values[i].is_nan()).then(|| float_text(values[i])),
-        FeatureColumn::Code(codes) => (codes[i] != MISSING)
-            .then(|| layout.features[f].levels.get(codes[i] as usize).cloned().unwrap_or_default()),
     }
 }
 
@@ -233,6 +225,7 @@ mod tests {
         let rows = |x: f64, code: u32| FeatureRows {
             n: 1,
             columns: vec![FeatureColumn::Number(vec![x]), FeatureColumn::Code(vec![code])],
+            source: Vec::new(),
         };
         let (old, same) = (rows(0.3, 1), rows(0.1 + 0.2, 1));
         assert!(!differ(0, (&old, 0), (&same, 0)) && !differ(1, (&old, 0), (&same, 0)));

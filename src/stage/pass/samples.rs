@@ -2,6 +2,7 @@
 
 use crate::augment::choose::{CounterfactualCandidate, RuleMatches, SelectionRule};
 use crate::data::rows::content::ContentHash;
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
@@ -344,8 +345,13 @@ impl SampleState for ContentHash {
             kind: FeatureKind::Continuous { integer: false },
             levels: Vec::new(),
             class: ValueClass::Float,
+            source: SourceForm::default(),
         };
-        let rows = FeatureRows { n: 1, columns: vec![FeatureColumn::Number(vec![share(row, 80)])] };
+        let rows = FeatureRows {
+            n: 1,
+            columns: vec![FeatureColumn::Number(vec![share(row, 80)])],
+            source: Vec::new(),
+        };
         self.merge(ContentHash::of(&[pay], &[0], &rows, |_| row));
     }
 }

@@ -36,7 +36,7 @@ use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
-use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::row_features::empty_column;
 
 /// The audited people with a decision.
 pub(crate) struct RecoursePeople {
@@ -117,6 +117,7 @@ impl RecoursePeople {
         let mut rows = FeatureRows {
             n: 0,
             columns: layout.features.iter().map(|f| empty_column(&f.kind)).collect(),
+            source: Vec::new(),
         };
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
@@ -148,7 +149,7 @@ impl RecoursePeople {
         };
         row_context.row_groups().in_order(read, |_, (kept, part)| {
             judged.extend(kept);
-            append_rows(&mut rows, part);
+            rows.append(part);
             Ok(())
         })?;
         let drawn_from = layout.person.is_some().then_some(rows.n as u64);
@@ -327,12 +328,20 @@ fn decision_strata(
 ) -> Vec<u32> {
     let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
     let inputs: Vec<usize> = about.iter().copied().filter(|&f| layout.is_input(f)).collect();
+    let held: Vec<Vec<u64>> = rows
+        .source
+        .iter()
+        .filter(|cells| layout.is_input(cells.feature))
+        .map(|cells| cells.bits(rows).map(|bits| bits.unwrap_or(u64::MAX)).collect())
+        .collect();
     let key = |i: usize| {
         let value = |&f: &usize| match &rows.columns[f] {
             FeatureColumn::Number(values) => values[i].to_bits(),
             FeatureColumn::Code(codes) => u64::from(codes[i]),
         };
         let mut key: Vec<u64> = inputs.iter().map(value).collect();
+        // People with one prepared value and several of the source are asked each.
+        key.extend(held.iter().map(|bits| bits[i]));
         key.extend([u64::from(folds[i]), thresholds[i].to_bits()]);
         key
     };

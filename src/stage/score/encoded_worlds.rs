@@ -185,6 +185,7 @@ mod tests {
     use super::ColumnReach;
     use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
     use crate::data::rows::training::TrainingRows;
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
     use crate::model::encode::FeatureEncoder;
@@ -198,6 +199,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
+            source: SourceForm::default(),
         };
         let features = [
             feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
@@ -212,7 +214,7 @@ mod tests {
             FeatureColumn::Number(vec![1.0, 2.0, 4.0, 3.0, 5.0]),
         ];
         let rows = TrainingRows::in_memory(
-            FeatureRows { n: 5, columns },
+            FeatureRows { n: 5, columns, source: Vec::new() },
             vec![true, false, true, false, true],
         );
         let encoder = FeatureEncoder::fit(&features, &["unseen".to_owned()], &rows).unwrap();

@@ -78,7 +78,7 @@ pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, names: &[T]) -> Vec<
     names.iter().filter_map(|name| layout.feature(name.as_ref())).collect()
 }
 
-/// A hash of some columns of each row, 128 bits: different rows have equal ones by chance once in
+/// A hash of some columns of each row, in both views, 128 bits: different rows have equal ones by chance once in
 /// 10^38 pairs.
 pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
     let mut hashes = vec![SEEDS; rows.n];
@@ -95,6 +95,10 @@ pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]>
             FeatureColumn::Code(codes) => {
                 codes.iter().enumerate().for_each(|(i, &code)| add(i, u64::from(code)));
             }
+        }
+        let of_source = rows.source.iter().filter(|cells| cells.feature == column);
+        for (i, bits) in of_source.flat_map(|cells| cells.bits(rows)).enumerate() {
+            bits.into_iter().for_each(|bits| add(i, bits));
         }
     }
     hashes
@@ -114,7 +118,7 @@ mod tests {
             FeatureColumn::Code(vec![2, 2, 1, 1, 0, 0]),
             FeatureColumn::Code(vec![0, 1, 2, 3, 4, 4]),
         ];
-        let rows = FeatureRows { n: 6, columns };
+        let rows = FeatureRows { n: 6, columns, source: Vec::new() };
         let different = |columns: &[usize]| {
             row_hashes(columns, &rows).into_iter().collect::<BTreeSet<_>>().len()
         };
@@ -123,6 +127,7 @@ mod tests {
         let swapped = FeatureRows {
             n: 2,
             columns: vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])],
+            source: Vec::new(),
         };
         assert_eq!(row_hashes(&[0, 1], &swapped).into_iter().collect::<BTreeSet<_>>().len(), 2);
     }

@@ -16,7 +16,7 @@ use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::row_features::empty_column;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::score::worlds::row_starts;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
@@ -500,6 +500,7 @@ fn read_rows(
     let empty = || FeatureRows {
         n: 0,
         columns: layout.features.iter().map(|feature| empty_column(&feature.kind)).collect(),
+        source: Vec::new(),
     };
     let mut order: Vec<usize> = (0..people.len()).collect();
     order.sort_by_key(|&i| people[i].place.group);
@@ -519,8 +520,8 @@ fn read_rows(
         },
         |_, part| {
             if let Some((part_own, part_other)) = part {
-                append_rows(&mut own, part_own);
-                append_rows(&mut other, part_other);
+                own.append(part_own);
+                other.append(part_other);
             }
             Ok(())
         },

@@ -132,7 +132,7 @@ impl FeatureMixtures<'_> {
     /// The rows of such questions as models read them; none where mixtures are no rows.
     pub(crate) fn rows(&self, asked: &[MixtureQuestion<'_>]) -> FeatureRows {
         let MixtureValues::Rows { own, other, write_back } = &self.values else {
-            return FeatureRows { n: 0, columns: Vec::new() };
+            return FeatureRows { n: 0, columns: Vec::new(), source: Vec::new() };
         };
         let people: Vec<usize> = asked.iter().map(|question| question.0).collect();
         let originals = own.take(&people);

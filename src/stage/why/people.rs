@@ -11,7 +11,7 @@ use crate::num::seed::named_seed;
 use crate::param::Word;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::row_features::{append_rows, empty_column};
+use crate::stage::row_features::empty_column;
 use crate::stage::why::traits::pattern_columns;
 use crate::why::is_second_half;
 use crate::why::knobs::WhyBlock;
@@ -124,7 +124,7 @@ impl WhyGathering<'_> {
     fn gather(&self, count: impl Fn(usize) -> Result<CountedPeople> + Sync) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
         let columns = layout.features.iter().map(|f| empty_column(&f.kind)).collect();
-        let mut rows = FeatureRows { n: 0, columns };
+        let mut rows = FeatureRows { n: 0, columns, source: Vec::new() };
         let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
         let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
         let read = |g: usize| {
@@ -142,7 +142,7 @@ impl WhyGathering<'_> {
                 switched.push(switches);
             }
             groups.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
-            append_rows(&mut rows, part);
+            rows.append(part);
             Ok(())
         })?;
         if layout.person.is_some() {

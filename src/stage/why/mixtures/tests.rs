@@ -3,6 +3,7 @@
 use super::{ExplainedSwitch, FeatureMixtures, FeaturePlayer, MixtureValues};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -20,7 +21,13 @@ fn feature(name: &str, levels: &[&str]) -> Feature {
         _ => FeatureKind::Nominal,
     };
     let levels = levels.iter().map(|&level| level.to_owned()).collect();
-    Feature { name: name.to_owned(), kind, levels, class: ValueClass::Text }
+    Feature {
+        name: name.to_owned(),
+        kind,
+        levels,
+        class: ValueClass::Text,
+        source: SourceForm::default(),
+    }
 }
 
 /// 0 race2 = race mapped, 1 race, 2 age, 3 band = age binned, 4 and 5 a one-hot feature.
@@ -70,7 +77,7 @@ fn rows(race: [u32; 2], age: [f64; 2], band: [u32; 2], own: [f64; 2]) -> Feature
     let code = |codes: [u32; 2]| FeatureColumn::Code(codes.to_vec());
     let number = |numbers: [f64; 2]| FeatureColumn::Number(numbers.to_vec());
     let columns = vec![code(race), code(race), number(age), code(band), number(own), number(rent)];
-    FeatureRows { n: 2, columns }
+    FeatureRows { n: 2, columns, source: Vec::new() }
 }
 
 fn person(row: usize, scores: [f64; 2]) -> ExplainedSwitch {
