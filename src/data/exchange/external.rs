@@ -15,6 +15,7 @@ use crate::data::canonical::canonical_text;
 use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{CHANGED, VALID};
 use crate::data::source::list_words;
+use crate::data::source_form::SourceValue;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::data::{
     Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP, MISSING_LEVEL,
@@ -65,6 +66,8 @@ pub struct ExternalRows {
     keys: Vec<ExternalKey>,
     /// The features of the file, in the order of the file.
     columns: Vec<(usize, FeatureColumn)>,
+    /// For each of them what a missing value is.
+    missing: Vec<MissingLevels>,
     /// Whether each is valid, in the order of the file; empty where the file does not say.
     valid: Vec<bool>,
 }
@@ -92,8 +95,11 @@ impl ExternalRows {
                     false => (f, FeatureColumn::Number(Vec::new())),
                 })
                 .collect(),
+            missing: Vec::new(),
             valid: Vec::new(),
         };
+        let of = rows.columns.iter().map(|(f, _)| MissingLevels::of(&layout.features[*f]));
+        rows.missing = of.collect();
         for group in 0..file.n_groups() {
             rows.take_group(file, layout, (&known, rules), group)?;
         }
@@ -201,15 +207,22 @@ impl ExternalRows {
         &of_row[start..start + n]
     }
 
-    /// Writes the values of counterfactuals over those of their people.
+    /// Writes the values of counterfactuals over those of their people. A missing value leaves what
+    /// the source writes as one.
     pub(crate) fn write(&self, keys: &[ExternalKey], rows: &mut FeatureRows) {
-        for (feature, values) in &self.columns {
+        for ((feature, values), missing) in self.columns.iter().zip(&self.missing) {
             match (&mut rows.columns[*feature], values) {
                 (FeatureColumn::Number(to), FeatureColumn::Number(from)) => {
                     to.iter_mut().zip(keys).for_each(|(to, key)| *to = from[key.at as usize])
                 }
                 (FeatureColumn::Code(to), FeatureColumn::Code(from)) => {
-                    to.iter_mut().zip(keys).for_each(|(to, key)| *to = from[key.at as usize])
+                    for (to, key) in to.iter_mut().zip(keys) {
+                        match from[key.at as usize] {
+                            NO_VALUE if missing.contains(*to) => {}
+                            NO_VALUE => *to = missing.level,
+                            level => *to = level,
+                        }
+                    }
                 }
                 // A column of the file has the kind of its feature.
                 _ => {}
@@ -220,6 +233,36 @@ impl ExternalRows {
     /// Whether the file says that a counterfactual is valid, or nothing.
     pub(crate) fn is_valid(&self, key: &ExternalKey) -> bool {
         self.valid.get(key.at as usize).copied().unwrap_or(true)
+    }
+}
+
+/// The code of a missing value of the file until it is known whose it is.
+const NO_VALUE: u32 = MISSING - 1;
+
+/// The levels of a feature that the source writes as a missing value.
+#[derive(Debug, Clone, PartialEq)]
+struct MissingLevels {
+    /// What becomes of one: the level that represents missing values, or another one that the
+    /// source writes so, or [`MISSING`].
+    level: u32,
+    /// By level whether it is one.
+    is_missing: Vec<bool>,
+}
+
+impl MissingLevels {
+    fn of(feature: &Feature) -> Self {
+        let is_missing = |level: u32| {
+            let word = feature.spelling_of(level);
+            word.is_none_or(|word| feature.source_value(word) == SourceValue::Null)
+        };
+        let is_missing: Vec<bool> = (0..feature.levels.len() as u32).map(is_missing).collect();
+        let made = feature.levels.iter().position(|level| level == MISSING_LEVEL);
+        let level = made.or_else(|| is_missing.iter().position(|is_missing| *is_missing));
+        MissingLevels { level: level.map_or(MISSING, |level| level as u32), is_missing }
+    }
+
+    fn contains(&self, code: u32) -> bool {
+        code == self.level || self.is_missing.get(code as usize).copied().unwrap_or(true)
     }
 }
 
@@ -303,6 +346,7 @@ impl<'a> ValueReader<'a> {
             FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel => ordinal,
             FeatureKind::Nominal | FeatureKind::Sensitive => nominal,
         };
+        let may_lack = may_lack || MissingLevels::of(feature).level != MISSING;
         let mut levels = HashMap::new();
         for (word, level) in feature.known_words() {
             levels.entry(word).or_insert(level);
@@ -355,12 +399,7 @@ impl<'a> ValueReader<'a> {
         };
         let word = values.word(at);
         let Some(known) = word.as_deref().and_then(known) else {
-            return match self.levels.get(MISSING_LEVEL) {
-                // The level that represents missing values.
-                Some(&level) => Ok(level),
-                None if self.may_lack => Ok(MISSING),
-                None => Err(self.absent()),
-            };
+            return if self.may_lack { Ok(NO_VALUE) } else { Err(self.absent()) };
         };
         let level = word.as_deref().and_then(|w| self.levels.get(&*canonical_text(w)).copied());
         known.or(level).ok_or_else(|| {
