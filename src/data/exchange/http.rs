@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray, Float64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int64Type, Schema};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use schemars::JsonSchema;
@@ -28,6 +28,7 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::data::exchange::row_stream::POSITION;
 use crate::data::exchange::score_stream::SCORE;
+use crate::data::source_form::{SourceKind, number_text};
 use crate::exec::files;
 use crate::exec::hash::sha256;
 
@@ -344,6 +345,7 @@ impl HttpEndpoint {
                         DataType::Int64 if column.null_count() == 0 => "INT64",
                         DataType::Boolean if column.null_count() == 0 => "BOOL",
                         DataType::Utf8 => "BYTES",
+                        DataType::Float32 => "FP32",
                         _ => "FP64",
                     };
                     let number = |value: Value| match value {
@@ -358,16 +360,23 @@ impl HttpEndpoint {
                 json!({"inputs": inputs.collect::<Vec<Value>>()}).to_string()
             }
             HttpProtocol::SagemakerCsv => {
-                let field = |value: Value| match value {
+                let field = |column: &Arc<dyn Array>, i: usize| match cell(column, i) {
                     Value::Null => String::new(),
                     Value::String(text) if text.contains([',', '"', '\n', '\r']) => {
                         format!("\"{}\"", text.replace('"', "\"\""))
                     }
                     Value::String(text) => text,
+                    Value::Bool(flag) => if flag { "True" } else { "False" }.to_owned(),
+                    Value::Number(number) => match (column.data_type(), number.as_f64()) {
+                        (DataType::Float32, Some(x)) => number_text(x, SourceKind::Single),
+                        (DataType::Float64, Some(x)) => number_text(x, SourceKind::Float),
+                        _ => Some(number.to_string()),
+                    }
+                    .unwrap_or_default(),
                     other => other.to_string(),
                 };
                 let line = |i: usize| {
-                    let fields = rows.columns().iter().map(|column| field(cell(column, i)));
+                    let fields = rows.columns().iter().map(|column| field(column, i));
                     fields.collect::<Vec<String>>().join(",") + "\n"
                 };
                 (0..rows.num_rows()).map(line).collect()
@@ -535,6 +544,7 @@ fn cell(column: &Arc<dyn Array>, i: usize) -> Value {
     match column.data_type() {
         DataType::Int64 => column.as_primitive::<Int64Type>().value(i).into(),
         DataType::Float64 => column.as_primitive::<Float64Type>().value(i).into(),
+        DataType::Float32 => f64::from(column.as_primitive::<Float32Type>().value(i)).into(),
         DataType::Boolean => column.as_boolean().value(i).into(),
         DataType::Utf8 => column.as_string::<i32>().value(i).into(),
         _ => Value::Null,
@@ -644,7 +654,7 @@ mod tests {
             ),
             (
                 "sagemaker-csv",
-                "40,0.1,\"cook, chef\",true\n17,,,false\n",
+                "40,0.1,\"cook, chef\",True\n17,,,False\n",
                 vec![
                     ("0.5\n0.25\n", Ok(vec![0.5, 0.25])),
                     ("0.5,0.25", Ok(vec![0.5, 0.25])),
