@@ -69,7 +69,7 @@ impl OnnxParams {
     }
 
     /// Writes a column as texts into every `width`-th place, as Python's `str` writes its values; a
-    /// missing one is the empty text.
+    /// missing one is the empty text, or what the job says.
     pub(super) fn words<'a>(
         &'a self,
         rows: &'a FeatureRows,

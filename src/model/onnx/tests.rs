@@ -288,7 +288,8 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     named.words(&gone, &[0, 1], 0, 1, &mut words);
     assert_eq!(words, ["", "nurse"]);
     let named = OnnxParams { missing_text: "none".to_owned(), ..named };
-    named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();
+    let mut words = vec![Cow::Borrowed("x"); 2];
+    named.words(&gone, &[0, 1], 0, 1, &mut words);
     assert_eq!(words, ["none", "nurse"]);
     let mut numbers = [0.0; 4];
     named.numbers(&gone, &[0, 1], 1, |x| x, 2, &mut numbers[1..]).unwrap();
