@@ -1,4 +1,4 @@
-"""What a scorer answers: one number for each row of the frame that it got, in the order of its rows.
+"""What a scorer gets, a frame of rows, and what it answers: one number for each, in their order.
 
 Part of the package `cfaudit`, and of the script by which the program asks Python models.
 """
@@ -9,6 +9,23 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def frame_of(table: Any, about: Any) -> Any:
+    """Rows of pyarrow as pandas has them, by the metadata of where they come from.
+
+    Those of a text file are as `read_csv` gives them, which has NaN for missing texts; those of
+    Parquet as `read_parquet` does.
+    """
+    rows = table.to_pandas()
+    if about and about.get(b"cfaudit.source") == b"csv":
+        import pandas
+
+        for name in rows.columns[((rows.dtypes == object) & rows.isna().any()).to_numpy()]:
+            values = rows[name].to_numpy(dtype=object, copy=True)
+            values[pandas.isna(values)] = float("nan")
+            rows[name] = pandas.Series(values, index=rows.index, dtype=object)
+    return rows
 
 
 def in_order(found: Any, n: int) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from cfaudit._answers import in_order, number
+from cfaudit._answers import frame_of, in_order, number
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
@@ -228,7 +228,7 @@ def _ask(
         table = table.select(wanted)
     frame: Any = table
     if kind == "pandas":
-        frame = table.to_pandas()
+        frame = frame_of(table, table.schema.metadata)
     elif kind == "polars":
         import polars
 

@@ -189,18 +189,6 @@ class Pickled:
         return [row[position] for row in found] if isinstance(found, list) else found[:, position]
 
 
-def frame(table, about):
-    """The rows as pandas has them: those of a text file as `read_csv` gives them, which has NaN for
-    missing texts; those of Parquet as `read_parquet` does."""
-    rows = table.to_pandas()
-    if about.get(b"cfaudit.source") == b"csv":
-        for name in rows.columns[((rows.dtypes == object) & rows.isna().any()).to_numpy()]:
-            values = rows[name].to_numpy(dtype=object, copy=True)
-            values[pandas.isna(values)] = float("nan")
-            rows[name] = pandas.Series(values, index=rows.index, dtype=object)
-    return rows
-
-
 def numbers(scores, n):
     """The scores as floats, one for each row: of 32 bits where the model gives these."""
     if isinstance(scores, pa.ChunkedArray):
@@ -236,7 +224,7 @@ def main():
             out = written = None
             for batch in rows:
                 table = pa.Table.from_batches([batch]).replace_schema_metadata()
-                given = score(table if pandas is None else frame(table, about), position)
+                given = score(table if pandas is None else frame_of(table, about), position)
                 try:
                     found = numbers(in_order(given, batch.num_rows), batch.num_rows)
                 except ValueError as cause:
