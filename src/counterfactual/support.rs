@@ -510,6 +510,7 @@ pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usi
 mod tests {
     use super::{DirectionSupport, MAX_VALUES, SupportChange, SupportCounts, own_bit, place_bit};
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::data::source_form::SourceForm;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
     use crate::exec::accumulator::Accumulator;
@@ -537,6 +538,7 @@ mod tests {
             kind,
             levels: levels.iter().map(|&level| level.to_owned()).collect(),
             class: ValueClass::Text,
+            source: SourceForm::default(),
         };
         let number = FeatureKind::Continuous { integer: false };
         vec![
@@ -560,7 +562,7 @@ mod tests {
             numbers(|row| row.3[0]),
             numbers(|row| row.3[1]),
         ];
-        FeatureRows { n: of.len(), columns }
+        FeatureRows { n: of.len(), columns, source: Vec::new() }
     }
 
     /// Men: 150 husbands, 50 single; women: one husband, 149 wives, 50 single. Grades 1 to 4 of
@@ -654,7 +656,7 @@ mod tests {
         let variables = [variable("grade", &[0], VariableScale::Ordinal {})];
         let column = |from: usize, n: usize| {
             let values = (from..from + n).map(|x| x as f64).collect();
-            FeatureRows { n, columns: vec![FeatureColumn::Number(values)] }
+            FeatureRows { n, columns: vec![FeatureColumn::Number(values)], source: Vec::new() }
         };
         let count = |from: usize, n: usize| {
             let (rows, mut counts) = (column(from, n), SupportCounts::new(&variables, 1));
