@@ -20,6 +20,8 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Prepare,
     UnitKind::Split,
     UnitKind::Population,
+    UnitKind::Contract,
+    UnitKind::Levels,
     UnitKind::Fit,
     UnitKind::Support,
     UnitKind::Generate,
