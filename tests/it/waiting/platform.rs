@@ -104,7 +104,7 @@ pub(super) fn decisions() -> RecordBatch {
     let rows = || 0..DECISIONS;
     let sex = |i: i64| match i % 40 {
         7 => None,
-        8 => Some("unknown"),
+        8 => Some("diverse"),
         _ if draw(i, 2) < 0.5 => Some("female"),
         _ => Some("male"),
     };
