@@ -59,7 +59,10 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     assert_eq!(verdict("women-keep-approvals"), "pass");
 
     let work = Work::with_jobs();
-    assert!(!work.cfaudit(0, &format!("check jobs/demo.yaml {FEW}")).stdout.contains("warning["));
+    let told = work.cfaudit(0, &format!("check jobs/demo.yaml {FEW}")).stdout;
+    let warnings: Vec<&str> = told.lines().filter(|line| line.starts_with("warning[")).collect();
+    let one_sided = "warning[one-sided-gate]: the gate `four-fifths` ";
+    assert!(warnings.len() == 1 && warnings[0].starts_with(one_sided), "{told}");
     let summary = work
         .run(1, "jobs/demo.yaml", &format!("{FEW} --set gates.no-harm-to-women.level=fail"))
         .summary();
@@ -213,7 +216,7 @@ gates:
         let found = told("positive", &format!("{one}{other}"));
         assert!(!found.contains("one-sided-gate"), "{found}");
     }
-    // Another metric, and ratios and gaps without a sign, which are on one side by themselves.
+    // Another metric.
     let other = gate("back", "fnr_difference", "between: {sex: [f, m]}, at_least: -0.05");
     let found = told("positive", &format!("{one}{other}"));
     assert_eq!(found.matches("warning[one-sided-gate]").count(), 2, "{found}");
@@ -228,9 +231,16 @@ gates:
         let found = told("positive", &format!("{one}{}", gate("back", "demp_difference", other)));
         assert!(found.contains("warning[one-sided-gate]: the gate `gap`"), "{other}: {found}");
     }
-    let sound = [
-        gate("a", "di", "between: {sex: [f, m]}, at_least: 0.8"),
-        gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1"),
-    ];
-    assert!(!told("positive", &sound.concat()).contains("one-sided-gate"));
+    // A ratio with a limit on one side, and what closes it.
+    let ratio = gate("a", "di", "between: {sex: [f, m]}, at_least: 0.8");
+    let found = told("positive", &ratio);
+    let words = "warning[one-sided-gate]: the gate `a` limits `di`, `f` over `m`, only from below: \
+                 it sees harm to `f` only, and no gap the other way round, however large\n  --> ";
+    assert!(found.contains(words), "{found}");
+    for other in ["between: {sex: [m, f]}, at_least: 0.8", "between: worst_case, at_least: 0.8"] {
+        let found = told("positive", &format!("{ratio}{}", gate("back", "di", other)));
+        assert!(!found.contains("one-sided-gate"), "{other}: {found}");
+    }
+    let sound = gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1");
+    assert!(!told("positive", &sound).contains("one-sided-gate"));
 }

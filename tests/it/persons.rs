@@ -225,8 +225,14 @@ fn admissions_with_weights() {
         weighed += usize::from(row.real("n_eff").is_some());
     }
     assert!(weighed > 20, "{weighed}");
-    let drawn =
-        BTreeSet::from(["", "block-bootstrap", "mover", "poisson-bootstrap", "wilson-people"]);
+    let drawn = BTreeSet::from([
+        "",
+        "block-bootstrap",
+        "largest",
+        "mover",
+        "poisson-bootstrap",
+        "wilson-people",
+    ]);
     assert!(methods.is_subset(&drawn), "{methods:?}");
     let gates = frame(&work, "gates");
     let gate = gates.records().next().unwrap();
@@ -283,7 +289,7 @@ fn a_first_job_shows_who_may_have_several_rows() {
         work.cfaudit(0, &args).stdout
     };
     let text = of("admissions.parquet");
-    assert!(text.contains("\n  # person: patient   # take the `#` away if"), "{text}");
+    assert!(text.contains("\n  person: patient   # DECIDE: a person has 5.0 rows; "), "{text}");
     // A column that tells every row apart is the id.
     let all = patients();
     let n = || 0..all.len() as i64;

@@ -478,7 +478,7 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     );
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains(
-        "Nothing is compared: nobody of one of the two groups has the unfavourable decision."
+        "Nothing was looked at: nobody of one of the two groups has the unfavourable decision."
     ));
 }
 

@@ -187,7 +187,13 @@ fn labels_of_granted_people_only() {
             .find(|r| (r.text("metric"), r.text("scope")) == (metric, scope))
             .unwrap_or_else(|| panic!("{metric}"))
     };
-    assert!((of("di", "pair").real("value").unwrap() - truth).abs() < 1e-12);
+    // The share of the second group over that of the first, in both orders.
+    for (to_group, expected) in [("f", truth), ("m", 1.0 / truth)] {
+        let is_impact = |r: &TableRecord<'_>| (r.text("metric"), r.text("scope")) == ("di", "pair");
+        let mut impact = metrics.records().filter(is_impact);
+        let found = impact.find(|r| r.text("to_group") == to_group).unwrap();
+        assert!((found.real("value").unwrap() - expected).abs() < 1e-12, "{to_group}");
+    }
     let granted = people.iter().filter(|p| p.score >= 0.5).count() as i64;
     let rows = [
         ("pprev", "total", 5000, false),

@@ -261,7 +261,8 @@ fn nobody_to_explain_is_said() {
         assert_eq!(gate.text("verdict"), verdict, "{}", gate.text("reason"));
         let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
         assert_eq!(page.contains("Nobody switches, so there is no switch to explain"), of_anybody);
-        let nobody = "Nobody counts among refused women, so no trait can be tested.";
+        let nobody = "Nothing was looked at: too few people count among refused women to search one \
+                      half of them and test the other.";
         assert_eq!(page.contains(nobody), !of_anybody);
     }
 }

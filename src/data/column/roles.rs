@@ -4,11 +4,11 @@
 //! Choice: values are nearly unique where at least 98 of 100 differ. Whole numbers are ids where
 //! all differ and they rise, are many or are called so; as floats they also need to be dense,
 //! because amounts are often whole. A person has at least 20 different values of 1.2 rows each, and
-//! is called so, or the sensitive columns and one other column are constant within it. A weight is
-//! positive, and called so; or its fractions are fine, and it adds up to a whole number of at least
-//! 1,000. A code has 3 to 30 values, and is called so, or has every whole number from 0 or 1 on; a
-//! count does too, so columns called after one, and columns whose larger values are always rarer,
-//! are no codes.
+//! is called so; or it is not called a count, and the sensitive columns and one other column, the
+//! label apart, are constant within it. A weight is positive, and called so; or its fractions are
+//! fine, and it adds up to a whole number of at least 1,000. A code has 3 to 30 values, and is
+//! called so, or has every whole number from 0 or 1 on; a count does too, so columns called after
+//! one, and columns whose larger values are always rarer, are no codes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -116,17 +116,19 @@ pub(crate) fn is_called(look: &ColumnProfile, words: &[&str]) -> bool {
     parts(&look.name).iter().any(|part| words.contains(&part.as_str()))
 }
 
-/// What a column is other than a feature; `sensitive` are the columns of the attributes.
+/// What a column is other than a feature; `sensitive` are the columns of the attributes, and
+/// `label` is that of the label, if it is among the columns.
 pub(crate) fn suspected_role(
     look: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
+    label: Option<&str>,
 ) -> Option<SuspectedRole> {
     match () {
         () if look.are_dates => Some(SuspectedRole::Date),
         () if is_free_text(look) => Some(SuspectedRole::FreeText),
         () if is_row_id(look) => Some(SuspectedRole::RowId),
-        () if is_person(look, columns, sensitive) => Some(SuspectedRole::Person),
+        () if is_person(look, columns, sensitive, label) => Some(SuspectedRole::Person),
         () if is_weight(look) => Some(SuspectedRole::Weight),
         () => None,
     }
@@ -166,6 +168,7 @@ pub(crate) fn is_person(
     look: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
+    label: Option<&str>,
 ) -> bool {
     let may_be = match look.class {
         ValueClass::Int | ValueClass::Text => true,
@@ -174,13 +177,22 @@ pub(crate) fn is_person(
     };
     let repeats =
         look.n_distinct >= PERSONS_AT_LEAST && ROWS_PER_PERSON.contains(&look.rows_per_value);
+    let is_count = is_called(look, &COUNT_WORDS) && !is_called_id(look);
     may_be
         && repeats
-        && (is_called(look, &PERSON_WORDS) || is_constant_within(look, columns, sensitive))
+        && (is_called(look, &PERSON_WORDS)
+            || !is_count && is_constant_within(look, columns, sensitive, label))
 }
 
-/// Whether all sensitive columns and one other are constant within the values of a column.
-fn is_constant_within(look: &ColumnProfile, columns: &[ColumnProfile], sensitive: &[&str]) -> bool {
+/// Whether all sensitive columns and one other, which is not the label, are constant within the
+/// values of a column.
+fn is_constant_within(
+    look: &ColumnProfile,
+    columns: &[ColumnProfile],
+    sensitive: &[&str],
+    label: Option<&str>,
+) -> bool {
+    let is_label = |other: &ColumnProfile| label == Some(other.name.as_str());
     let varies = |other: &&ColumnProfile| {
         other.name != look.name && other.n_distinct >= 2.0 && !is_row_id(other)
     };
@@ -189,7 +201,10 @@ fn is_constant_within(look: &ColumnProfile, columns: &[ColumnProfile], sensitive
     let mut attributes = columns.iter().filter(varies).filter(is_sensitive).peekable();
     attributes.peek().is_some()
         && attributes.all(is_constant)
-        && columns.iter().filter(varies).any(|other| !is_sensitive(&other) && is_constant(other))
+        && columns
+            .iter()
+            .filter(varies)
+            .any(|other| !is_sensitive(&other) && !is_label(other) && is_constant(other))
 }
 
 /// The share of the values of a column with several rows within whose rows another is constant; 0

@@ -127,10 +127,12 @@ pub(super) fn person_column<'a>(
     glance: &'a FileProfile,
     roles: &[&ColumnProfile],
     sensitive: &[&str],
+    label: &str,
 ) -> Option<&'a ColumnProfile> {
     glance.columns.iter().find(|look| {
         let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
-        free && !is_duplicated(glance, &look.name) && is_person(look, &glance.columns, sensitive)
+        free && !is_duplicated(glance, &look.name)
+            && is_person(look, &glance.columns, sensitive, Some(label))
     })
 }
 
@@ -184,13 +186,14 @@ pub(super) fn role(
     look: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
+    label: &str,
 ) -> GuessedRole {
     let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
     match look.class {
         _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
         ValueClass::Empty => ignored("it holds no value"),
         _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
-        class => match suspected_role(look, columns, sensitive) {
+        class => match suspected_role(look, columns, sensitive, Some(label)) {
             None => feature_kind(look),
             Some(SuspectedRole::Date) => ignored("it holds dates; derive a number from them"),
             Some(role) if class.is_number() => {

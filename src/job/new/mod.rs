@@ -137,7 +137,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                     GuessedRole::Ignored("several columns have this name".to_owned())
                 }
                 Some(why) if usable(&look.name) => GuessedRole::Ignored(comment_text(why)),
-                _ => role(look, &glance.columns, &attributes),
+                _ => role(look, &glance.columns, &attributes, &label.name),
             };
             let others = glance
                 .columns
@@ -313,7 +313,7 @@ fn data(
     let roles: Vec<&ColumnProfile> =
         [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
     let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    if let Some(person) = person_column(glance, &roles, &attributes) {
+    if let Some(person) = person_column(glance, &roles, &attributes, &label.name) {
         // A row without a person would end the run.
         let sign = if person.missing == 0 { "" } else { "# " };
         line!(

@@ -127,7 +127,7 @@ pub(crate) fn find(
         let name = &look.name;
         let told = found.reasons.get(name).and_then(|why| why.split(';').next());
         let suspected = || {
-            let role = suspected_role(look, &columns, &attributes)?;
+            let role = suspected_role(look, &columns, &attributes, None)?;
             let tells = role != SuspectedRole::RowId || look.sample.len() >= TOLD_APART;
             tells.then(|| role.why())
         };
