@@ -552,7 +552,7 @@ fn a_shard_that_is_run_twice_at_once() {
         return;
     }
     let work = with_job("naive");
-    let plan = pass_over(&work, 2, &["survey"], "");
+    let plan = pass_over(&work, 2, &["survey", "learn"], "");
     let part = work.path("plan2/count/part-00000.state");
     let worker = format!("worker {plan} --pass count --shard 0 --cache cache");
     let start = || work.command(&worker).stdout(Stdio::null()).spawn().unwrap();
@@ -737,7 +737,7 @@ fn files_of_scores_are_joined_shard_by_shard() {
             ("score", column(Float64Array::from(vec![0.4; 423]))),
         ],
     );
-    let plan = pass_over(&work, 1, &["survey"], "");
+    let plan = pass_over(&work, 1, &["survey", "learn"], "");
     work.cfaudit(3, &format!("worker {plan} --pass count --shard 0")).says(&[
         "error[unsorted-scores]",
         "factual.parquet",
