@@ -79,7 +79,9 @@ pub(super) fn claim(root: &Path) -> Result<()> {
         return Err(open_to_others(root));
     }
     // The first file of the folder: another run that finds any file in it finds the mark.
-    files::write(&root.join(MARK), MARK_TEXT)
+    let mark = root.join(MARK);
+    files::write(&mark, MARK_TEXT)?;
+    files::protect(&mark)
 }
 
 fn is_default(root: &Path) -> bool {

@@ -68,8 +68,19 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert_eq!(work.json("out/summary.json"), summary);
 
     let names: Vec<String> = files(&work.path("out")).into_keys().collect();
-    let tables = ["counts", "filters", "gates", "groups", "issues", "metrics", "score_shift"]
-        .map(|t| format!("tables/{t}.parquet"));
+    let tables = [
+        "counts",
+        "filters",
+        "gates",
+        "groups",
+        "issues",
+        "metrics",
+        "population",
+        "score_shift",
+        "support",
+        "support_counts",
+    ]
+    .map(|t| format!("tables/{t}.parquet"));
     let mut expected = [
         "annex.html",
         "job.resolved.yaml",
@@ -169,8 +180,10 @@ fn quiet_prints_nothing_on_success() {
                 --set gates.four-fifths.at_least=0.01";
     let ran = work.run(0, DEMO, &format!("{FEW} {kept} --quiet"));
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    // A gate that sees harm to one group only is a warning of `check`.
+    let both_sides = "--set gates.four-fifths.between=worst_case";
     for verb in [
-        format!("check {DEMO} {FEW}"),
+        format!("check {DEMO} {FEW} {both_sides}"),
         format!("plan {DEMO} {FEW}"),
         format!("data {DEMO} {FEW}"),
         "gate out".to_owned(),
@@ -198,7 +211,8 @@ fn quiet_prints_nothing_on_success() {
     let world = "  flip: {naive: {}}\n  world: {greedy: {condition_on: label}}\n";
     let job = demo.replacen("gates:\n", gate, 1).replacen("  flip: {naive: {}}\n", world, 1);
     work.write("jobs/drift.yaml", &job);
-    let told = work.cfaudit(0, "check jobs/drift.yaml --no-data --quiet").stdout;
+    let told =
+        work.cfaudit(0, &format!("check jobs/drift.yaml {both_sides} --no-data --quiet")).stdout;
     assert!(told.starts_with("warning[refitted-gate]: ") && told.lines().count() == 3, "{told}");
     let failed = work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --quiet --replace"));
     assert_eq!(failed.summary()["verdict"], "fail");

@@ -37,7 +37,7 @@ impl ModelIssueInputs {
             let stage = b.want_part(|b| b.need::<CountStage>(&unit))?;
             counted.extend(stage.map(|stage| (name.to_string(), stage)));
         }
-        b.input("data.label", |job| &job.data.label);
+        b.input("data.label.classes", |job| job.data.label.classes());
         Ok(ModelIssueInputs { rechecks, counted })
     }
 

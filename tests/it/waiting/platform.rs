@@ -151,7 +151,7 @@ pub(super) fn decisions() -> RecordBatch {
             "purpose",
             column(
                 rows()
-                    .map(|i| Some(["car", "home", "other"][(draw(i, 12) * 3.0) as usize]))
+                    .map(|i| Some(["car", "home", "other"][(draw(i, 17) * 3.0) as usize]))
                     .collect::<StringArray>(),
             ),
         ),
