@@ -79,7 +79,7 @@ pub const EXITS: &[ExitWords] = &[
         exit: Exit::Waiting,
         means: "waiting for rows, or for scores; the rows to score are in to-score/ of the output \
                 folder",
-        who: "whoever writes the rows or the scores",
+        who: "the people who write the rows or the scores",
         retry: "yes, later",
     },
     ExitWords {

@@ -99,7 +99,7 @@ pub struct Feature {
     pub levels: Vec<String>,
     /// The type of the source column.
     pub class: ValueClass,
-    /// How the source holds it: models made elsewhere get it so.
+    /// How the source holds it: models trained elsewhere get it so.
     #[serde(default)]
     pub source: SourceForm,
 }

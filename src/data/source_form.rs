@@ -1,14 +1,14 @@
 //! The source view of a row: the values as the source holds them, next to the prepared ones.
 //!
 //! Strategies, metrics and models trained here read prepared values: one spelling for each level,
-//! missing values as the job treats them. A model that was made elsewhere was trained on the source
+//! missing values as the job treats them. A model that was trained elsewhere has seen the source
 //! itself, so it gets what the source holds; so do files to score, kept counterfactuals and lists
 //! of cases. Of a text file that is what `pandas.read_csv` gives by default, with its words for
 //! missing and its types (`01067` is 1067, `True` a boolean), decided over all files of the source
 //! together; the signs and `null_values` of the block `csv` count as arguments of that call. A
 //! Parquet column has its own type, and integers with missing values are floats, as in pandas.
 //!
-//! Where one prepared value stands for several values of the source (two spellings of a level, a
+//! Where one prepared value represents several values of the source (two spellings of a level, a
 //! word that the job takes for missing), rows carry what the source holds in [`SourceCells`]. A row
 //! that was changed is the row of the source under what was changed: a changed level is written in
 //! its most frequent spelling, a changed number in the type of the column ([`ViewedColumn`]).
@@ -61,7 +61,7 @@ pub struct SourceForm {
     /// where the words are the levels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spelling: Vec<u32>,
-    /// Whether one prepared value stands for several of the source, so that rows carry theirs.
+    /// Whether one prepared value represents several of the source, so that rows carry theirs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub several: bool,
 }

@@ -3,7 +3,7 @@
 //! In a cache everything may be deleted, and nobody else may read it. A folder of the user's is
 //! neither, so a cache never takes one over:
 //!
-//! | What stands at the path | What a run does |
+//! | What the path holds | What a run does |
 //! | --- | --- |
 //! | nothing, or an empty folder | closes it to others (0700) and marks it by the file `cfaudit-cache` |
 //! | `outputs/.cache`, the default, without the mark | the same: it is ours by its place |

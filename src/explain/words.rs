@@ -269,8 +269,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "proxy",
-        "a feature that goes with the sensitive attribute, so that a model without the attribute \
-         treats groups differently all the same\n\
+        "a feature that is associated with the sensitive attribute, so that a model without \
+         the attribute treats groups differently nevertheless\n\
          sets such as `greedy`, `plausible`, `transport` and `graph-uncertain` move such features \
          with the attribute, and a block `why` tells through which features people switch; \
          `naive` moves none",

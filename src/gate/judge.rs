@@ -516,7 +516,7 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     in_question_order(question, observed(question, row))
 }
 
-/// A row as it stands in the table.
+/// A row as the table has it.
 fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let doubt = match question.decide_by {
         GateDecideBy::Interval | GateDecideBy::Estimate => DoubtInterval::of_people(row),

@@ -10,7 +10,7 @@
 //! such as a mean of scores, moves as if each of these people had the worst number that the metric
 //! can have; without an end to its range nobody may be missing.
 //!
-//! Choice: a person stands in one group, so a difference of two groups gets the person on one side;
+//! Choice: a person is in one group, so a difference of two groups gets the person on one side;
 //! of several groups that are furthest apart each pair is looked at by itself. People who have a
 //! group that the job does not declare are in no group of the gate. Labels are not invented: whom
 //! they lack more often than others, `selective` says. Of a change both runs are at their worst.
@@ -544,7 +544,7 @@ impl<'a> PeopleTables<'a> {
         .map_or(1, |(cases, rows)| cases.div_ceil(rows.max(1)).max(1))
     }
 
-    /// The metric whose rate stands on either side of a gap, for how sure it is.
+    /// The metric whose rate is on either side of a gap, for how sure it is.
     fn base(metric: &'static Metric) -> &'static str {
         match (metric.gap_of, metric.reads) {
             (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
@@ -839,7 +839,7 @@ fn furthest<'a>(
             }));
         }
     }
-    // Ratios are told from the lowest to the highest, distances from the highest to the lowest.
+    // Ratios run from the lowest to the highest, distances from the highest to the lowest.
     let is_ratio = matches!(
         metric.reads,
         Reads::RateRatio(_)

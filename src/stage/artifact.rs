@@ -27,7 +27,7 @@ pub(crate) struct GateOutcome {
 pub(crate) const EVIDENCE: &str = "evidence.json";
 
 /// File of the stage `count` that says whether scores and decisions of a model go with the labels;
-/// of the first attribute alone.
+/// only of the first attribute.
 pub(crate) const SANITY: &str = "sanity.json";
 
 /// File of the stage `count` with score metrics; absent where they are not asked for.

@@ -83,7 +83,7 @@ impl KeptPopulation {
                     let mut tally = RowTally::default();
                     let here = at.iter().filter_map(|place| places.get(place));
                     here.for_each(|sides| tally.merge(&sides[side]));
-                    // A declared group stands there even if nobody of it is audited.
+                    // A declared group has a row even if nobody of it is audited.
                     if tally.rows > 0 || (declared && side == 0) {
                         let group =
                             CountedGroup { group: group.map(str::to_owned), declared, tally };

@@ -308,11 +308,11 @@ pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
     Some(match issue.code.as_str() {
         "unknown-to-model" => {
             "audit people whom the model was trained for, or train it on such values; `accept: \
-             [unknown-levels]` of the model lets gates be decided all the same"
+             [unknown-levels]` of the model lets gates be decided anyway"
         }
         "not-repeatable" => {
             "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
-             switch by `recheck: {repeats: 5}`, or let gates be decided all the same by `accept: \
+             switch by `recheck: {repeats: 5}`, or let gates be decided anyway by `accept: \
              [not-repeatable]` of the model"
         }
         "inverted-scores" => {

@@ -497,7 +497,7 @@ impl<'de> Deserialize<'de> for UniqueKeys {
                 let mut all = Map::new();
                 while let Some((key, UniqueKeys(value))) = entries.next_entry::<String, _>()? {
                     if all.contains_key(&key) {
-                        return Err(A::Error::custom(format!("`{}` stands twice", short(&key))));
+                        return Err(A::Error::custom(format!("`{}` occurs twice", short(&key))));
                     }
                     all.insert(key, value);
                 }
@@ -620,7 +620,7 @@ mod tests {
                     (r#"{"scores": [0.5, 1]}"#, Err("does not say which `version` answers")),
                     (
                         r#"{"scores": [0.5, 1], "version": 7, "scores": [1, 1]}"#,
-                        Err("`scores` stands twice"),
+                        Err("`scores` occurs twice"),
                     ),
                 ],
             ),
@@ -644,7 +644,7 @@ mod tests {
                     ),
                     (
                         r#"{"outputs": [{"name": "y", "data": [0, 1], "data": [1, 0]}]}"#,
-                        Err("`data` stands twice"),
+                        Err("`data` occurs twice"),
                     ),
                     (
                         r#"{"outputs": [{"name": "a", "data": []}, {"name": "b", "data": []}]}"#,

@@ -27,7 +27,7 @@ pub(crate) enum LeftOut {
 }
 
 impl LeftOut {
-    /// All of them; each stands at its number.
+    /// All of them; each is at the position of its number.
     pub(crate) const ALL: [LeftOut; 3] = [LeftOut::Duplicate, LeftOut::Filtered, LeftOut::Dropped];
 
     /// The word of the table `population`.

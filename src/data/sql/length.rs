@@ -1,4 +1,4 @@
-//! How long the texts of an expression become: at most 64 KiB a value, whoever computes it.
+//! How long the texts of an expression become: at most 64 KiB a value, in every function.
 //!
 //! Lengths follow from the values that go into a function, before it makes a text: a short
 //! expression may double its texts at every step.

@@ -250,8 +250,8 @@ impl<'a> MeasureContext<'a> {
     }
 
     /// The percentiles of the replicates of a value at any level: at another than that of the
-    /// settings they are stretched within the range of the value. None where they lie beside the
-    /// value: replicates may have their own bias.
+    /// settings they are stretched within the range of the value. None where they do not hold
+    /// the value: replicates may have their own bias.
     pub(crate) fn percentile_at(
         &self,
         value: f64,

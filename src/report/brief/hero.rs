@@ -56,7 +56,7 @@ pub(crate) enum HeroFinding<'a> {
 
 impl HeroFinding<'_> {
     /// The same where it is the largest of so many values that limits judge. One that is not clear
-    /// then is told as what its limit says.
+    /// then is what its limit says.
     fn picked_from(self, compared: usize) -> Self {
         match self {
             HeroFinding::Switch(result, Some(limit), _) if !result.is_clear_of(compared) => {

@@ -57,9 +57,12 @@ impl BriefInputs<'_> {
         (n, switched): (i64, i64),
     ) -> RichText {
         let people = self.voice.people(&key.attribute, &key.to);
+        let own = self.voice.people(&key.attribute, &key.from);
         let words = RichText::new()
             .strong(format!("{} of these {}", count(n), count(switched)))
-            .text(" would be ");
+            .text(format!(" (and {} of all {} ", count(value.people), count(value.of_people)))
+            .quote(own)
+            .text(") would be ");
         let Some(level) = &value.level else {
             let far = format!("{people} with a {} that no reference row of ", value.feature);
             return words.quote(far).text("the group has.");
