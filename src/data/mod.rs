@@ -32,6 +32,7 @@ pub(crate) mod prepare;
 pub mod rows;
 pub mod source;
 pub mod source_form;
+pub(crate) mod source_view;
 pub(crate) mod spelling;
 pub(crate) mod sql;
 mod thousands;
@@ -43,7 +44,7 @@ use crate::data::canonical::canonical_text;
 use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::weight::WeightColumn;
-use crate::data::source_form::{SourceCells, SourceForm};
+use crate::data::source_form::SourceForm;
 use crate::data::values::ValueClass;
 use crate::num::float_precision::FloatPrecision;
 
@@ -374,6 +375,32 @@ impl FeatureColumn {
             FeatureColumn::Code(values) => values,
             FeatureColumn::Number(_) => &[],
         }
+    }
+}
+
+/// What the source holds of one feature in some rows, where the prepared value does not tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceCells {
+    /// Position of the feature.
+    pub(crate) feature: usize,
+    /// The prepared values that were made of them: a row that has another one was changed.
+    pub(crate) was: FeatureColumn,
+    /// Positions among the words of the feature, [`MISSING`] = a missing value; or numbers, NaN =
+    /// missing.
+    pub(crate) holds: FeatureColumn,
+}
+
+impl SourceCells {
+    /// Those of the rows at these positions, in this order.
+    pub(crate) fn take(&self, positions: &[usize]) -> SourceCells {
+        let SourceCells { feature, was, holds } = self;
+        SourceCells { feature: *feature, was: was.take(positions), holds: holds.take(positions) }
+    }
+
+    /// Adds rows at the end.
+    pub(crate) fn append(&mut self, more: SourceCells) {
+        self.was.append(more.was);
+        self.holds.append(more.holds);
     }
 }
 

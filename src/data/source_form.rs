@@ -1,24 +1,16 @@
-//! The source view of a row: the values as the source holds them, next to the prepared ones.
+//! How the source holds values: their types, what counts as missing, and their text.
 //!
-//! Strategies, metrics and models trained here read prepared values: one spelling for each level,
-//! missing values as the job treats them. A model that was trained elsewhere has seen the source
-//! itself, so it gets what the source holds; so do files to score, kept counterfactuals and lists
-//! of cases. Of a text file that is what `pandas.read_csv` gives by default, with its words for
-//! missing and its types (`01067` is 1067, `True` a boolean), decided over all files of the source
-//! together; the signs and `null_values` of the block `csv` count as arguments of that call. A
-//! Parquet column has its own type, and integers with missing values are floats, as in pandas.
-//!
-//! Where one prepared value represents several values of the source (two spellings of a level, a
-//! word that the job takes for missing), rows carry what the source holds in [`SourceCells`]. A row
-//! that was changed is the row of the source under what was changed: a changed level is written in
-//! its most frequent spelling, a changed number in the type of the column ([`ViewedColumn`]).
+//! Of a text file that is what `pandas.read_csv` gives by default, with its words for missing and
+//! its types (`01067` is 1067, `True` a boolean), decided over all files of the source together;
+//! the signs and `null_values` of the block `csv` count as arguments of that call. A Parquet column
+//! has its own type, and integers with missing values are floats, as in pandas. Texts of values are
+//! those of Python's `str`. Rows get these values in [`crate::data::source_view`].
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::values::{ValueClass, float_text, parse_number};
-use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
+use crate::data::values::parse_number;
 
 /// What `pandas.read_csv` takes for missing by default, next to the empty field.
 const MISSING_WORDS: [&str; 18] = [
@@ -57,7 +49,7 @@ pub struct SourceForm {
     /// The words of the source; empty where they are the levels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<SourceWord>,
-    /// For each level the position of its most frequent word, [`MISSING`] = a missing value; empty
+    /// For each level the position of its most frequent word, [`MISSING`](crate::data::MISSING) = a missing value; empty
     /// where the words are the levels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spelling: Vec<u32>,
@@ -71,7 +63,7 @@ pub struct SourceForm {
 pub struct SourceWord {
     /// As the source writes it.
     pub text: String,
-    /// The level that it is; [`MISSING`] where the job takes it for missing.
+    /// The level that it is; [`MISSING`](crate::data::MISSING) where the job takes it for missing.
     pub level: u32,
 }
 
@@ -92,7 +84,7 @@ pub(crate) enum SourceValue<'a> {
 
 impl<'a> SourceValue<'a> {
     /// A word of a column of a type; a word that is none of its values is missing.
-    fn of(kind: SourceKind, read_csv: bool, word: &'a str) -> Self {
+    pub(crate) fn of(kind: SourceKind, read_csv: bool, word: &'a str) -> Self {
         if read_csv && is_missing_word(word) {
             return SourceValue::Null;
         }
@@ -190,238 +182,9 @@ pub(crate) fn number_text(value: f64, kind: SourceKind) -> Option<String> {
     })
 }
 
-impl Feature {
-    /// The type of its values in the source.
-    pub(crate) fn source_kind(&self) -> SourceKind {
-        self.source.kind.unwrap_or(match self.class {
-            ValueClass::Int => SourceKind::Integer,
-            ValueClass::Float => SourceKind::Float,
-            ValueClass::Bool => SourceKind::Boolean,
-            ValueClass::Text => SourceKind::Text,
-            ValueClass::Empty if self.kind.is_coded() => SourceKind::Text,
-            ValueClass::Empty => SourceKind::Float,
-        })
-    }
-
-    /// The value of a word of the source.
-    pub(crate) fn source_value<'a>(&self, word: &'a str) -> SourceValue<'a> {
-        SourceValue::of(self.source_kind(), self.source.read_csv, word)
-    }
-
-    /// The word of the source at a position; none where it is [`MISSING`].
-    fn word_at(&self, position: u32) -> Option<&str> {
-        self.source.words.get(position as usize).map(|word| word.text.as_str())
-    }
-
-    /// The word that the source most often has for a level; none where that is a missing value.
-    pub(crate) fn spelling_of(&self, level: u32) -> Option<&str> {
-        match self.source.spelling.get(level as usize) {
-            Some(&position) => self.word_at(position),
-            None => self.levels.get(level as usize).map(String::as_str),
-        }
-    }
-
-    /// Words that name a level, each with the level, [`MISSING`] = missing: those of the source as
-    /// it writes them and as values of its type, then the levels.
-    pub(crate) fn known_words(&self) -> impl Iterator<Item = (Cow<'_, str>, u32)> {
-        let kind = self.source_kind();
-        let words = || {
-            let levels = (0..).zip(&self.levels).map(|(at, level)| (level.as_str(), at));
-            self.source.words.iter().map(|word| (word.text.as_str(), word.level)).chain(levels)
-        };
-        let typed = move |(word, level)| {
-            let text = match self.source_value(word) {
-                SourceValue::Boolean(flag) => Cow::Borrowed(if flag { "true" } else { "false" }),
-                SourceValue::Float(value) => Cow::Owned(float_text(value)),
-                other => other.text(kind)?,
-            };
-            Some((text, level))
-        };
-        words().map(|(word, level)| (Cow::Borrowed(word), level)).chain(words().filter_map(typed))
-    }
-}
-
-/// What the source holds of one feature in some rows, where the prepared value does not tell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SourceCells {
-    /// Position of the feature.
-    pub(crate) feature: usize,
-    /// The prepared values that were made of them: a row that has another one was changed.
-    pub(crate) was: FeatureColumn,
-    /// Positions among the words of the feature, [`MISSING`] = a missing value; or numbers, NaN =
-    /// missing.
-    pub(crate) holds: FeatureColumn,
-}
-
-impl SourceCells {
-    /// Those of the rows at these positions, in this order.
-    pub(crate) fn take(&self, positions: &[usize]) -> SourceCells {
-        let SourceCells { feature, was, holds } = self;
-        SourceCells { feature: *feature, was: was.take(positions), holds: holds.take(positions) }
-    }
-
-    /// Adds rows at the end.
-    pub(crate) fn append(&mut self, more: SourceCells) {
-        self.was.append(more.was);
-        self.holds.append(more.holds);
-    }
-
-    /// Whether row `i` still has the prepared value that was made of the source.
-    fn is_unchanged(&self, rows: &FeatureRows, i: usize) -> bool {
-        match (&self.was, &rows.columns[self.feature]) {
-            (FeatureColumn::Number(was), FeatureColumn::Number(is)) => {
-                was[i] == is[i] || was[i].is_nan() && is[i].is_nan()
-            }
-            (FeatureColumn::Code(was), FeatureColumn::Code(is)) => was[i] == is[i],
-            _ => false,
-        }
-    }
-
-    /// For each row the bits of what the source holds; none where the row was changed.
-    pub(crate) fn bits<'a>(
-        &'a self,
-        rows: &'a FeatureRows,
-    ) -> impl Iterator<Item = Option<u64>> + 'a {
-        let bits = |i: usize| match &self.holds {
-            FeatureColumn::Number(values) => values[i].to_bits(),
-            FeatureColumn::Code(words) => u64::from(words[i]),
-        };
-        (0..rows.n).map(move |i| self.is_unchanged(rows, i).then(|| bits(i)))
-    }
-}
-
-/// A feature of some rows in the source view.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ViewedColumn<'a> {
-    /// Numbers of the type of the column; NaN is missing.
-    Numbers(Cow<'a, [f64]>),
-    /// Few different values.
-    Coded {
-        /// The values; the first is missing.
-        table: Vec<SourceValue<'a>>,
-        /// For each row the position of its value.
-        ids: Vec<u32>,
-    },
-}
-
-impl<'a> ViewedColumn<'a> {
-    /// A feature, given by its position, of the rows at these positions; of all rows without.
-    pub(crate) fn new(
-        feature: &'a Feature,
-        position: usize,
-        rows: &'a FeatureRows,
-        at: Option<&[usize]>,
-    ) -> Self {
-        let cells = rows.source.iter().find(|cells| cells.feature == position);
-        let n = at.map_or(rows.n, <[usize]>::len);
-        let row = |k: usize| at.map_or(k, |at| at[k]);
-        let held = |i: usize| cells.filter(|cells| cells.is_unchanged(rows, i));
-        match &rows.columns[position] {
-            FeatureColumn::Number(values) if at.is_none() && cells.is_none() => {
-                ViewedColumn::Numbers(Cow::Borrowed(values))
-            }
-            FeatureColumn::Number(values) => {
-                let value = |i: usize| match held(i).map(|cells| &cells.holds) {
-                    Some(FeatureColumn::Number(source)) => source[i],
-                    _ => values[i],
-                };
-                ViewedColumn::Numbers((0..n).map(|k| value(row(k))).collect())
-            }
-            FeatureColumn::Code(codes) => {
-                let levels = feature.levels.len() as u32;
-                let value = |word: Option<&'a str>| {
-                    word.map_or(SourceValue::Null, |word| feature.source_value(word))
-                };
-                let words = cells.map_or(&[][..], |_| feature.source.words.as_slice());
-                let table = [SourceValue::Null]
-                    .into_iter()
-                    .chain((0..levels).map(|level| value(feature.spelling_of(level))))
-                    .chain(words.iter().map(|word| value(Some(&word.text))))
-                    .collect();
-                let id = |i: usize| match held(i).map(|cells| &cells.holds) {
-                    Some(FeatureColumn::Code(words)) if words[i] == MISSING => 0,
-                    Some(FeatureColumn::Code(words)) => 1 + levels + words[i],
-                    _ if codes[i] == MISSING => 0,
-                    _ => 1 + codes[i],
-                };
-                ViewedColumn::Coded { table, ids: (0..n).map(|k| id(row(k))).collect() }
-            }
-        }
-    }
-
-    /// Writes each value as a number into every `width`-th place.
-    ///
-    /// # Errors
-    /// The first text that is no number.
-    pub(crate) fn numbers<T>(
-        &self,
-        of: impl Fn(f64) -> T,
-        width: usize,
-        into: &mut [T],
-    ) -> Result<(), String> {
-        let places = into.iter_mut().step_by(width);
-        match self {
-            ViewedColumn::Numbers(values) => {
-                places.zip(values.iter()).for_each(|(place, &value)| *place = of(value));
-            }
-            ViewedColumn::Coded { table, ids } => {
-                let numbers: Vec<Option<f64>> = table.iter().map(SourceValue::number).collect();
-                for (place, &id) in places.zip(ids) {
-                    match (numbers.get(id as usize).copied().flatten(), &table[id as usize]) {
-                        (Some(number), _) => *place = of(number),
-                        (None, SourceValue::Text(text)) => return Err((*text).to_owned()),
-                        (None, _) => *place = of(f64::NAN),
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Each value as a text; none where it is missing.
-    pub(crate) fn texts(&self, kind: SourceKind) -> Vec<Option<Cow<'a, str>>> {
-        match self {
-            ViewedColumn::Numbers(values) => {
-                values.iter().map(|&value| number_text(value, kind).map(Cow::Owned)).collect()
-            }
-            ViewedColumn::Coded { table, ids } => {
-                let texts: Vec<Option<Cow<'a, str>>> =
-                    table.iter().map(|value| value.text(kind)).collect();
-                ids.iter().map(|&id| texts[id as usize].clone()).collect()
-            }
-        }
-    }
-}
-
-/// The word of a feature of a row as the source writes it; none where the value is missing. Numbers
-/// are in their plain form: `40`.
-pub(crate) fn shown_in_source(
-    feature: &Feature,
-    position: usize,
-    (rows, i): (&FeatureRows, usize),
-) -> Option<String> {
-    let cells = rows.source.iter().find(|cells| cells.feature == position);
-    let held = cells.filter(|cells| cells.is_unchanged(rows, i)).map(|cells| &cells.holds);
-    let number = |value: f64| (!value.is_nan()).then(|| float_text(value));
-    let word = match (&rows.columns[position], held) {
-        (FeatureColumn::Number(_), Some(FeatureColumn::Number(source))) => {
-            return number(source[i]);
-        }
-        (FeatureColumn::Number(values), _) => return number(values[i]),
-        (FeatureColumn::Code(_), Some(FeatureColumn::Code(words))) => feature.word_at(words[i]),
-        (FeatureColumn::Code(codes), _) => feature.spelling_of(codes[i]),
-    }?;
-    (feature.source_value(word) != SourceValue::Null).then(|| word.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{
-        SourceCells, SourceForm, SourceKind, SourceValue, SourceWord, ViewedColumn, number_text,
-        shown_in_source,
-    };
-    use crate::data::values::ValueClass;
-    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
+    use super::{SourceKind, SourceValue, number_text};
 
     /// As Python 3.13 writes them.
     #[test]
@@ -465,76 +228,5 @@ mod tests {
         }
         // Parquet says itself what is missing.
         assert_eq!(SourceValue::of(SourceKind::Text, false, "NA"), SourceValue::Text("NA"));
-    }
-
-    fn feature() -> Feature {
-        let word = |text: &str, level| SourceWord { text: text.to_owned(), level };
-        Feature {
-            name: "country".to_owned(),
-            kind: FeatureKind::Nominal,
-            levels: ["de", "fr", "missing"].map(str::to_owned).to_vec(),
-            class: ValueClass::Text,
-            source: SourceForm {
-                words: vec![word("?", 2), word("DE", 0), word("de ", 0), word("fr", 1)],
-                spelling: vec![1, 3, MISSING],
-                several: true,
-                ..SourceForm::default()
-            },
-        }
-    }
-
-    #[test]
-    fn a_changed_row_is_the_row_of_the_source_under_what_was_changed() {
-        let feature = feature();
-        let was = FeatureColumn::Code(vec![0, 0, 1, 2, 2]);
-        let rows = FeatureRows {
-            n: 5,
-            // The second becomes `fr`, the third `de`, the last `missing` no more.
-            columns: vec![FeatureColumn::Code(vec![0, 1, 0, 2, 1])],
-            source: vec![SourceCells {
-                feature: 0,
-                was,
-                holds: FeatureColumn::Code(vec![2, 1, 3, 0, MISSING]),
-            }],
-        };
-        let texts = |at: Option<&[usize]>| -> Vec<Option<String>> {
-            let viewed = ViewedColumn::new(&feature, 0, &rows, at);
-            let texts = viewed.texts(SourceKind::Text).into_iter();
-            texts.map(|text| text.map(std::borrow::Cow::into_owned)).collect()
-        };
-        let of = |texts: &[&str]| texts.iter().map(|t| Some((*t).to_owned())).collect::<Vec<_>>();
-        assert_eq!(texts(None), of(&["de ", "fr", "DE", "?", "fr"]));
-        assert_eq!(texts(Some(&[3, 0])), of(&["?", "de "]));
-        assert_eq!(shown_in_source(&feature, 0, (&rows, 2)).as_deref(), Some("DE"));
-        let missing =
-            FeatureRows { n: 1, columns: vec![FeatureColumn::Code(vec![2])], source: Vec::new() };
-        assert_eq!(ViewedColumn::new(&feature, 0, &missing, None).texts(SourceKind::Text), [None]);
-        assert_eq!(rows.take(&[4, 1]).source[0].holds, FeatureColumn::Code(vec![MISSING, 1]));
-    }
-
-    #[test]
-    fn booleans_and_texts_in_inputs_of_numbers() {
-        let mut flag = feature();
-        flag.levels = ["False", "True"].map(str::to_owned).to_vec();
-        flag.source =
-            SourceForm { kind: Some(SourceKind::Boolean), read_csv: true, ..SourceForm::default() };
-        let rows = FeatureRows {
-            n: 3,
-            columns: vec![FeatureColumn::Code(vec![1, 0, MISSING])],
-            source: Vec::new(),
-        };
-        let viewed = ViewedColumn::new(&flag, 0, &rows, None);
-        let mut numbers = [9.0; 6];
-        viewed.numbers(|x| x, 2, &mut numbers).unwrap();
-        assert_eq!((numbers[0], numbers[1], numbers[2]), (1.0, 9.0, 0.0));
-        assert!(numbers[4].is_nan());
-        let texts = viewed.texts(SourceKind::Boolean);
-        assert_eq!(texts, [Some("True".into()), Some("False".into()), None]);
-        flag.source.kind = None;
-        let viewed = ViewedColumn::new(&flag, 0, &rows, None);
-        assert_eq!(viewed.numbers(|x| x, 1, &mut numbers), Err("True".to_owned()));
-        let known: Vec<_> =
-            feature().known_words().map(|(word, at)| (word.into_owned(), at)).collect();
-        assert!(known.contains(&("de ".to_owned(), 0)) && known.contains(&("?".to_owned(), 2)));
     }
 }

@@ -15,7 +15,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::child::shell_line;
+use super::child::shell::shell_line;
 use super::files;
 use super::folder::is_output;
 use crate::error::{Error, Result};

@@ -335,19 +335,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("job.yaml");
         let text = format!(
-            "cfaudit: 1
-name: hints
-data:
-  rows: {{csv: {{path: people.csv}}}}
-  row_id: id
-  label: {{column: y, positive: [1], favourable: positive}}
-  sensitive: {{g: {{groups: [a, b], reference: a}}}}
-  features: {{continuous: [x]}}
-counterfactuals: {{flip: naive}}
-models: {{m: {{logistic: {{}}}}}}
-metrics: {{families: [performance, group, clarify, ccm, eccm, shift, scores]}}
-gates:
-{gates}"
+            "cfaudit: 1\nname: hints\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  row_id: \
+             id\n  label: {{column: y, positive: [1], favourable: positive}}\n  sensitive: {{g: \
+             {{groups: [a, b], reference: a}}}}\n  features: {{continuous: \
+             [x]}}\ncounterfactuals: {{flip: naive}}\nmodels: {{m: {{logistic: \
+             {{}}}}}}\nmetrics: {{families: [performance, group, clarify, ccm, eccm, shift, \
+             scores]}}\ngates:\n{gates}"
         );
         std::fs::write(&file, text).unwrap();
         let job = match read(&file, &[], &catalog()) {

@@ -23,6 +23,9 @@ pub(crate) struct GateOutcome {
     pub worst: Option<WorstGate>,
 }
 
+/// File of the stage `contract`.
+pub(crate) const CONTRACT: &str = "contract.json";
+
 /// File of the stage `count`.
 pub(crate) const EVIDENCE: &str = "evidence.json";
 

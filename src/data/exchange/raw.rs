@@ -1,7 +1,7 @@
 //! Rows in the source view: one column per feature, with the words and types of the source.
 //!
 //! Programs and platforms of the user's score these rows, so they look like the rows that their
-//! model was trained on ([`crate::data::source_form`]):
+//! model was trained on ([`crate::data::source_view`]):
 //!
 //! | the source holds | the column is |
 //! | --- | --- |
@@ -22,7 +22,8 @@ use arrow::array::{ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Arra
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::rows::ids::RowIds;
-use crate::data::source_form::{SourceKind, SourceValue, ViewedColumn};
+use crate::data::source_form::{SourceKind, SourceValue};
+use crate::data::source_view::ViewedColumn;
 use crate::data::{Feature, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, Result};
 

@@ -27,7 +27,7 @@ use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
-use crate::data::source_form::shown_in_source;
+use crate::data::source_view::shown_in_source;
 use crate::data::{Attribute, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;

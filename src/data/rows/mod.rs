@@ -27,10 +27,10 @@ use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
     slice_name, source_name,
 };
-use crate::data::source_form::SourceCells;
 use crate::data::values::ValueClass;
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
+    SourceCells,
 };
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;

@@ -10,7 +10,7 @@
 //! text.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
-//! quotes. The types that `pandas.read_csv` would give are a note of the file ([`csv_kinds`]), for the
+//! quotes. The types that `pandas.read_csv` would give are a note of the file ([`CSV_KINDS`]), for the
 //! source view of its rows. Errors that a lenient reader would silently accept (a quote inside a bare field, text
 //! after a closing quote, a quote that is never closed, rows of another length) are faults with
 //! file and line, because they shift columns. Memory: one batch, and one record of at most 16 MiB.
@@ -25,23 +25,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::column::declared::{DeclaredColumns, DeclaredType};
+use crate::data::source::csv_kinds::{CSV_KINDS, FieldKinds};
 use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::missing_column_fault;
 use crate::data::source::notation::{FieldClass, NumberNotation};
 use crate::data::source::recut::RecutWriter;
-use crate::data::source_form::{self, SourceKind};
+use crate::data::source_form::SourceKind;
 use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::Word;
-use crate::table::file::ParquetFile;
 
 /// Number of rows between two reports to the watch.
 const WATCH_ROWS: u64 = 65_536;
-
-/// The note of an imported file that holds [`csv_kinds`].
-const CSV_KINDS: &str = "cfaudit.csv-kinds";
 
 /// A text file with one row per line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -361,65 +358,6 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
         .into()),
     };
     needed.iter().map(position).collect()
-}
-
-/// The columns of an imported text file, each with its type in the source view, where its class
-/// does not tell; none of another file.
-pub(crate) fn csv_kinds(file: &ParquetFile) -> Option<BTreeMap<String, Option<SourceKind>>> {
-    serde_json::from_str(file.note(CSV_KINDS)?).ok()
-}
-
-/// What `pandas.read_csv` makes of the fields of a column.
-#[derive(Debug, Clone, Copy)]
-struct FieldKinds {
-    /// Whether any is missing, and whether any is not.
-    missing: bool,
-    present: bool,
-    /// Whether all that are not missing are booleans, whole numbers, numbers.
-    booleans: bool,
-    integers: bool,
-    floats: bool,
-}
-
-impl Default for FieldKinds {
-    fn default() -> Self {
-        FieldKinds { missing: false, present: false, booleans: true, integers: true, floats: true }
-    }
-}
-
-impl FieldKinds {
-    /// Adds a field that is there, after which the column has a class.
-    fn add(&mut self, class: ValueClass, field: &str) {
-        match class {
-            ValueClass::Int | ValueClass::Float => {
-                (self.present, self.booleans) = (true, false);
-                self.integers &= class == ValueClass::Int;
-            }
-            _ if !(self.booleans || self.integers || self.floats) => {}
-            _ if source_form::is_missing_word(field) => self.missing = true,
-            _ => {
-                self.present = true;
-                self.booleans &= source_form::boolean(field).is_some();
-                self.integers &= source_form::integer(field).is_some();
-                self.floats &= source_form::float(field).is_some();
-            }
-        }
-    }
-
-    /// The type of the column; none where it is that of its class. Whole numbers of which some are
-    /// missing are floats.
-    fn kind(&self, class: ValueClass) -> Option<SourceKind> {
-        match class {
-            ValueClass::Int => self.missing.then_some(SourceKind::Float),
-            ValueClass::Float | ValueClass::Bool => None,
-            ValueClass::Empty => Some(SourceKind::Float),
-            ValueClass::Text if !self.present => Some(SourceKind::Float),
-            ValueClass::Text if self.booleans => Some(SourceKind::Boolean),
-            ValueClass::Text if self.integers && !self.missing => Some(SourceKind::Integer),
-            ValueClass::Text if self.integers || self.floats => Some(SourceKind::Float),
-            ValueClass::Text => None,
-        }
-    }
 }
 
 /// The type of a column of a class.

@@ -6,6 +6,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod csv_import;
+mod csv_kinds;
 pub(crate) mod csv_records;
 pub(crate) mod file_list;
 pub mod file_profile;
@@ -27,7 +28,7 @@ use arrow::datatypes::DataType;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
-use crate::data::source::csv_import::csv_kinds;
+use crate::data::source::csv_kinds::csv_kinds;
 use crate::data::source::found_files::find_files;
 use crate::data::source_form::SourceKind;
 use crate::data::spelling::Spelling;

@@ -18,6 +18,7 @@
 
 pub(crate) mod env_variable;
 mod output_text;
+pub(super) mod shell;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -38,6 +39,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use self::env_variable::EnvVariable;
 use self::output_text::{OutputTail, SECRET, occurrences, printable, redact, redacted, secrets};
+use self::shell::shell_line;
 use super::event::{ANSWERED, Event};
 use super::{StageContext, files, millis};
 use crate::error::{Error, Fault, Result};
@@ -649,16 +651,6 @@ fn drain_output<P: Read + AsFd>(
             break;
         }
     }
-}
-
-/// A command in the syntax of a shell.
-pub(super) fn shell_line(argv: &[String]) -> String {
-    let word = |arg: &String| {
-        let plain = !arg.is_empty()
-            && arg.chars().all(|c| c.is_alphanumeric() || "_./:=,@%+-{}".contains(c));
-        if plain { arg.clone() } else { format!("'{}'", arg.replace('\'', r"'\''")) }
-    };
-    printable(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::data::source_form::{SourceValue, ViewedColumn};
+use crate::data::source_form::SourceValue;
+use crate::data::source_view::ViewedColumn;
 use crate::data::{Feature, FeatureRows};
 use crate::error::{Fault, Result};
 use crate::exec::files;

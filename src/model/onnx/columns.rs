@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::OnnxParams;
 use crate::data::FeatureRows;
-use crate::data::source_form::ViewedColumn;
+use crate::data::source_view::ViewedColumn;
 use crate::error::{Fault, Result};
 use crate::num::score_scale::ScaleNumbers;
 

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::data::source_form::shown_in_source;
+use crate::data::source_view::shown_in_source;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::job::ModelBlock;

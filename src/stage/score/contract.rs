@@ -20,15 +20,13 @@ use crate::model::contract::{
 use crate::model::lightgbm::file::LightgbmScorer;
 #[cfg(feature = "onnx")]
 use crate::model::onnx::{OnnxScorer, library};
+use crate::stage::artifact::CONTRACT;
 use crate::stage::kinds::{ContractStage, PrepareStage};
 use crate::stage::models::model_files;
 use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
-
-/// File of the stage.
-pub(crate) const CONTRACT: &str = "contract.json";
 
 impl StageInput<ContractStage> {
     /// The contract.

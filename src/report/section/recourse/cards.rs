@@ -8,9 +8,8 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageFigure, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
-use crate::report::section::recourse::outcome::ComparisonOutcome;
+use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
 use crate::report::section::recourse::views::DefinitionView;
-use crate::report::section::recourse::why_not;
 use crate::table::recourse::{ActionRow, ComparativeRow, EcdRow, RecourseRow, SubgroupRow};
 
 /// Subgroups that are reported with all their actions.

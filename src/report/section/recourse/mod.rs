@@ -29,7 +29,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::cards::{COMPARISONS_AT_MOST, cards, listing};
-use crate::report::section::recourse::outcome::{ComparisonOutcome, GroupNaming};
+use crate::report::section::recourse::outcome::{ComparisonOutcome, GroupNaming, why_not};
 use crate::report::section::recourse::views::{DefinitionView, FEW};
 use crate::table::recourse::{CriterionWords, RecourseColumnRow, RecourseRow};
 
@@ -249,28 +249,6 @@ fn counted_in_words(
             number::count(all)
         )
     })
-}
-
-/// Why two groups were not compared.
-fn why_not(comparison: &RecourseRow) -> Option<String> {
-    match comparison.undefined.as_str() {
-        "" if comparison.subgroups == 0 => Some(format!(
-            "no subgroup has {} affected people of one group and {} of the other",
-            number::count(comparison.least_0),
-            number::count(comparison.least_1)
-        )),
-        "" if comparison.subgroups_with_actions == 0 => Some(format!(
-            "none of the {} that are large enough has an allowed action whose levels {} with the \
-             favourable decision have",
-            number::count_of(comparison.subgroups, "subgroup", "subgroups"),
-            number::people(comparison.least_unaffected)
-        )),
-        "" => None,
-        "no_unaffected_rows" => {
-            Some("nobody has the favourable decision, so there is no action to try".to_owned())
-        }
-        _ => Some("nobody of one of the two groups has the unfavourable decision".to_owned()),
-    }
 }
 
 /// What was excluded of comparisons: where, why, and how much.
