@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::work::{Ran, Work, assert_same, files};
+use arrow::array::{Int64Array, StringArray};
+
+use crate::work::{Ran, Work, assert_same, column, files};
 
 const DEMO: &str = "jobs/gate-demo.yaml";
 const FEW: &str = "--set data.rows.synthetic.rows=1000 --gates report";
@@ -100,7 +102,19 @@ fn a_folder_that_is_no_cache_is_left_alone() {
 fn a_folder_of_the_users_never_becomes_the_cache() {
     let work = Work::with_jobs();
     let rows = "--set data.rows.synthetic.rows=600";
-    work.cfaudit(0, &format!("plan {DEMO} {rows} --shards 2 --to plan --cache off"));
+    let texts = ["f", "m"].into_iter().cycle().take(40).collect::<Vec<_>>();
+    let numbers = || column((0..40).map(|i| Some(i % 3 % 2)).collect::<Int64Array>());
+    work.parquet(
+        "rows.parquet",
+        vec![("sex", column(StringArray::from(texts))), ("y", numbers()), ("granted", numbers())],
+    );
+    work.write(
+        "parts.yaml",
+        "cfaudit: 1\nname: parts\ndata:\n  rows: {parquet: rows.parquet}\n  label: {column: y, \
+         positive: [1], favourable: positive}\n  sensitive: {sex: {groups: [f, m], reference: \
+         m}}\nmodels: {current: {decision: {column: granted, positive: [1]}}}\n",
+    );
+    work.cfaudit(0, "plan parts.yaml --shards 2 --to plan --cache off");
     for name in ["home/tmp/project/thesis.txt", "home/tmp/1-0/lock", "home/rows/mine.csv"] {
         work.write(name, "keep");
     }
