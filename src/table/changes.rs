@@ -117,6 +117,7 @@ table! {
         [meaning TO_GROUP]
         to_group: SharedText,
         [meaning SCOPE]
+        [since 2]
         scope: SharedText,
         /// id of the earlier run
         run: SharedText,
@@ -125,12 +126,16 @@ table! {
         /// the metric judged
         metric: SharedText,
         [meaning ARM]
+        [since 2]
         arm: SharedText,
         [meaning MODEL]
+        [since 2]
         model: SharedText,
         [meaning COUNTERFACTUAL]
+        [since 2]
         counterfactual: SharedText,
         [meaning CLASS]
+        [since 2]
         class: SharedText,
         /// pass, fail, inconclusive, skipped
         verdict: SharedText,

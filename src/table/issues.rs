@@ -33,6 +33,7 @@ table! {
         text: SharedText,
         /// of `selective` the state of the people: duplicate, filtered, dropped, other_side,
         /// no_group, without_score or without_label; null = another code
+        [since 2]
         state: Option<SharedText>,
     }
 }

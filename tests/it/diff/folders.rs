@@ -259,4 +259,13 @@ fn a_history_shows_how_limits_were_kept() {
         let refused = work.cfaudit(5, &format!("report v3 --history {folders}"));
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
     }
+
+    // The table of a version that did not say whose values were judged.
+    let lacks = ["scope", "arm", "model", "counterfactual", "class"];
+    as_version(&work, "v3", "tables/history.parquet", 1, &lacks);
+    work.cfaudit(5, "report v3").says(&[
+        "history.parquet",
+        "table `history` of version 1 lacks `arm`",
+        "hint: run the job again",
+    ]);
 }
