@@ -185,7 +185,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let features: Vec<&ColumnProfile> = features.map(|(look, _)| *look).collect();
             let named: Vec<&ColumnProfile> =
                 [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-            let person = person_column(glance, &named, &attributes);
+            let person = person_column(glance, &named, &attributes, &label.name);
             let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
             let spelt = std::iter::once(label).chain(texts);
             let of_group = |look: &ColumnProfile| {
