@@ -26,7 +26,7 @@ fn a_plan_does_no_work() {
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;
     assert!(
-        waits.contains("all 12 stages are cached")
+        waits.contains("all 15 stages are cached")
             && waits.contains("waits for the scores of model live"),
         "{waits}"
     );

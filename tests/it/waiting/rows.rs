@@ -26,10 +26,12 @@ fn rows(first: i64) -> Vec<(&'static str, ArrayRef)> {
     let ids = first..first + 100;
     let sex = |i: i64| Some(["f", "m"][i as usize % 2]);
     let score = |i: i64| if i % 3 == 0 { 0.75 } else { 0.25 };
+    let age = |i: i64| (20 + i % 7) as f64;
     vec![
         ("id", column(Int64Array::from_iter_values(ids.clone()))),
         ("sex", column(ids.clone().map(sex).collect::<StringArray>())),
-        ("score", column(Float64Array::from_iter_values(ids.map(score)))),
+        ("score", column(Float64Array::from_iter_values(ids.clone().map(score)))),
+        ("age", column(Float64Array::from_iter_values(ids.map(age)))),
     ]
 }
 
@@ -172,20 +174,21 @@ fn text_files_reference_and_side_tables_wait_too() {
     let runs = |status: i32, words: &[&str]| {
         work.run(status, "job.yaml", "").says(words);
     };
-    for (key, more) in [
-        ("reference", "  reference: {parquet: learn, WAITS}\n"),
-        ("join", "  join: {desk: {parquet: learn, WAITS, on: id, columns: [desk]}}\n"),
+    let world = "counterfactuals: {world: {plausible: {move: [age], condition_on: none}}}\n";
+    for (more, sets) in [
+        ("  reference: {parquet: learn, WAITS}\n  features: {continuous: [age]}\n", world),
+        ("  join: {desk: {parquet: learn, WAITS, on: id, columns: [desk]}}\n", ""),
     ] {
         let job = |waits: &str| {
             let text = JOB.replace("ROWS", rows_of_job);
             let text = text.replace("  row_id", &(more.replace("WAITS", waits) + "  row_id"));
-            work.write("job.yaml", &text);
+            work.write("job.yaml", &(text + sets));
         };
         let _ = fs::remove_dir_all(work.path("learn"));
         job("wait: false");
         runs(3, &["error[missing-file]"]);
         job("wait: true");
-        runs(4, &["error[rows-awaited]", key]);
+        runs(4, &["error[rows-awaited]", "`learn`", "--> job.yaml:6"]);
         fs::create_dir(work.path("learn")).unwrap();
         let mut columns = rows(0);
         let desk = (0..100).map(|i| Some(["x", "y"][i % 2])).collect::<StringArray>();
@@ -207,10 +210,11 @@ fn keys_about_files_next_to_rows_that_come_from_none() {
     let work = Work::with_jobs();
     let demo = fs::read_to_string(work.path("jobs/gate-demo.yaml")).unwrap();
     for (key, value) in [("wait", "true"), ("complete", "_SUCCESS")] {
-        work.write("job.yaml", &demo);
+        work.write("jobs/job.yaml", &demo);
         let set = format!("--set data.rows.{key}={value}");
         let words = [&format!("data.rows.{key}"), "these rows come from none"];
-        work.cfaudit(2, &format!("check job.yaml --no-data {set}")).says(&words.map(|w| w as &str));
+        work.cfaudit(2, &format!("check jobs/job.yaml --no-data {set}"))
+            .says(&words.map(|w| w as &str));
     }
     job(&work, "{parquet: a, csv: {path: b}}");
     work.cfaudit(2, "check job.yaml --no-data")
