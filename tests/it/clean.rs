@@ -103,7 +103,7 @@ fn a_folder_of_the_users_never_becomes_the_cache() {
     let work = Work::with_jobs();
     let rows = "--set data.rows.synthetic.rows=600";
     let texts = ["f", "m"].into_iter().cycle().take(40).collect::<Vec<_>>();
-    let numbers = || column((0..40).map(|i| Some(i % 3 % 2)).collect::<Int64Array>());
+    let numbers = || column(Int64Array::from_iter_values((0..40).map(|i| i % 3 % 2)));
     work.parquet(
         "rows.parquet",
         vec![("sex", column(StringArray::from(texts))), ("y", numbers()), ("granted", numbers())],

@@ -6,7 +6,7 @@ use std::fs;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{RandomStream, h, named_seed};
 
-use crate::frame::{TableRecord, read_frame};
+use crate::frame::{TableRecord, read_frame, read_whole};
 use crate::python::interpreter;
 use crate::work::{Work, assert_same, column, results, root};
 
@@ -155,15 +155,17 @@ fn seed_of(r: u64) -> u64 {
     RandomStream::new(5, &format!("doubt/training/{r}")).u64()
 }
 
-/// A column of the table of metrics by its keys.
+/// A column of the table of metrics by its keys, with the values of the supported people.
 fn values(work: &Work, out: &str, column: &str) -> BTreeMap<[String; 5], Option<f64>> {
-    let metrics = read_frame(&work.path(&format!("{out}/tables")), "metrics");
+    let metrics = read_whole(&work.path(&format!("{out}/tables")), "metrics");
     let key = ["counterfactual", "scope", "from_group", "to_group", "metric"];
     let row = |row: TableRecord<'_>| {
         let [set, scope, from, to, metric] = key.map(|k| row.text(k).to_owned());
         // Of an arm with its name.
         let set =
             if row.text("arm").is_empty() { set } else { format!("{set} {}", row.text("arm")) };
+        let alone = row.text("support") == "supported";
+        let set = if alone { format!("{set} supported") } else { set };
         ([set, scope, from, to, metric], row.real(column))
     };
     metrics.records().filter(|of| !of.text("model").is_empty()).map(row).collect()

@@ -36,7 +36,7 @@ pub(crate) fn read_frame(folder: &Path, name: &str) -> TableFrame {
     frame
 }
 
-/// The same with the values of the supported people alone.
+/// The same with the values of the supported people, too.
 #[track_caller]
 pub(crate) fn read_whole(folder: &Path, name: &str) -> TableFrame {
     let path = folder.join(format!("{name}.parquet"));

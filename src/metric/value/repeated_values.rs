@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::{RepeatSpread, SetRepeat};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
@@ -17,6 +18,8 @@ use crate::param::Level;
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
     values: BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>,
+    /// Those of the people with supported counterfactuals alone.
+    supported: SupportedOnly<RepeatedValues>,
     settings: MeasureSettings,
     level: Level,
 }
@@ -25,7 +28,8 @@ impl RepeatedValues {
     /// No repeat yet, with ends at a level.
     pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
         let settings = MeasureSettings { level: None, ..settings.clone() };
-        RepeatedValues { values: BTreeMap::new(), settings, level }
+        let supported = SupportedOnly::default();
+        RepeatedValues { values: BTreeMap::new(), supported, settings, level }
     }
 
     /// Of repeats of a set, with ends at a level.
@@ -33,28 +37,56 @@ impl RepeatedValues {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, intervals: None });
-            all.add(measure_counterfactual(counts, shift.as_ref(), None, &all.settings), untaught);
+            all.add(&measure_counterfactual(counts, shift.as_ref(), None, &all.settings), untaught);
         }
         all
     }
 
     /// Adds a repeat of the rows as they are.
     pub(crate) fn add_rows(&mut self, counts: &FactualCounts) {
-        self.add(measure_factual(counts, None, &self.settings), &[]);
+        self.add(&measure_factual(counts, None, &self.settings), &[]);
     }
 
     /// Adds a repeat of the counterfactuals of a set.
     pub(crate) fn add_set(&mut self, counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>) {
-        self.add(measure_counterfactual(counts, shift, None, &self.settings), &[]);
+        let measured = measure_counterfactual(counts, shift, None, &self.settings);
+        let supported = counts
+            .supported()
+            .map(|counts| measure_counterfactual(counts, None, None, &self.settings));
+        self.add_both(&measured, supported.as_deref());
     }
 
     /// Adds a repeat of a set that depends on causal graphs: its means over the graphs.
     pub(crate) fn add_worlds(&mut self, counts: &WorldCounts) {
-        let measured = measure_worlds(counts, self.level, &self.settings);
-        self.add(measured.into_iter().map(|across| across.measured).collect(), &[]);
+        let measure = |counts: &WorldCounts| -> Vec<MeasuredValue> {
+            let across = measure_worlds(counts, self.level, &self.settings);
+            across.into_iter().map(|across| across.measured).collect()
+        };
+        let (measured, supported) = (measure(counts), counts.supported().map(measure));
+        self.add_both(&measured, supported.as_deref());
     }
 
-    fn add(&mut self, measured: Vec<MeasuredValue>, untaught: &[usize]) {
+    /// The same of the people with supported counterfactuals alone.
+    pub(crate) fn of_supported(&self) -> &RepeatedValues {
+        self.supported.get().unwrap_or(self)
+    }
+
+    /// Adds a repeat with what its supported counterfactuals alone give; none where all are
+    /// supported.
+    fn add_both(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
+        let so_far = || RepeatedValues {
+            values: self.values.clone(),
+            supported: SupportedOnly::default(),
+            settings: self.settings.clone(),
+            level: self.level,
+        };
+        if let Some(part) = self.supported.part(supported.is_none(), so_far) {
+            part.add(supported.unwrap_or(all), &[]);
+        }
+        self.add(all, &[]);
+    }
+
+    fn add(&mut self, measured: &[MeasuredValue], untaught: &[usize]) {
         for of in measured {
             let is_untaught = untaught.iter().any(|&group| of.scope.involves(group));
             let value = if is_untaught { Err(Undefined::NoTrainingRows) } else { of.value };
@@ -71,7 +103,8 @@ impl RepeatedValues {
             Some((*key, values.collect()))
         };
         let values = self.values.iter().filter_map(paired).collect();
-        RepeatedValues { values, settings: self.settings.clone(), level: self.level }
+        let supported = SupportedOnly::default();
+        RepeatedValues { values, supported, settings: self.settings.clone(), level: self.level }
     }
 
     /// How far a value differs between them; none where no repeat measures it.

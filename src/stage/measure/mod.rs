@@ -402,7 +402,8 @@ impl AuditMeasurement<'_> {
             let trainings = self.trainings.get(&key);
             let supported = branched.counts.supported().map(|counts| {
                 let measured = workers.within(|| measure_worlds(counts, level, &builder.settings));
-                measured.iter().map(|m| builder.metric_across(m, follows, None)).collect()
+                let trainings = trainings.map(RepeatedValues::of_supported);
+                measured.iter().map(|m| builder.metric_across(m, follows, trainings)).collect()
             });
             let rows = measured.iter().map(|m| builder.metric_across(m, follows, trainings));
             self.tables.metrics.extend(with_supported(rows.collect(), supported));

@@ -253,15 +253,20 @@ impl RowBuilder<'_> {
             workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
         for of in &mut measured {
             of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
-            of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
         }
-        let rows = |measured: &[MeasuredValue]| -> Vec<MetricRow> {
+        let rows = |mut measured: Vec<MeasuredValue>,
+                    trainings: Option<&RepeatedValues>|
+         -> Vec<MetricRow> {
+            for of in &mut measured {
+                of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
+            }
             measured.iter().map(|of| self.metric_row(of)).collect()
         };
         let supported = counts.supported().map(|counts| {
-            rows(&workers.within(|| measure_counterfactual(counts, None, None, &self.settings)))
+            let measure = || measure_counterfactual(counts, None, None, &self.settings);
+            rows(workers.within(measure), trainings.map(RepeatedValues::of_supported))
         });
-        tables.metrics.extend(with_supported(rows(&measured), supported));
+        tables.metrics.extend(with_supported(rows(measured, trainings), supported));
     }
 
     /// Who of a model's decisions has an unsupported value.
