@@ -123,7 +123,11 @@ pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWo
         return exact;
     }
     if let Some(same) = synonym(word) {
-        return named(same);
+        // A stage or a table may have the name of what it is for; a word of the trade means that.
+        let mut all = named(same);
+        all.sort_by_key(|e| matches!(e.kind, "stage" | "table"));
+        all.truncate(1);
+        return all;
     }
     let lower = word.to_lowercase();
     let by_symbol = catalog().find(|m| m.symbol.to_lowercase() == lower).map(|m| m.id);

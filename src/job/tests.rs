@@ -807,10 +807,12 @@ fn bad_jobs_say_what_is_wrong() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.concat());
-    // These need a command line, a file that is not there, data, a build without a feature, or
-    // little memory.
+    // These need a command line, a file that is not there, data, the file of a model, a build
+    // without a feature, or little memory.
     let elsewhere = [
         "bad-set",
+        "model-class",
+        "model-columns",
         "needs-bins",
         "no-such-file",
         "not-a-job-file",

@@ -316,6 +316,15 @@ fn listed<T: AsRef<str>>(names: &[T]) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(", ")
 }
 
+/// The key that names a class, for each of these; the job holds a number without quotes.
+fn class_keys(classes: &[String]) -> String {
+    let key = |class: &String| match class.parse::<f64>() {
+        Ok(_) => format!("`class: {class}`"),
+        Err(_) => format!("`class: {}`", listed(&[class])),
+    };
+    classes.iter().map(key).collect::<Vec<_>>().join(" or ")
+}
+
 /// Names in a message.
 fn named<T: AsRef<str>>(names: &[T]) -> String {
     let shown: Vec<String> =
@@ -571,8 +580,8 @@ fn settle_score(
             ContractGap::class(
                 format!("the model has no class `{asked}`; {}", told(&classes)),
                 format!(
-                    "write one of them, such as `class: {}`",
-                    listed(&classes[..1.min(classes.len())])
+                    "write one of them, such as {}",
+                    class_keys(&classes[..1.min(classes.len())])
                 ),
             )
         });
@@ -615,12 +624,7 @@ fn settle_score(
                 ),
                 format!(
                     "name the class whose probability is the score, as the model writes it: {}",
-                    classes
-                        .iter()
-                        .take(NAMED)
-                        .map(|class| format!("`class: {}`", listed(&[class])))
-                        .collect::<Vec<_>>()
-                        .join(" or ")
+                    class_keys(&classes[..NAMED.min(classes.len())])
                 ),
             ))
         }

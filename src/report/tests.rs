@@ -111,14 +111,14 @@ fn two_groups_in_words_and_numbers() {
     assert!(!findings.contains("had they been") && !findings.contains("treat"), "{findings}");
     // What the gates depend on explains the verdict, and is reported once.
     assert!(
-        verdict.contains("four-fifths: disparate impact DI, Male over Female")
+        verdict.contains("four-fifths: disparate impact DI, Female over Male")
             && verdict.contains("The job says: a screening ratio"),
         "{verdict}"
     );
     let told = "The gate women-keep-approvals is inconclusive: the limit is at most 10.0 %; the \
                 limit lies inside the interval.";
     assert!(findings.contains(told), "{findings}");
-    let failed = "The gate four-fifths failed: disparate impact DI, Male over Female, attribute \
+    let failed = "The gate four-fifths failed: disparate impact DI, Female over Male, attribute \
                   group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), \
                   limit at most 0.100; the limit lies inside the interval.";
     assert!(findings.contains(failed), "{findings}");

@@ -337,10 +337,10 @@ mod tests {
         let text = format!(
             "cfaudit: 1\nname: hints\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  row_id: \
              id\n  label: {{column: y, positive: [1], favourable: positive}}\n  sensitive: {{g: \
-             {{groups: [a, b], reference: a}}}}\n  features: {{continuous: \
-             [x]}}\ncounterfactuals: {{flip: naive}}\nmodels: {{m: {{logistic: \
-             {{}}}}}}\nmetrics: {{families: [performance, group, clarify, ccm, eccm, shift, \
-             scores]}}\ngates:\n{gates}"
+             {{groups: [a, b], reference: a}}}}\n  features: {{continuous: [x]}}\n  split: \
+             {{column: part, train: [fit], audit: [test]}}\ncounterfactuals: {{flip: \
+             naive}}\nmodels: {{m: {{logistic: {{l2: 1.0}}}}}}\nmetrics: {{families: \
+             [performance, group, clarify, ccm, eccm, shift, scores]}}\ngates:\n{gates}"
         );
         std::fs::write(&file, text).unwrap();
         let job = match read(&file, &[], &catalog()) {

@@ -7,7 +7,8 @@
 //!
 //! Choice: next to a code there are at least two other numbers, next to one below 0 three: of 0 and
 //! 1, or of -1, 0 and 1, none is a code. A repeated 0 that lies apart counts as a code, because
-//! zeros fill gaps in measurements.
+//! zeros fill gaps in measurements. Where both ends lie apart from each other and leave nothing
+//! between, the codes are the end of fewer rows.
 
 /// Codes of a set.
 const CODES: usize = 3;
@@ -52,7 +53,12 @@ pub(crate) fn missing_codes(numbers: impl Iterator<Item = f64>) -> Vec<MissingCo
     };
     let below = below.or_else(|| {
         let mirrored: Vec<(f64, u64)> = values.iter().rev().map(|(x, n)| (-x, *n)).collect();
-        codes_above(&mirrored, &is_repeated)
+        let k = codes_above(&mirrored, &is_repeated)?;
+        let (lower, upper) = values.split_at(k);
+        let is_rarer = || n_rows(lower) < n_rows(upper);
+        let leaves_others = |above: usize| above < upper.len();
+        let above = codes_above(&values, &is_repeated);
+        above.is_none_or(|above| leaves_others(above) || is_rarer()).then_some(k)
     });
     if let Some(k) = below {
         let (codes, others) = values.split_at(k);
@@ -67,8 +73,12 @@ pub(crate) fn missing_codes(numbers: impl Iterator<Item = f64>) -> Vec<MissingCo
 }
 
 fn set(codes: &[(f64, u64)], nearest: f64) -> MissingCodes {
-    let rows = codes.iter().map(|(_, rows)| rows).sum();
+    let rows = n_rows(codes);
     MissingCodes { codes: codes.iter().map(|(code, _)| *code).collect(), rows, nearest }
+}
+
+fn n_rows(values: &[(f64, u64)]) -> u64 {
+    values.iter().map(|(_, rows)| rows).sum()
 }
 
 /// How many of the largest values are codes that lie apart from all others.
@@ -126,6 +136,9 @@ mod tests {
         }
         let both = with(run(0, 40, 20), &[(-1.0, 30), (999.0, 30)]);
         assert_eq!(codes(&both), [vec![-1.0], vec![999.0]]);
+        // Of two ends that lie apart from each other the rarer one.
+        let low = with(run(1, 3, 20), &[(7.0, 300), (8.0, 300), (9.0, 300)]);
+        assert_eq!(codes(&low), [vec![1.0, 2.0, 3.0]]);
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl RowDescription {
             };
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
-                check_decimals(plan, &feature.name, &tally(feature.column))?;
+                // How the source spells them tells thousands from decimals.
+                check_decimals(plan, &feature.name, survey.as_read(plan, feature.column))?;
                 let n = levels.len() as u64;
                 let text = format!(
                     "the nominal column `{}` has {n} levels: few people share one, and a model \

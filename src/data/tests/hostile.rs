@@ -178,14 +178,16 @@ fn words_that_no_value_can_meet() {
     );
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"x": {"in": ["many"]}}"#)]).code, "not-a-number");
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"g": {"at_least": 1}}"#)]).code, "not-numeric");
-    assert_eq!(
-        check("b", Arc::new(BooleanArray::from(vec![true; 4])), |p| p.keep =
-            vec![keep(r#"{"b": {"in": ["1"]}}"#)])
-        .code,
-        "not-a-boolean"
-    );
+    // A boolean is also 1 or 0, so that nobody is left by `0`.
+    for (json, code) in
+        [(r#"{"b": {"in": ["yes"]}}"#, "not-a-boolean"), (r#"{"b": {"in": ["0"]}}"#, "no-rows")]
+    {
+        let booleans = Arc::new(BooleanArray::from(vec![true; 4]));
+        assert_eq!(check("b", booleans, |p| p.keep = vec![keep(json)]).code, code, "{json}");
+    }
     assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["A", "B"])]).code, "unknown-group");
     assert_eq!(with(|p| p.sensitive = vec![sensitive("y", &["1", "1.0"])]).code, "duplicate-group");
+    assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["a", "a "])]).code, "duplicate-group");
     let order = |levels: &[&str]| vec![(column("g"), OrdinalOrder::Levels(words(levels)))];
     let fault = with(|p| (p.sensitive, p.ordinal) = (Vec::new(), order(&["a"])));
     assert_eq!((fault.code, fault.row.as_deref()), ("undeclared-level", Some("row 1")));
@@ -304,20 +306,21 @@ fn groups_that_differ_only_by_case_or_blanks() {
             Err(error) => fault::<()>(Err(error)).hint.unwrap(),
         }
     };
-    let values = ["Male", "female", "female", "male "];
+    // Blanks around a value count for nothing, those within it do.
+    let values = ["Male", "female", "female ", "ma le"];
     let absent = text_of(&["Male", "Female"], values, "absent-group");
     assert!(
         absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"),
         "{absent}"
     );
     let others = text_of(&["Male", "Female"], values, "undeclared-group");
-    let both = "`female` (2; it and `Female` differ only by case), `male ` (1; it and `Male` \
+    let both = "`female` (2; it and `Female` differ only by case), `ma le` (1; it and `Male` \
                 differ only by case and blanks)";
     assert!(others.contains(both), "{others}");
-    let two = text_of(&["Male", "female", "male "], values, "similar-groups");
+    let two = text_of(&["Male", "female", "ma le"], values, "similar-groups");
     assert!(
         two.starts_with(
-            "the groups `Male` and `male ` of `g` differ only by case and blanks, and count as two"
+            "the groups `Male` and `ma le` of `g` differ only by case and blanks, and count as two"
         ),
         "{two}"
     );

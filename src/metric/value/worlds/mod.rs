@@ -288,8 +288,10 @@ impl WorldCounts {
         let all = counterfactuals.iter().all(|cf| is_supported(&cf));
         let mut supported = std::mem::take(&mut self.supported);
         if let Some(part) = supported.part(all, || self.without_scores()) {
-            let kept: Vec<_> = counterfactuals.iter().filter(is_supported).copied().collect();
-            part.add(key, person, &kept);
+            let without_score =
+                |cf: &_| ScoredCounterfactual { score: None, rounded: false, ..*cf };
+            let kept = counterfactuals.iter().filter(is_supported).map(without_score);
+            part.add(key, person, &kept.collect::<Vec<_>>());
         }
         self.supported = supported;
         let block =
