@@ -71,7 +71,6 @@ data:
   rows: {csv: {path: people.csv}}
   label: {column: y, positive: [1], favourable: positive}
   sensitive: {g: {groups: [a, b], reference: a}}
-  features: {continuous: [income]}
   missing: {continuous: drop-row}
 ";
 
@@ -125,7 +124,8 @@ fn check_population(job: u64) {
     if draw(job, 3, 2) == 1 {
         text.push_str("  duplicates: drop-exact\n");
     }
-    text.push_str(if weighed { "  ignore: [age]\n" } else { "  ignore: [age, w]\n" });
+    let ignored = if weighed { "age" } else { "age, w" };
+    text.push_str(&format!("  features: {{continuous: [income], ignore: [{ignored}]}}\n"));
     if draw(job, 4, 2) == 1 {
         text.push_str("  split: {column: side, train: [train], audit: [audit]}\n");
     }

@@ -109,13 +109,15 @@ fn favoured(work: &Work, support: &str) -> [Option<i64>; 2] {
 #[test]
 fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     let work = with_people(false);
-    let told = work.cfaudit(0, "check job.yaml");
-    told.says(&[
+    let told = work.cfaudit(0, "check job.yaml").stdout;
+    for words in [
         "warning[unsupported-people]",
         "180 of 300 people of `m` would be `f` with `relation` `husband` (reference rows with it: \
          181, of these in `f`: 1)",
         "hint: join such levels",
-    ]);
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
     work.run(0, "job.yaml", "");
     let support = table(&work, "support");
     let rows: Vec<_> = support
@@ -141,8 +143,12 @@ fn a_verdict_that_rests_on_women_who_are_husbands_is_none() {
     assert_eq!(gate.text("verdict"), "inconclusive");
     assert_eq!(gate.text("reason_code"), "unsupported-people");
     let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
-    for words in ["180 of these 180", "women with relation husband", "hold 1 such person among 181"]
-    {
+    for words in [
+        "180 of these 180",
+        "180 of all 300",
+        "women with relation husband",
+        "hold 1 such person among 181",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     let issues = table(&work, "issues");
