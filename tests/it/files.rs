@@ -374,7 +374,12 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     let work = with_source("{parquet: lake}\n  keep: [{day: {in: [\"2026-11-20\"]}}]");
     fs::create_dir_all(work.path("lake/day=2026-11-20")).unwrap();
     work.parquet("lake/day=2026-11-20/part.parquet", columns_of(40));
-    let alone = work.run(0, "job.yaml", "").summary()["rows"].clone();
+    let warnings = |ran: &Ran| -> Vec<String> {
+        let told = ran.stderr.lines().filter_map(|line| line.split_once("warning"));
+        told.map(|(_, text)| text.to_owned()).collect()
+    };
+    let first = work.run(0, "job.yaml", "");
+    let alone = first.summary()["rows"].clone();
     // A link next to the folder, before it in the order of names; one to the file; and a loop.
     symlink("day=2026-11-20", work.path("lake/a-latest")).unwrap();
     symlink("part.parquet", work.path("lake/day=2026-11-20/another.parquet")).unwrap();
@@ -388,7 +393,7 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     ]);
     work.cfaudit(0, "check job.yaml --cache cache").says(&["whose rows count once"]);
     // Nobody has to act on it.
-    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    assert_eq!(warnings(&ran), warnings(&first));
     let quiet = work.run(0, "job.yaml", "--quiet");
     assert!(
         !quiet.stderr.contains("count once") && !quiet.stdout.contains("count once"),
@@ -434,7 +439,7 @@ fn decimal_row_ids() {
     let ran = refused(
         &with_ids(decimal(2)),
         3,
-        &["error[not-an-id]", "column `id` holds numbers", "DECIMAL(38, 0)"],
+        &["error[not-an-id]", "column `id` holds floats or decimals", "DECIMAL(38, 0)"],
     );
     assert!(ran.stderr.contains("or text"), "{}", ran.stderr);
 }

@@ -353,16 +353,16 @@ fn a_researcher_brings_a_generator() {
 #[test]
 fn a_job_runs_every_night() {
     let work = Work::with_jobs();
-    let few = "run jobs/gate-demo.yaml --set data.rows.synthetic.rows=600 --cache cache --quiet \
+    let few = "run jobs/gate-demo.yaml --set data.rows.synthetic.rows=3000 --cache cache --quiet \
                --gates report";
     work.cfaudit(0, &format!("{few} --set run.seed=0 --out approved"));
-    let limit = 600_000;
+    let limit = 1_500_000;
     for night in 1..=4 {
         let ran = work.cfaudit(
             0,
             &format!(
                 "{few} --set run.seed={night} --out nights/{night} --baseline approved \
-                 --cache-limit 600KB --log-file nights.log"
+                 --cache-limit 1500KB --log-file nights.log"
             ),
         );
         assert!(ran.stdout.is_empty(), "night {night}: {}", ran.stdout);

@@ -543,7 +543,7 @@ fn id_column(
         class => {
             let (holds, hint) = match class {
                 ValueClass::Float => (
-                    "floats",
+                    "floats or decimals with a fraction",
                     "pandas makes floats of integers with a missing value: take out the rows \
                      without an id, or convert the column (`astype(\"Int64\")`)",
                 ),
