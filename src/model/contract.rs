@@ -28,7 +28,7 @@ const MOST_CLASSES: usize = 10_000;
 /// Where a term is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TermSource {
+pub(crate) enum TermSource {
     /// The model's own file.
     File,
     /// The job.
@@ -193,7 +193,7 @@ pub struct ContractTerms<'a> {
 
 /// What neither the file nor the job says, or what they say differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContractGap {
+pub(crate) struct ContractGap {
     /// The code of the problem: that of columns or that of classes.
     pub code: &'static str,
     /// The key of the block that it is about.
@@ -222,7 +222,7 @@ impl ContractGap {
 
 /// A column that a model gets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContractColumn {
+pub(crate) struct ContractColumn {
     /// The input; empty for the one table that a model takes.
     pub input: String,
     /// Its position in the input, from 0.
@@ -242,7 +242,7 @@ pub struct ContractColumn {
 
 /// Which class the score is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScoreTerm {
+pub(crate) struct ScoreTerm {
     /// The class, as the model writes it; none for one number a row, which is the score of the
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,7 +269,7 @@ impl ScoreTerm {
 
 /// The contract with a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModelContract {
+pub(crate) struct ModelContract {
     /// What it gets, input by input and in order; empty for scores that are computed elsewhere.
     pub columns: Vec<ContractColumn>,
     /// What its score is about.
