@@ -124,6 +124,14 @@ fn a_repeat_is_the_set_of_the_rows_that_were_drawn() {
         }
         assert!(n > 60 && moved > 20, "{set}: {n} {moved}");
     }
+    // The values of the supported people are measured for every fit, too.
+    let metrics = read_whole(&work.path("out/tables"), "metrics");
+    let fitted = |row: &TableRecord<'_>| {
+        row.text("support") == "supported" && row.text("counterfactual") != "flip"
+    };
+    let repeats: Vec<_> =
+        metrics.records().filter(fitted).map(|row| row.int("fit_repeats")).collect();
+    assert!(repeats.len() > 60 && repeats.iter().all(Option::is_some), "{repeats:?}");
 }
 
 /// People, three in five of them training rows, and a job about a model.

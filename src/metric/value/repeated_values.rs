@@ -37,7 +37,7 @@ impl RepeatedValues {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, intervals: None });
-            all.add(&measure_counterfactual(counts, shift.as_ref(), None, &all.settings), untaught);
+            all.add_switches(counts, shift.as_ref(), untaught);
         }
         all
     }
@@ -49,11 +49,20 @@ impl RepeatedValues {
 
     /// Adds a repeat of the counterfactuals of a set.
     pub(crate) fn add_set(&mut self, counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>) {
+        self.add_switches(counts, shift, &[]);
+    }
+
+    fn add_switches(
+        &mut self,
+        counts: &CounterfactualCounts,
+        shift: Option<&ShiftEvidence>,
+        untaught: &[usize],
+    ) {
         let measured = measure_counterfactual(counts, shift, None, &self.settings);
         let supported = counts
             .supported()
             .map(|counts| measure_counterfactual(counts, None, None, &self.settings));
-        self.add_both(&measured, supported.as_deref());
+        self.add_both(&measured, supported.as_deref(), untaught);
     }
 
     /// Adds a repeat of a set that depends on causal graphs: its means over the graphs.
@@ -63,7 +72,7 @@ impl RepeatedValues {
             across.into_iter().map(|across| across.measured).collect()
         };
         let (measured, supported) = (measure(counts), counts.supported().map(measure));
-        self.add_both(&measured, supported.as_deref());
+        self.add_both(&measured, supported.as_deref(), &[]);
     }
 
     /// The same of the people with supported counterfactuals alone.
@@ -73,7 +82,12 @@ impl RepeatedValues {
 
     /// Adds a repeat with what its supported counterfactuals alone give; none where all are
     /// supported.
-    fn add_both(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
+    fn add_both(
+        &mut self,
+        all: &[MeasuredValue],
+        supported: Option<&[MeasuredValue]>,
+        untaught: &[usize],
+    ) {
         let so_far = || RepeatedValues {
             values: self.values.clone(),
             supported: SupportedOnly::default(),
@@ -81,9 +95,9 @@ impl RepeatedValues {
             level: self.level,
         };
         if let Some(part) = self.supported.part(supported.is_none(), so_far) {
-            part.add(supported.unwrap_or(all), &[]);
+            part.add(supported.unwrap_or(all), untaught);
         }
-        self.add(all, &[]);
+        self.add(all, untaught);
     }
 
     fn add(&mut self, measured: &[MeasuredValue], untaught: &[usize]) {

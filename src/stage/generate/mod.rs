@@ -537,7 +537,11 @@ fn plan_repeats<'a>(
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let applied = plan.set_of(unit)?;
-    let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
+    let of_set = match part {
+        RepeatedPart::GroupNames => SetInputs::need(b, &applied)?,
+        RepeatedPart::ReferenceRows => SetInputs::need_tested(b, &applied)?,
+    };
+    let knobs = learning_knobs(&applied)?;
     let Some(repeats) = part.repeats(applied.block) else {
         return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
     };
@@ -580,6 +584,7 @@ fn plan_repeats<'a>(
                 knobs,
                 extras: plan.extras(layout),
                 position: applied.position,
+                support: of_set.support_tests(ctx, row_context)?,
                 models: opened.collect::<Result<_>>()?,
                 seed,
                 part,

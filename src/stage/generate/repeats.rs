@@ -45,6 +45,7 @@ use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
 use crate::stage::generate::rows::{
     GenerateInputs, generate_group, invalidate_outside, write_back, write_backs,
 };
+use crate::stage::generate::support::SupportTests;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::rows::{blank_unknown, score_by_fold};
@@ -104,6 +105,8 @@ pub(crate) struct RepeatInputs<'a> {
     pub extras: VariableOptions,
     /// Position of the attribute.
     pub position: usize,
+    /// The test of the counterfactuals; none where all people count.
+    pub support: Option<SupportTests>,
     /// The models.
     pub models: Vec<RepeatModel>,
     /// Seed of the job.
@@ -233,6 +236,8 @@ struct ShuffledNames<'a> {
 /// The valid counterfactuals of one row group, with their scores by each model.
 struct RepeatScores {
     keys: CounterfactualKeys,
+    /// The unsupported values of each; empty where they are not tested.
+    unsupported: Vec<u64>,
     scores: Vec<Vec<f64>>,
 }
 
@@ -376,6 +381,15 @@ impl RepeatInputs<'_> {
         }
         write_back(follows, &roles, &batch, self.position, &keys, &mut rows);
         invalidate_outside(making.write_backs, &roles, &keys, &rows, &mut judged, &mut outside);
+        let unsupported = self.support.as_ref().map_or_else(Vec::new, |tests| {
+            let of = (&batch, &roles, self.position);
+            tests.of_rows(
+                of,
+                (&keys, Some(judged.valid.as_slice())),
+                Some(&rows),
+                &mut tests.no_sums(),
+            )
+        });
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),
@@ -392,7 +406,7 @@ impl RepeatInputs<'_> {
             Ok(scores)
         };
         let scores = self.models.iter().map(score).collect::<Result<_>>()?;
-        Ok(RepeatScores { keys, scores })
+        Ok(RepeatScores { keys, unsupported, scores })
     }
 
     /// The evidence about a model.
@@ -409,8 +423,7 @@ impl RepeatInputs<'_> {
                 batch: self.context.rows.read_counted(g, model.rule.reads_carried())?,
                 roles: self.context.roles.read(g)?,
                 keys: made[g].keys.clone(),
-                // Of repeats all people count.
-                unsupported: Vec::new(),
+                unsupported: made[g].unsupported.clone(),
                 scores: model.scores.read(g)?,
                 scores_cf: made[g].scores[k].clone(),
                 // The same model scores both.

@@ -249,24 +249,23 @@ impl RowBuilder<'_> {
         (fits, trainings): (Option<&RepeatedValues>, Option<&RepeatedValues>),
         tables: &mut ResultTables,
     ) {
-        let mut measured =
+        let measured =
             workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
-        for of in &mut measured {
-            of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
-        }
         let rows = |mut measured: Vec<MeasuredValue>,
-                    trainings: Option<&RepeatedValues>|
+                    [fits, trainings]: [Option<&RepeatedValues>; 2]|
          -> Vec<MetricRow> {
             for of in &mut measured {
+                of.fit = fits.and_then(|all| all.spread_of(of.metric, of.scope));
                 of.training = trainings.and_then(|all| all.spread_of(of.metric, of.scope));
             }
             measured.iter().map(|of| self.metric_row(of)).collect()
         };
         let supported = counts.supported().map(|counts| {
             let measure = || measure_counterfactual(counts, None, None, &self.settings);
-            rows(workers.within(measure), trainings.map(RepeatedValues::of_supported))
+            let repeats = [fits, trainings].map(|all| all.map(RepeatedValues::of_supported));
+            rows(workers.within(measure), repeats)
         });
-        tables.metrics.extend(with_supported(rows(measured, trainings), supported));
+        tables.metrics.extend(with_supported(rows(measured, [fits, trainings]), supported));
     }
 
     /// Who of a model's decisions has an unsupported value.
