@@ -225,7 +225,7 @@ impl ContractPreview {
         if !known.is_empty() {
             parts.push(format!("it knows the levels {}", known.join(", ")));
         }
-        format!("model `{}` {}", self.model, parts.join("; "))
+        format!("model `{}`: {}", self.model, parts.join("; "))
     }
 }
 
