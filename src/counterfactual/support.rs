@@ -5,8 +5,9 @@
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
 //!   the variable, P_a(v) counts as 1;
-//! * a number is where it lies outside of the range of b's reference rows by more than a hundredth
-//!   of its width;
+//! * a number is where it lies outside of the range of b's reference rows by more than a tenth of
+//!   its width (Choice: the ends of a range are the least sure numbers of a sample; of 700 normal
+//!   values one in a hundred of another sample lies outside by a hundredth, hardly one by a tenth);
 //! * a one-hot group is where none or several of its columns are set.
 //!
 //! P are shares of the reference rows of a group that have a value. Missing values are not tested,
@@ -35,7 +36,7 @@ use crate::exec::accumulator::{Accumulator, map_as_list};
 pub(crate) const MAX_VALUES: usize = 4096;
 
 /// Share of the width of a range by which a number may lie outside.
-const MARGIN: f64 = 0.01;
+const MARGIN: f64 = 0.1;
 
 /// Places of a direction that have a bit of their own; all later ones share the last.
 const BITS: usize = 64;
@@ -628,9 +629,9 @@ mod tests {
     fn numbers_are_tested_by_range_and_ordinal_ones_by_value() {
         let with = |grade, income| (2, grade, income, NORTH);
         assert_eq!(found(with(4.0, 50.0), with(4.0, 50.0)), ["grade 4 (0, 50)"]);
-        // Women have up to 99.5; a hundredth of that is allowed.
-        assert!(found(with(1.0, 100.4), with(1.0, 100.4)).is_empty());
-        assert_eq!(found(with(1.0, 100.6), with(1.0, 100.6)), ["income - (0, 0)"]);
+        // Women have up to 99.5; a tenth of that is allowed.
+        assert!(found(with(1.0, 109.4), with(1.0, 109.4)).is_empty());
+        assert_eq!(found(with(1.0, 109.6), with(1.0, 109.6)), ["income - (0, 0)"]);
         // A value that nobody has, moved there or not.
         assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);

@@ -22,7 +22,7 @@ table! {
     /// `support`: one row per value that counterfactuals of a direction hold and that the reference
     /// rows of the target group hardly do: a level of at most 1 % of them, of at most a twentieth
     /// of its share in the own group, where three rows or more would be expected; a number outside
-    /// of their range by more than a hundredth of its width.
+    /// of their range by more than a tenth of its width.
     pub struct SupportRow in "support", version 1, key 5,
     one row per "set, direction and unsupported value", written by "measure", read by "report" {
         [meaning COUNTERFACTUAL]
