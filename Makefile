@@ -20,7 +20,7 @@ CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python VIRTUAL_ENV=$(TARGET)
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test image
+.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema count golden clean bench dist dist-test image
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -95,6 +95,9 @@ schema: build     ## regenerates schemas/ from the types
 	@$(BIN) schema job > schemas/job.schema.json
 	@$(BIN) schema manifest > schemas/manifest.schema.json
 	@$(BIN) schema summary > schemas/summary.schema.json
+
+count: .tools/env   ## prints lines of code, templates and tests by room of the tree, and words of documents, next to the budget that a test holds
+	$(ENV) $(WHOLE) -- --nocapture the_tree_stays_within_its_budget
 
 golden: .tools/env  ## rewrites the expected texts of the tests; review the diff before you commit it
 	$(ENV) export CFAUDIT_BLESS=1; $(UNIT) && $(WHOLE)

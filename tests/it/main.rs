@@ -22,6 +22,7 @@ mod clarify;
 mod classes;
 mod clean;
 mod command;
+mod count;
 mod decisions;
 mod determinism;
 mod diff;
