@@ -570,6 +570,10 @@ struct KnownPeople {
     effective: Option<f64>,
 }
 
+/// The directions, from one group to another, of a side of a value, and its effective size where
+/// that is not its number of people.
+type SideOfDirections<'a> = (Vec<(&'a str, &'a str)>, Option<f64>);
+
 impl Arrangement {
     fn lacks(
         &mut self,
@@ -628,10 +632,7 @@ impl Arrangement {
     }
 
     /// The sides of a value of counterfactuals: one side of some directions each.
-    fn of_directions(
-        of: &PeopleTables<'_>,
-        sides: &[(Vec<(&str, &str)>, Option<f64>)],
-    ) -> Option<Self> {
+    fn of_directions(of: &PeopleTables<'_>, sides: &[SideOfDirections<'_>]) -> Option<Self> {
         let mut all = Arrangement::default();
         let after = |label: usize, predicted: usize| {
             let before: &[bool] = match predicted {

@@ -142,7 +142,7 @@ fn other_program(manifest: &Manifest) -> Option<String> {
     let PolicyVersions { who_counts, boundaries, starts } = manifest.policies;
     let tables = TABLES.iter().filter_map(|table| {
         let theirs = *manifest.tables.get(table.name)?;
-        (theirs != table.version).then(|| (table.name, theirs, table.version))
+        (theirs != table.version).then_some((table.name, theirs, table.version))
     });
     let rules = [
         ("who counts", who_counts, ours.who_counts),

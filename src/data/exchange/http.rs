@@ -435,7 +435,7 @@ impl HttpEndpoint {
                 let output = output.ok_or("gives no output with `prob` in its name")?;
                 let data = list(output.get("data"), "data")?;
                 let flat: Vec<f64> = data.iter().map(score).collect::<Result<_, _>>()?;
-                let width = if n == 0 { 0 } else { flat.len() / n };
+                let width = flat.len().checked_div(n).unwrap_or(0);
                 if width < 2 || output.get("shape") != Some(&json!([n, width])) {
                     return Ok(flat);
                 }

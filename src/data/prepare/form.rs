@@ -61,7 +61,7 @@ pub(crate) fn form_of(
     let seen: HashSet<u32> = form.words.iter().map(|word| word.level).collect();
     for (level, at) in levels.iter().zip(0..) {
         // Levels that no kept row has.
-        if !seen.contains(&at) && !(made && at == none) {
+        if !(seen.contains(&at) || (made && at == none)) {
             form.words.push(word_of(elsewhere(level).unwrap_or(level), at));
         }
     }

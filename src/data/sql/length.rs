@@ -85,6 +85,6 @@ fn bytes_made<'a>(
             }
             _ => 0,
         },
-        _ => (0..n_arguments).filter_map(|k| text(k)).map(str::len).sum(),
+        _ => (0..n_arguments).filter_map(text).map(str::len).sum(),
     }
 }

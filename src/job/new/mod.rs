@@ -568,9 +568,12 @@ fn scale_keys(score: &ColumnProfile) -> String {
     format!("{scale}, threshold: {threshold}")
 }
 
+/// A one-hot group as `new` writes it: its name and its columns.
+type OneHotColumns<'a> = (String, Vec<&'a ColumnProfile>);
+
 fn trained(
     text: &mut String,
-    (roles, onehot): (&[(&ColumnProfile, GuessedRole)], &[(String, Vec<&ColumnProfile>)]),
+    (roles, onehot): (&[(&ColumnProfile, GuessedRole)], &[OneHotColumns<'_>]),
     (sensitive, at_risk): (&[&ColumnProfile], &[(String, String)]),
     found: &FoundModels<'_>,
     (null_values, why): &(Vec<String>, String),

@@ -131,10 +131,10 @@ pub(crate) fn deciding<'a>(
 
 /// The limit that holds for all of these values alike, and so may be drawn across them; none where
 /// one has no limit or another one.
-pub(crate) fn common<'a>(
-    limits: &'a [AuditLimit],
+pub(crate) fn common(
+    limits: &[AuditLimit],
     values: impl Iterator<Item = JudgedValue>,
-) -> Option<&'a AuditLimit> {
+) -> Option<&AuditLimit> {
     let mut found = values.map(|value| deciding(limits, &value));
     let first = found.next().flatten()?;
     let alike = |limit: Option<&AuditLimit>| {

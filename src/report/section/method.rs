@@ -312,7 +312,7 @@ fn contracts(audit: &AuditFolder) -> Option<PageBlock> {
             Some(class) => RichText::new()
                 .quote(class)
                 .text(" of ")
-                .quote(&contract.classes.join(", "))
+                .quote(contract.classes.join(", "))
                 .text(", by ")
                 .text(&contract.class_from),
             None => RichText::from("the positive one, by convention: it gives one number a row"),
@@ -323,7 +323,7 @@ fn contracts(audit: &AuditFolder) -> Option<PageBlock> {
     let rows: Vec<ReportRow> = audit.manifest.models.iter().filter_map(row).collect();
     let head = ["Model", "Columns in order", "Class of the score"].map(RichText::from).to_vec();
     let caption = "What models that are trained elsewhere get and give".into();
-    (!rows.is_empty()).then(|| PageBlock::Table(PageTable { caption, head, rows, prose: true }))
+    (!rows.is_empty()).then_some(PageBlock::Table(PageTable { caption, head, rows, prose: true }))
 }
 
 /// The thresholds that were fitted, a sentence a model.
