@@ -51,8 +51,10 @@ fn main() {
     let p = lines.first().map_or(0, Vec::len);
     let columns =
         (0..p).map(|c| FeatureColumn::Number(lines.iter().map(|line| line[c]).collect())).collect();
-    let rows =
-        TrainingRows::in_memory(FeatureRows { n: lines.len(), columns }, vec![true; lines.len()]);
+    let rows = TrainingRows::in_memory(
+        FeatureRows { n: lines.len(), columns, source: Vec::new() },
+        vec![true; lines.len()],
+    );
     let variables: Vec<GraphVariable> =
         (0..p).map(|c| GraphVariable { name: format!("v{c}"), feature: c, levels: None }).collect();
     let (encoding, blocks) =

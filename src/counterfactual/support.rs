@@ -551,11 +551,12 @@ mod tests {
         ]
     }
 
-    /// Rows of (relation, grade, income, north, south).
-    fn rows(of: &[(u32, f64, f64, [f64; 2])]) -> FeatureRows {
-        let numbers = |pick: fn(&(u32, f64, f64, [f64; 2])) -> f64| {
-            FeatureColumn::Number(of.iter().map(pick).collect())
-        };
+    /// Relation, grade, income, and the two regions of a person.
+    type SamplePerson = (u32, f64, f64, [f64; 2]);
+
+    fn rows(of: &[SamplePerson]) -> FeatureRows {
+        let numbers =
+            |pick: fn(&SamplePerson) -> f64| FeatureColumn::Number(of.iter().map(pick).collect());
         let columns = vec![
             FeatureColumn::Code(of.iter().map(|row| row.0).collect()),
             numbers(|row| row.1),
