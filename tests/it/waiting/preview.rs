@@ -70,7 +70,7 @@ fn a_plan_does_no_work() {
     assert!(adult.contains("the data set adult is not in the data folder"), "{adult}");
     assert!(!work.path("nowhere").exists());
     fs::remove_dir_all(work.path("lake")).unwrap();
-    plan(3, "").says(&["error[missing-file]"]);
+    plan(4, "").says(&["error[rows-awaited]"]);
 }
 
 #[test]
