@@ -8,15 +8,17 @@
 //! one `score` per row or per valid counterfactual, null where there is none, and
 //! `support.parquet` the unsupported values of each valid counterfactual.
 
+use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray, RecordBatch, UInt16Array, UInt32Array,
 };
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{
-    DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 
 use serde::{Deserialize, Serialize};
@@ -643,34 +645,45 @@ impl ScoreReader {
 /// In [`WorldRowReader`]: a world in which a key has no row.
 pub(crate) const NO_ROW: u16 = u16::MAX;
 
-/// Encodes which rows worlds have, on any thread.
-pub(crate) struct WorldRowEncoder {
+/// Encodes a file of one column of whole numbers, row group by row group, on any thread.
+pub(crate) struct NumberEncoder<T: ArrowPrimitiveType> {
     encoder: GroupEncoder,
     schema: SchemaRef,
     folder: std::path::PathBuf,
+    numbers: PhantomData<T>,
 }
 
-/// Creates the file that says which of the counterfactuals of a key each world of a set has.
-///
-/// # Errors
-/// The file cannot be created.
-pub(crate) fn create_world_rows(folder: &Path) -> Result<(WorldRowEncoder, GroupWriter)> {
-    let row = cached(packed(Field::new(KEYS[2], DataType::UInt16, false)));
-    let schema = Arc::new(Schema::new(vec![row]));
-    let (encoder, writer) = GroupWriter::create(&folder.join(WORLD_ROWS), &schema, &[])?;
-    Ok((WorldRowEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
-}
+impl<T: ArrowPrimitiveType> NumberEncoder<T> {
+    fn create(folder: &Path, file: &str, column: &str) -> Result<(Self, GroupWriter)> {
+        let column = cached(packed(Field::new(column, T::DATA_TYPE, false)));
+        let schema = Arc::new(Schema::new(vec![column]));
+        let (encoder, writer) = GroupWriter::create(&folder.join(file), &schema, &[])?;
+        let folder = folder.to_path_buf();
+        Ok((NumberEncoder { encoder, schema, folder, numbers: PhantomData }, writer))
+    }
 
-impl WorldRowEncoder {
-    /// Encodes one row group: key by key, then world by world, the `cf_index` of the row, or
-    /// [`NO_ROW`].
+    /// Encodes the numbers of one row group.
     ///
     /// # Errors
     /// Never in practice.
-    pub(crate) fn encode(&self, rows: Vec<u16>) -> Result<EncodedGroup> {
-        let columns: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(rows))];
+    pub(crate) fn encode(&self, numbers: Vec<T::Native>) -> Result<EncodedGroup> {
+        let columns: Vec<ArrayRef> = vec![Arc::new(PrimitiveArray::<T>::new(numbers.into(), None))];
         self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
     }
+}
+
+/// The numbers of a row group of such a file.
+fn numbers_of<T: ArrowPrimitiveType>(file: &ParquetFile, group: usize) -> Result<Vec<T::Native>> {
+    Ok(file.read_group(group, None)?.column(0).as_primitive::<T>().values().to_vec())
+}
+
+/// Creates the file that says which of the counterfactuals of a key each world of a set has: of
+/// each row group key by key, then world by world, the `cf_index` of the row, or [`NO_ROW`].
+///
+/// # Errors
+/// The file cannot be created.
+pub(crate) fn create_world_rows(folder: &Path) -> Result<(NumberEncoder<UInt16Type>, GroupWriter)> {
+    NumberEncoder::create(folder, WORLD_ROWS, KEYS[2])
 }
 
 /// Reads which of the counterfactuals of a key each world has.
@@ -686,44 +699,23 @@ impl WorldRowReader {
         Ok(WorldRowReader(ParquetFile::open(&folder.join(WORLD_ROWS), FileOwner::Program)?))
     }
 
-    /// Those of a row group, in the order of [`WorldRowEncoder::encode`].
+    /// Those of a row group, in the order of [`create_world_rows`].
     ///
     /// # Errors
     /// The file is damaged.
     pub(crate) fn read(&self, group: usize) -> Result<Vec<u16>> {
-        let batch = self.0.read_group(group, None)?;
-        Ok(batch.column(0).as_primitive::<UInt16Type>().values().to_vec())
+        numbers_of::<UInt16Type>(&self.0, group)
     }
 }
 
-/// Encodes the unsupported values of counterfactuals, on any thread.
-pub(crate) struct SupportEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    folder: std::path::PathBuf,
-}
-
-/// Creates the file that says which values of the counterfactuals in a folder are unsupported.
+/// Creates the file that says which values of the counterfactuals in a folder are unsupported: of
+/// each row group, for each valid counterfactual, of a set with causal graphs for each person and
+/// target group, a bit for each unsupported value; 0 = all are supported.
 ///
 /// # Errors
 /// The file cannot be created.
-pub(crate) fn create_support(folder: &Path) -> Result<(SupportEncoder, GroupWriter)> {
-    let places = cached(packed(Field::new("unsupported", DataType::UInt64, false)));
-    let schema = Arc::new(Schema::new(vec![places]));
-    let (encoder, writer) = GroupWriter::create(&folder.join(SUPPORT), &schema, &[])?;
-    Ok((SupportEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
-}
-
-impl SupportEncoder {
-    /// Encodes one row group: for each valid counterfactual, of a set with causal graphs for each
-    /// person and target group, a bit for each unsupported value; 0 = all are supported.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn encode(&self, places: Vec<u64>) -> Result<EncodedGroup> {
-        let columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(places))];
-        self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
-    }
+pub(crate) fn create_support(folder: &Path) -> Result<(NumberEncoder<UInt64Type>, GroupWriter)> {
+    NumberEncoder::create(folder, SUPPORT, "unsupported")
 }
 
 /// Reads the unsupported values of counterfactuals; without a file everything is supported.
@@ -741,14 +733,12 @@ impl SupportReader {
         file.transpose().map(SupportReader)
     }
 
-    /// Those of a row group, in the order of [`SupportEncoder::encode`]; empty where everything is
+    /// Those of a row group, in the order of [`create_support`]; empty where everything is
     /// supported.
     ///
     /// # Errors
     /// The file is damaged.
     pub(crate) fn read(&self, group: usize) -> Result<Vec<u64>> {
-        let Some(file) = &self.0 else { return Ok(Vec::new()) };
-        let batch = file.read_group(group, None)?;
-        Ok(batch.column(0).as_primitive::<UInt64Type>().values().to_vec())
+        self.0.as_ref().map_or_else(|| Ok(Vec::new()), |file| numbers_of::<UInt64Type>(file, group))
     }
 }
