@@ -404,9 +404,11 @@ fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
 
 /// The command of a run that compares with this baseline, and with no other.
 pub(crate) fn with_baseline(command: &str, baseline: &Path) -> String {
-    let mut is_quoted = false;
+    let (mut is_quoted, mut before) = (false, ' ');
     let is_end = |c: char| {
-        is_quoted ^= c == '\'';
+        // A quote behind a backslash is one only inside quotes, where a backslash means itself.
+        is_quoted ^= c == '\'' && (is_quoted || before != '\\');
+        before = c;
         c == ' ' && !is_quoted
     };
     let mut words: Vec<String> = command.split(is_end).map(str::to_owned).collect();
