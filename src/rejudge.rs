@@ -61,16 +61,17 @@ pub(crate) fn judge(
     }
     let (mut manifest, new) = baseline::finished_side(folder)?;
     baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
-    let comparison = match baseline {
+    let (comparison, checked) = match baseline {
         Some(baseline) => {
-            let mut compared = diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?;
-            let job = job_of(folder)?;
-            baseline::add_old_extremes(&job, &mut compared.changes, baseline)?;
-            Some(compared)
+            let old = baseline::finished_side(baseline)?.1;
+            let mut compared = diff::compare(&old, &new, force)?;
+            let checked = job_of(folder)?;
+            baseline::add_old_extremes(&checked, &mut compared.changes, (&old, baseline))?;
+            (Some(compared), checked)
         }
-        None => stored_comparison(folder, &manifest)?,
+        None => (stored_comparison(folder, &manifest)?, job_of(folder)?),
     };
-    let again = judge_by_tables(folder, comparison.as_ref())?;
+    let again = judge_by_tables(folder, checked, comparison.as_ref())?;
     let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
@@ -122,7 +123,8 @@ pub(crate) struct GatesAgain {
 /// # Errors
 /// The job or a table cannot be read.
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
-    judge_by_tables(folder, stored_comparison(folder, manifest)?.as_ref())
+    let comparison = stored_comparison(folder, manifest)?;
+    judge_by_tables(folder, job_of(folder)?, comparison.as_ref())
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -172,9 +174,12 @@ impl JudgingTables {
     }
 }
 
-fn judge_by_tables(folder: &Path, comparison: Option<&DiffResult>) -> Result<GatesAgain> {
+fn judge_by_tables(
+    folder: &Path,
+    checked: CheckedJob,
+    comparison: Option<&DiffResult>,
+) -> Result<GatesAgain> {
     let tables = folder.join("tables");
-    let checked = job_of(folder)?;
     let stored = read_rows::<GateRow>(&tables)?;
     let questions = with_job_lines(gate::questions(&checked), &stored, |q| (&q.name, &mut q.line));
     let counted = gate::counted_of(
@@ -336,7 +341,7 @@ pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
     if !matches!(form, ExportFormat::Prometheus(_)) {
         return export_text(folder, form, &manifest, fails);
     }
-    let job = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?.job;
+    let job = job_of(folder)?.job;
     let own = job.exports.iter().find(|own| own.word() == form.word());
     export_text(folder, own.unwrap_or(form), &manifest, fails)
 }
@@ -417,7 +422,7 @@ pub(crate) fn compare(
     let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
-        baseline::add_old_extremes(checked, &mut comparison.changes, old)?;
+        baseline::add_old_extremes(checked, &mut comparison.changes, (&old_side, old))?;
         let judging = JudgingTables::read(&new.join("tables"))?;
         let counted = gate::counted_of(
             &gate::recourse_questions(checked),

@@ -166,6 +166,14 @@ pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option
     Some(HolmTest::new(seen)?.excess(question.limit))
 }
 
+/// Judges the comparisons of a gate: jointly where it asks for that, else each by itself.
+pub(super) fn decide_all(question: &GateQuestion, seen: Vec<GateObservation>) -> Vec<GateRuling> {
+    if question.holm {
+        return decide_jointly(question, seen);
+    }
+    seen.into_iter().map(|seen| decide(question, seen)).collect()
+}
+
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
 pub(super) fn decide_jointly(
     question: &GateQuestion,

@@ -61,11 +61,7 @@ pub(crate) fn judge(
                 seen.objections = vec![untested];
             }
         }
-        let mut rulings: Vec<GateRuling> = if question.holm {
-            holm::decide_jointly(question, seen.clone())
-        } else {
-            seen.iter().map(|seen| decide(question, seen.clone())).collect()
-        };
+        let mut rulings = holm::decide_all(question, seen.clone());
         if question.quantity == GateQuantity::Value
             && question.scope == GateSubject::WorstCase
             && question.decide_by == GateDecideBy::Interval

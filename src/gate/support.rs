@@ -1,7 +1,6 @@
 //! Verdicts that depend on people whom the reference rows hardly hold, such as women who are
 //! husbands: a gate whose verdict among the supported people alone is another one is inconclusive.
 
-use super::decision::decide;
 use super::holm;
 use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
 use crate::table::ReasonCode;
@@ -20,21 +19,16 @@ pub(super) fn reconsider(
     {
         return;
     }
-    let alone: Vec<GateRuling> = if question.holm {
-        holm::decide_jointly(question, supported)
-    } else {
-        supported.into_iter().map(|seen| decide(question, seen)).collect()
-    };
+    let alone = holm::decide_all(question, supported);
     if verdict_of(&alone) == verdict_of(rulings) {
         return;
     }
     for ruling in rulings {
+        let seen = &ruling.observation;
         let is_same = |other: &&GateRuling| {
-            let of = |seen: &GateObservation| {
-                [&seen.metric, &seen.sensitive, &seen.scope, &seen.from, &seen.to]
-                    .map(String::clone)
-            };
-            of(&other.observation) == of(&ruling.observation)
+            let of = &other.observation;
+            [&of.metric, &of.sensitive, &of.scope, &of.from, &of.to]
+                == [&seen.metric, &seen.sensitive, &seen.scope, &seen.from, &seen.to]
         };
         let Some(other) = alone.iter().find(is_same) else { continue };
         if other.verdict == ruling.verdict {

@@ -34,7 +34,7 @@ use crate::metric::interval::{
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{GapTransform, Metric, MetricFamily, Reads};
+use crate::metric::{Metric, MetricFamily, Reads};
 use crate::table::population::AUDITED;
 use crate::table::{CountRow, MetricRow, NO_GROUP, ReasonCode};
 
@@ -547,8 +547,7 @@ impl<'a> PeopleTables<'a> {
     /// The metric whose rate is on either side of a gap, for how sure it is.
     fn base(metric: &'static Metric) -> &'static str {
         match (metric.gap_of, metric.reads) {
-            (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
-            (Some((base, GapTransform::ToTotal)), _) => base,
+            (Some((base, _)), _) => base,
             (None, Reads::FavourableRatio) => "pprev",
             _ => metric.id,
         }
@@ -744,16 +743,16 @@ fn evidence<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Ev
         Some((rest, sure))
     };
     let gap = |sides: [(StatePeople, Option<f64>); 2]| {
-        let forms = [FavourableClass::Positive, FavourableClass::Negative].into_iter().flat_map(
-            |favourable| [false, true].map(|swapped| ValueForm::Gap { favourable, swapped }),
-        );
         let wanted = of.question.favourable.unwrap_or(FavourableClass::Positive);
-        let is_wanted = |form: &ValueForm| matches!(form, ValueForm::Gap { favourable, .. } if *favourable == wanted);
-        let (first, others): (Vec<ValueForm>, Vec<ValueForm>) = forms.partition(is_wanted);
-        let each = first
-            .into_iter()
-            .chain(others)
-            .map(|form| Arrangement::of_rows(of, &sides).into_evidence(of, metric, form));
+        let other = match wanted {
+            FavourableClass::Positive => FavourableClass::Negative,
+            FavourableClass::Negative => FavourableClass::Positive,
+        };
+        let forms = [wanted, other].into_iter().flat_map(|favourable| {
+            [false, true].map(|swapped| ValueForm::Gap { favourable, swapped })
+        });
+        let each =
+            forms.map(|form| Arrangement::of_rows(of, &sides).into_evidence(of, metric, form));
         each.collect::<Vec<_>>()
     };
     let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));

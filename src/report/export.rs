@@ -71,13 +71,8 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
 /// The same in the units of the page: shares in per cent, their changes in points.
 pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
     let format = terms::kind(row.metric.as_str(), row.scope.as_str());
-    let judged = if is_of_change(row) { format.of_change() } else { format };
+    let judged = if row.is_of_change() { format.of_change() } else { format };
     sentence_of_gate(row, [format, judged].map(NumberFormat::unit))
-}
-
-/// Whether a gate limits a change from the baseline.
-fn is_of_change(row: &GateRow) -> bool {
-    row.rule.contains("_at_most,")
 }
 
 /// The units are those of a value of the metric and of what is judged: what numbers are times, and
@@ -125,7 +120,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
         _ => String::new(),
     };
-    let value = match is_of_change(row) {
+    let value = match row.is_of_change() {
         _ if row.verdict == "skipped" => "is not judged".to_owned(),
         true => {
             let from = number_in(row.baseline_value, of_metric);

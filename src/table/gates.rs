@@ -193,4 +193,9 @@ impl GateRow {
         let rule = self.rule.as_str();
         rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
     }
+
+    /// Whether it limits the change from a baseline.
+    pub(crate) fn is_of_change(&self) -> bool {
+        ["rise_at_most", "fall_at_most"].contains(&self.rule_words().0)
+    }
 }

@@ -317,7 +317,7 @@ fn numbers(gate: &GateRow) -> GateNumbers<'_> {
     let metric = gate.metric.as_str();
     let of_value = terms::kind(metric, gate.scope.as_str());
     let (bound, decides) = gate.rule_words();
-    let is_change = ["rise_at_most", "fall_at_most"].contains(&bound);
+    let is_change = gate.is_of_change();
     let (kind, of_limit) = match (is_change, of_value.of_change()) {
         (false, _) => (of_value, of_value),
         (true, NumberFormat::Points) => (NumberFormat::Points, NumberFormat::Distance),

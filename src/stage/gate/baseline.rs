@@ -16,7 +16,7 @@ use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
-use crate::gate::question::{GateBaseline, GateTables};
+use crate::gate::question::{GateBaseline, GateQuantity, GateTables};
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
@@ -220,7 +220,7 @@ pub(crate) fn compare(
     let old = finished_side(baseline)?.1;
     let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
-    add_old_extremes(checked, &mut changes, baseline)?;
+    add_old_extremes(checked, &mut changes, (&old, baseline))?;
     write_rows(ctx.out(), &changes)?;
     files::write_json(&ctx.out().join(COMPARED), &compared)
 }
@@ -233,14 +233,17 @@ pub(crate) fn compare(
 pub(crate) fn add_old_extremes(
     checked: &CheckedJob,
     changes: &mut [ChangeRow],
-    folder: &Path,
+    (run, folder): (&ComparedRun, &Path),
 ) -> Result<()> {
-    let tables = folder.join("tables");
-    let (metrics, counts) = (MetricTable::read(&tables)?.all, read_rows::<CountRow>(&tables)?);
-    let population = read_rows::<PopulationRow>(&tables)?;
     let questions = super::questions(checked);
+    if questions.iter().all(|question| question.quantity == GateQuantity::Value) {
+        return Ok(());
+    }
+    let tables = folder.join("tables");
+    let counts = read_rows::<CountRow>(&tables)?;
+    let population = read_rows::<PopulationRow>(&tables)?;
     let old = GateTables {
-        metrics: &metrics,
+        metrics: &run.metrics,
         population: &population,
         counts: &counts,
         ..GateTables::default()

@@ -137,24 +137,18 @@ impl CounterfactualCounts {
 
     /// What supported counterfactuals alone give while all are supported: nothing of scores.
     pub(crate) fn without_scores(&self) -> CounterfactualCounts {
-        let none = vec![ShiftSums::default(); self.groups * self.groups];
+        let none = CounterfactualCounts::new(self.groups);
         let weighed = self
             .weighed
             .as_ref()
-            .map(|weighed| WeightedSwitchCounts { shifts: none.clone(), ..weighed.clone() });
+            .map(|weighed| WeightedSwitchCounts { shifts: none.shifts.clone(), ..weighed.clone() });
         CounterfactualCounts {
-            groups: self.groups,
             patterns: self.patterns.clone(),
-            shifts: none,
             weighed,
             paired: self.paired.clone(),
             persons: self.persons.clone(),
             weighed_persons: self.weighed_persons.clone(),
-            grid: None,
-            bins: None,
-            rounded: Vec::new(),
-            unsupported: BTreeMap::new(),
-            supported: SupportedOnly::default(),
+            ..none
         }
     }
 
