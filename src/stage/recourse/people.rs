@@ -172,7 +172,7 @@ impl RecoursePeople {
         let others = decision_strata(layout, &rows, &about, &folds, &thresholds);
         let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (f, feature) in layout.features.iter().enumerate() {
-            if !is_looked_at(layout, attribute, job, f) {
+            if !is_looked_at(layout, &about, job, f) {
                 continue;
             }
             let seen = recourse_column(layout, &rows, f, job, recourse);
@@ -295,18 +295,18 @@ fn roots(layout: &Layout, feature: usize) -> BTreeSet<usize> {
 }
 
 /// The features that are the attribute's column, what it is derived from, or made of that.
-fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
+pub(crate) fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
     let own = layout.attributes[attribute].feature;
     let of = roots(layout, own);
     (0..layout.features.len()).filter(|&f| f == own || !roots(layout, f).is_disjoint(&of)).collect()
 }
 
-/// Whether recourse sees a feature by itself: a model reads it, it says nothing of the attribute,
-/// and it neither follows another one nor is part of a one-hot group.
-pub(crate) fn is_looked_at(layout: &Layout, attribute: usize, job: &Job, f: usize) -> bool {
+/// Whether recourse sees a feature by itself: a model reads it, it says nothing of the attribute
+/// (`about` are those that do), and it neither follows another one nor is part of a one-hot group.
+pub(crate) fn is_looked_at(layout: &Layout, about: &BTreeSet<usize>, job: &Job, f: usize) -> bool {
     let mut onehot = job.data.features.onehot.values().flatten();
     layout.is_input(f)
-        && !attribute_features(layout, attribute).contains(&f)
+        && !about.contains(&f)
         && !follows(layout, f)
         && !onehot.any(|member| member.as_str() == layout.features[f].name)
 }

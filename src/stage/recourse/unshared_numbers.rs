@@ -11,7 +11,7 @@ use crate::data::{FeatureColumn, FeatureKind, Layout};
 use crate::error::{Error, JobProblem, Result};
 use crate::job::check::{CheckedJob, path};
 use crate::param::ColumnName;
-use crate::stage::recourse::people::is_looked_at;
+use crate::stage::recourse::people::{attribute_features, is_looked_at};
 
 /// Bins that are proposed for a column.
 const BINS: usize = 4;
@@ -31,6 +31,7 @@ pub(crate) fn refuse(
     let block = job.recourse.iter().find(|(name, _)| name.as_str() == attribute);
     let Some((_, block)) = block else { return Ok(()) };
     let support = block.subgroups.support.get().min(block.actions.support.get());
+    let about = attribute_features(layout, position);
     let mut found: Vec<(&str, Vec<f64>)> = Vec::new();
     for (f, column) in columns.iter().enumerate() {
         let of = &layout.features[f];
@@ -39,7 +40,7 @@ pub(crate) fn refuse(
         let raw = matches!(of.kind, FeatureKind::Continuous { .. }) && !has_bins;
         if let FeatureColumn::Number(numbers) = column
             && raw
-            && is_looked_at(layout, position, job, f)
+            && is_looked_at(layout, &about, job, f)
             && are_unshared(numbers, support)
         {
             found.push((of.name.as_str(), proposed_bins(numbers)));
@@ -58,7 +59,7 @@ pub(crate) fn refuse(
         "recourse would look at {} number by number, and most people share theirs with fewer than \
          {} % of all, which subgroups or actions ask for: nothing about them would be found",
         names.join(", "),
-        support * 100.0
+        (support * 1e8).round() / 1e6
     );
     let at = path(&["recourse", attribute]);
     Err(Error::Job(vec![JobProblem {
