@@ -34,7 +34,10 @@ const MISSING_WORDS: [&str; 17] = [
 /// Whether a text is a word that usually means missing.
 pub(crate) fn means_missing(text: &str) -> bool {
     let text = text.trim();
-    text.len() <= 13 && MISSING_WORDS.contains(&text.to_lowercase().as_str())
+    // No such word begins with a digit, and most cells are numbers.
+    text.len() <= 13
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && MISSING_WORDS.contains(&text.to_lowercase().as_str())
 }
 
 /// The canonical text of a value.

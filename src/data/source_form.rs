@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::canonical::boolean;
 use crate::data::values::parse_number;
 
 /// What `pandas.read_csv` takes for missing by default, next to the empty field.
@@ -125,15 +126,6 @@ impl<'a> SourceValue<'a> {
 /// Whether `pandas.read_csv` takes a field for missing.
 pub(crate) fn is_missing_word(field: &str) -> bool {
     field.len() <= 8 && (field.is_empty() || MISSING_WORDS.contains(&field))
-}
-
-/// The boolean that `pandas.read_csv` reads.
-pub(crate) fn boolean(field: &str) -> Option<bool> {
-    match field {
-        _ if field.eq_ignore_ascii_case("true") => Some(true),
-        _ if field.eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
-    }
 }
 
 /// The whole number that `pandas.read_csv` reads, leading zeros or not.

@@ -32,3 +32,11 @@ pub(crate) mod transport;
 /// The most units that all people may weigh together; every sum and product of sums that metrics
 /// form stays within its type.
 pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
+
+/// The greatest common divisor; of 0 and another number that number.
+pub(crate) fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

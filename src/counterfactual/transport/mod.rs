@@ -41,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
 use crate::data::MISSING_GROUP;
 use crate::error::{Fault, Result};
+use crate::num::common_divisor;
 use crate::num::seed::{h, u01};
 use crate::num::transport::{CostMatrix, TransportError, solve as cheapest};
 use crate::param::{Count, Seed};
@@ -273,7 +274,7 @@ fn solve_exactly(
     // A row of n sources has m units, one of m targets n units, both divided by their greatest
     // common divisor.
     let (n, m) = (block.sources.len() as u64, block.targets.len() as u64);
-    let common = greatest_common_divisor(n, m);
+    let common = common_divisor(n, m);
     let weights = |points: &WeightedPoints, unit: u64| -> Result<Vec<u64>, TransportError> {
         points.weight.iter().map(|w| w.checked_mul(unit).ok_or(TransportError::TooLarge)).collect()
     };
@@ -304,13 +305,6 @@ fn solve_exactly(
         points,
         cost: total / supply.iter().sum::<u64>() as f64,
     })
-}
-
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 #[cfg(test)]

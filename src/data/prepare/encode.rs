@@ -21,7 +21,6 @@ use crate::data::rows::ids::{key_of_integer, key_of_text};
 use crate::data::rows::number_array;
 use crate::data::rows::split::TRAIN;
 use crate::data::rows::stored::ROLE;
-use crate::data::source::SourceColumn;
 use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::table::field_marks::{cached, distinct, packed, sampled};
@@ -150,7 +149,8 @@ impl RowChunk {
         plain.extend(kept_numbers(plan).map(|feature| numbers(slice.as_read(feature.column))));
         plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
         let decided = |of: &DecisionPlan| {
-            decisions(of, &plan.view.columns()[of.column], &slice.columns[of.column], slice.n)
+            let column = &plan.view.columns()[of.column];
+            decisions(of, &column.canonical_values(&slice.columns[of.column]), slice.n)
         };
         plain.extend(plan.decisions.iter().map(decided));
         RowChunk { n: slice.n, plain, codes, ids: run, drawn }
@@ -173,15 +173,9 @@ fn keys_of(ids: &SourceValues, n: usize) -> Vec<u64> {
 }
 
 /// 1 where the decision is positive, 0 where it is not.
-fn decisions(
-    plan: &DecisionPlan,
-    column: &SourceColumn,
-    values: &SourceValues,
-    n: usize,
-) -> ArrayRef {
+fn decisions(plan: &DecisionPlan, values: &SourceValues, n: usize) -> ArrayRef {
     let positive = |word: &str| plan.positive.iter().any(|(_, value)| value == word);
-    let number =
-        |i: usize| Some(f64::from(u8::from(positive(&column.canonical(&values.word(i)?)))));
+    let number = |i: usize| Some(f64::from(u8::from(positive(&values.word(i)?))));
     Arc::new((0..n).map(number).collect::<Float64Array>())
 }
 

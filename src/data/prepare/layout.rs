@@ -62,10 +62,10 @@ impl RowDescription {
         for (position, ((feature, &nulls), &fractional)) in
             plan.features.iter().zip(&survey.nulls).zip(&survey.fractional).enumerate()
         {
-            let levels = if feature.kind.is_coded() {
-                levels_of(plan, feature, &tally(feature.column))?
-            } else {
-                Vec::new()
+            let counted = feature.kind.is_coded().then(|| tally(feature.column));
+            let levels = match &counted {
+                Some(counted) => levels_of(plan, feature, counted)?,
+                None => Vec::new(),
             };
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
@@ -80,8 +80,8 @@ impl RowDescription {
                 );
                 issues.push(issue("many-levels", IssueSeverity::Warning, &feature.name, n, text));
             }
-            if feature.kind.is_coded() {
-                issues.extend(words_of_feature(plan, feature, &tally(feature.column)));
+            if let Some(counted) = &counted {
+                issues.extend(words_of_feature(plan, feature, counted));
             }
             if nulls > 0 && feature.kind != FeatureKind::Sensitive && !feature.hidden {
                 let then = if feature.rule == MissingRule::Level {

@@ -171,6 +171,8 @@ impl LeftOutRows {
             let values = &slice.columns[plan.features[*feature].column];
             let column = &plan.view.columns()[plan.features[*feature].column];
             let distinct = values.distinct();
+            let number: HashMap<&str, usize> =
+                groups.iter().map(|(_, word)| word.as_str()).zip(0..).collect();
             for (rows, tallies) in lost.iter().zip(&mut found.0) {
                 let mut by_value = vec![RowTally::default(); distinct.counts.len()];
                 for &i in rows {
@@ -178,8 +180,6 @@ impl LeftOutRows {
                     let lacks_label = label.is_some_and(|label| label.is_null(i));
                     by_value[distinct.ids[i] as usize].add(weight, lacks_label);
                 }
-                let number: HashMap<&str, usize> =
-                    groups.iter().map(|(_, word)| word.as_str()).zip(0..).collect();
                 let mut all = GroupTallies::default();
                 all.add_none(&by_value[0]);
                 for &(id, i) in &distinct.first {

@@ -15,7 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::num::MAX_TOTAL_WEIGHT;
+use crate::data::values::EXACT;
+use crate::num::{MAX_TOTAL_WEIGHT, common_divisor};
 
 /// Largest number of units of one weight.
 pub(crate) const MAX_UNITS: u64 = 1 << 32;
@@ -131,7 +132,7 @@ impl DecimalDivisor {
 }
 
 /// From here on not every whole number of units is a number.
-const MOST_DECIMAL_UNITS: f64 = 9_007_199_254_740_992.0;
+const MOST_DECIMAL_UNITS: f64 = EXACT;
 
 impl WeightSummary {
     /// Adds a finite weight of 0 or more.
@@ -206,14 +207,6 @@ impl WeightSummary {
         let exponent = ceiling - most.trailing_zeros().cast_signed();
         WeightUnit { times: 1, exponent, decimals: 0 }
     }
-}
-
-/// The greatest common divisor; of 0 and another number that number.
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A finite number above 0 as an odd number times a power of two.

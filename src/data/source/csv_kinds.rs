@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::data::canonical::boolean;
 use crate::data::source_form::{self, SourceKind};
 use crate::data::values::ValueClass;
 use crate::table::file::ParquetFile;
@@ -46,7 +47,7 @@ impl FieldKinds {
             _ if source_form::is_missing_word(field) => self.missing = true,
             _ => {
                 self.present = true;
-                self.booleans &= source_form::boolean(field).is_some();
+                self.booleans &= boolean(field).is_some();
                 self.integers &= source_form::integer(field).is_some();
                 self.floats &= source_form::float(field).is_some();
             }

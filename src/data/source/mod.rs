@@ -442,7 +442,7 @@ impl ParquetSource {
     ) -> Result<SourceValues> {
         let SourceColumn { name, class, .. } = &self.columns[i];
         let array = match (&part.keys[i], batch.column_by_name(name)) {
-            (Some(key), _) => key_values(key, *class, batch.num_rows()),
+            (Some(key), _) => Ok(key_values(key, *class, batch.num_rows())),
             (None, Some(array)) => Ok(Arc::clone(array)),
             (None, None) => Err("the column is missing from a batch".to_owned()),
         };
@@ -708,14 +708,12 @@ fn column(
     })
 }
 
-fn key_values(key: &str, class: ValueClass, rows: usize) -> Result<ArrayRef, String> {
-    Ok(match class {
+fn key_values(key: &str, class: ValueClass, rows: usize) -> ArrayRef {
+    match key.parse::<i64>() {
         _ if key == HIVE_NULL => new_null_array(&DataType::Null, rows),
-        ValueClass::Int if key.parse::<i64>().is_ok() => {
-            let value: i64 =
-                key.parse().map_err(|_| format!("the folder's value `{key}` is not an integer"))?;
+        Ok(value) if class == ValueClass::Int => {
             Arc::new(arrow::array::Int64Array::from_value(value, rows))
         }
         _ => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(key, rows))),
-    })
+    }
 }

@@ -126,12 +126,15 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     let mut text = String::new();
     head(&mut text, glance, wishes, score.is_some());
     let mut guesses = Vec::new();
+    let named: Vec<&ColumnProfile> =
+        [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
+    let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
+    let person = person_column(glance, &named, &attributes, &label.name);
     let (positive, favourable) =
-        data(&mut text, glance, wishes, (label, row_id, &sensitive), &mut guesses)?;
+        data(&mut text, glance, wishes, (label, row_id, person, &sensitive), &mut guesses)?;
     match score {
         None => {
             let leaks = leaks::find(&glance.columns, Some((label, &positive)), &[]);
-            let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
             let role = |look: &ColumnProfile| match leaks.reasons.get(&look.name) {
                 _ if is_duplicated(glance, &look.name) => {
                     GuessedRole::Ignored("several columns have this name".to_owned())
@@ -183,9 +186,6 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let features =
                 roles.iter().filter(|(_, role)| !matches!(role, GuessedRole::Ignored(_)));
             let features: Vec<&ColumnProfile> = features.map(|(look, _)| *look).collect();
-            let named: Vec<&ColumnProfile> =
-                [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-            let person = person_column(glance, &named, &attributes, &label.name);
             let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
             let spelt = std::iter::once(label).chain(texts);
             let of_group = |look: &ColumnProfile| {
@@ -201,8 +201,6 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             trained(&mut text, (&roles, &onehot), (&sensitive, &at_risk), &found, &missing);
         }
         Some(score) => {
-            let named: Vec<&ColumnProfile> =
-                [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
             let spelt = std::iter::once(label).chain(sensitive.iter().copied());
             columns(&mut text, spelt, named.iter().copied(), &|_| false);
             let (null_values, why) = missing_values(glance, &named, &[]);
@@ -280,7 +278,12 @@ fn data(
     text: &mut String,
     glance: &FileProfile,
     wishes: &NewJobOptions,
-    (label, row_id, sensitive): (&ColumnProfile, Option<&ColumnProfile>, &[&ColumnProfile]),
+    (label, row_id, person, sensitive): (
+        &ColumnProfile,
+        Option<&ColumnProfile>,
+        Option<&ColumnProfile>,
+        &[&ColumnProfile],
+    ),
     guesses: &mut Vec<String>,
 ) -> Result<(String, FavourableClass)> {
     line!(text, "data:");
@@ -312,8 +315,7 @@ fn data(
     }
     let roles: Vec<&ColumnProfile> =
         [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-    let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    if let Some(person) = person_column(glance, &roles, &attributes, &label.name) {
+    if let Some(person) = person {
         // A row without a person would end the run.
         let sign = if person.missing == 0 { "" } else { "# " };
         line!(
