@@ -126,25 +126,35 @@ impl SupportCounts {
         }
     }
 
-    /// Rows of a group with a value of a variable, and rows of it with any.
-    fn rows(&self, variable: usize, value: SupportValue, group: usize) -> (u64, u64) {
+    /// Rows of a group with a value of a variable.
+    fn rows(&self, variable: usize, value: SupportValue, group: usize) -> u64 {
         match (&self.variables[variable], value) {
             (ValueCounts::Levels(counts), SupportValue::Level(level)) => {
                 let n = counts.len() / self.groups.max(1);
-                let own = &counts[group * n..(group + 1) * n];
-                (own[level as usize], own.iter().sum())
+                counts[group * n + level as usize]
             }
             (ValueCounts::Values(values), SupportValue::Number(key)) => {
-                let of = values.values().map(|rows| rows[group]).sum();
-                (values.get(&key).map_or(0, |rows| rows[group]), of)
+                values.get(&key).map_or(0, |rows| rows[group])
             }
-            _ => (0, 0),
+            _ => 0,
         }
     }
 
-    /// The same of all groups together.
+    /// Rows of a group with any value of a variable; 0 where only ranges are known.
+    fn rows_with_any(&self, variable: usize, group: usize) -> u64 {
+        match &self.variables[variable] {
+            ValueCounts::Levels(counts) => {
+                let n = counts.len() / self.groups.max(1);
+                counts[group * n..(group + 1) * n].iter().sum()
+            }
+            ValueCounts::Values(values) => values.values().map(|rows| rows[group]).sum(),
+            ValueCounts::Ranges(_) => 0,
+        }
+    }
+
+    /// Rows of all groups together with a value of a variable.
     fn rows_of_all(&self, variable: usize, value: SupportValue) -> u64 {
-        (0..self.groups).map(|group| self.rows(variable, value, group).0).sum()
+        (0..self.groups).map(|group| self.rows(variable, value, group)).sum()
     }
 }
 
@@ -272,7 +282,7 @@ impl DirectionSupport {
                 tested.iter().flat_map(|fold| fold[v].values()).collect();
             values.sort_unstable();
             values.dedup();
-            named.extend(values.iter().map(|&value| (all.rows(v, value, from).0, v, value)));
+            named.extend(values.iter().map(|&value| (all.rows(v, value, from), v, value)));
         }
         named.sort_by_key(|&(n, v, value)| (Reverse(n), v, value));
         let places = named.iter().map(|&(_, v, value)| {
@@ -280,7 +290,7 @@ impl DirectionSupport {
             SupportPlace {
                 feature: variable.name.clone(),
                 level: level_text(variable, features, value),
-                in_reference: all.rows(v, value, to).0,
+                in_reference: all.rows(v, value, to),
                 level_in_reference: all.rows_of_all(v, value),
             }
         });
@@ -399,6 +409,7 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
+        let [of_from, of_to] = [from, to].map(|group| counts.rows_with_any(variable, group));
         let (values, other): (Vec<SupportValue>, bool) = match &counts.variables[variable] {
             ValueCounts::Ranges(ranges) => {
                 let margin = |[lo, hi]: [f64; 2]| (hi - lo) * MARGIN;
@@ -410,15 +421,14 @@ impl Tested {
                 ((0..n as u32).map(SupportValue::Level).collect(), of.columns.len() > 1)
             }
             ValueCounts::Values(values) => {
-                let rows = values.values().map(|rows| rows[to]).sum();
                 let keys = values.keys().map(|&key| SupportValue::Number(key)).collect();
-                (keys, rule.holds(1.0, (0, rows)))
+                (keys, rule.holds(1.0, (0, of_to)))
             }
         };
         let found = values.into_iter().map(|value| {
-            let ((n, of), target) =
-                (counts.rows(variable, value, from), counts.rows(variable, value, to));
-            let own = if of == 0 { 0.0 } else { n as f64 / of as f64 };
+            let n = counts.rows(variable, value, from);
+            let target = (counts.rows(variable, value, to), of_to);
+            let own = if of_from == 0 { 0.0 } else { n as f64 / of_from as f64 };
             (value, [rule.holds(own, target), rule.holds(1.0, target)])
         });
         Tested::Values(found.collect(), other)

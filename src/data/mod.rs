@@ -325,6 +325,18 @@ pub enum FeatureColumn {
 }
 
 impl FeatureColumn {
+    /// Whether the value at a position is another one than that of a column at another position;
+    /// missing values are equal.
+    pub(crate) fn differs(&self, i: usize, other: &FeatureColumn, k: usize) -> bool {
+        match (self, other) {
+            (FeatureColumn::Code(a), FeatureColumn::Code(b)) => a[i] != b[k],
+            (FeatureColumn::Number(a), FeatureColumn::Number(b)) => {
+                a[i] != b[k] && !(a[i].is_nan() && b[k].is_nan())
+            }
+            _ => true,
+        }
+    }
+
     /// The values at these positions, in this order.
     #[must_use]
     pub(crate) fn take(&self, positions: &[usize]) -> FeatureColumn {

@@ -70,13 +70,7 @@ impl Feature {
 impl SourceCells {
     /// Whether row `i` still has the prepared value that was made of the source.
     fn is_unchanged(&self, rows: &FeatureRows, i: usize) -> bool {
-        match (&self.was, &rows.columns[self.feature]) {
-            (FeatureColumn::Number(was), FeatureColumn::Number(is)) => {
-                was[i] == is[i] || was[i].is_nan() && is[i].is_nan()
-            }
-            (FeatureColumn::Code(was), FeatureColumn::Code(is)) => was[i] == is[i],
-            _ => false,
-        }
+        !self.was.differs(i, &rows.columns[self.feature], i)
     }
 
     /// For each row the bits of what the source holds; none where the row was changed.

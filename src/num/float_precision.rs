@@ -48,6 +48,11 @@ impl FloatPrecision {
     pub(crate) fn finer(self, other: Self) -> Self {
         FloatPrecision::single_if(self == other && self == FloatPrecision::Single)
     }
+
+    /// Of all the one with the most bits; 64 of none.
+    pub(crate) fn finest(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter().reduce(FloatPrecision::finer).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

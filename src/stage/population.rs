@@ -100,7 +100,12 @@ impl KeptPopulation {
 }
 
 /// A row of the table that is about no model.
-fn row(layout: &Layout, state: &str, sensitive: &str, of: &CountedGroup) -> PopulationRow {
+pub(crate) fn row(
+    layout: &Layout,
+    state: &str,
+    sensitive: &str,
+    of: &CountedGroup,
+) -> PopulationRow {
     PopulationRow {
         state: state.into(),
         sensitive: sensitive.into(),

@@ -10,6 +10,7 @@ use crate::job::Job;
 use crate::metric::evidence::labels::{share, shares_differ, widest_apart};
 use crate::metric::rate::Rate;
 use crate::param::ColumnName;
+use crate::stage::measure::labels::percent;
 use crate::table::population::{AUDITED, STATES};
 use crate::table::{IssueRow, PopulationRow};
 
@@ -43,10 +44,6 @@ fn both(groups: &[(&str, Rate)], [more, fewer]: [usize; 2], of_rows: bool) -> St
     };
     let whose = if of_rows { "the rows of group" } else { "the people of" };
     format!("{} and {}", of(more, whose), of(fewer, "those of"))
-}
-
-fn percent(rate: Rate) -> String {
-    format!("{:.1} %", 100.0 * rate.numerator as f64 / rate.denominator.max(1) as f64)
 }
 
 fn whole(n: i64) -> u64 {

@@ -13,6 +13,11 @@ pub(crate) const SUPPORTED: &str = "supported";
 /// Flag of a value that [`SUPPORTED`] people alone may not bear out.
 pub(crate) const UNSUPPORTED: &str = "unsupported";
 
+/// Whether so many of some people are told: ten, or a hundredth of them.
+pub(crate) fn is_told(people: i64, of: i64) -> bool {
+    people >= 10 || people > 0 && 100 * people >= of
+}
+
 /// What the feature and level of an unsupported value say.
 const FEATURE: &str = "the feature, or the one-hot group";
 const LEVEL: &str = "the level; null = a number outside of the range of the target group, or a \

@@ -448,12 +448,8 @@ impl WriteBack {
                     });
                 }
                 let moved = |&parent: &usize| {
-                    differs(
-                        &made.columns[parent],
-                        change.row,
-                        &originals.columns[parent],
-                        change.parent,
-                    )
+                    let made = &made.columns[parent];
+                    made.differs(change.row, &originals.columns[parent], change.parent)
                 };
                 if !is_set && again.parents.iter().flatten().any(moved) {
                     stale.push(change.row);
@@ -501,22 +497,6 @@ impl Accumulator for WrittenCounts {
         for (&key, n) in &other.0 {
             *self.0.entry(key).or_default() += n;
         }
-    }
-}
-
-/// Whether a row has another value in a column than its original; missing values are equal.
-pub(crate) fn differs(
-    made: &FeatureColumn,
-    row: usize,
-    original: &FeatureColumn,
-    parent: usize,
-) -> bool {
-    match (made, original) {
-        (FeatureColumn::Code(a), FeatureColumn::Code(b)) => a[row] != b[parent],
-        (FeatureColumn::Number(a), FeatureColumn::Number(b)) => {
-            a[row] != b[parent] && !(a[row].is_nan() && b[parent].is_nan())
-        }
-        _ => true,
     }
 }
 

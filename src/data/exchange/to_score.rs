@@ -28,7 +28,7 @@ use crate::data::rows::content::ContentHash;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source_view::shown_in_source;
-use crate::data::{Attribute, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Attribute, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
 use crate::exec::pieces::WorkerPool;
@@ -184,13 +184,7 @@ pub(crate) fn changes(
         let value = shown_in_source(&layout.features[f], f, at);
         value.unwrap_or_else(|| "(none)".to_owned())
     };
-    let is_changed = |f: &usize| match (&before.columns[*f], &after.columns[*f]) {
-        (FeatureColumn::Number(was), FeatureColumn::Number(is)) => {
-            was[row] != is[k] && !(was[row].is_nan() && is[k].is_nan())
-        }
-        (FeatureColumn::Code(was), FeatureColumn::Code(is)) => was[row] != is[k],
-        _ => true,
-    };
+    let is_changed = |f: &usize| before.columns[*f].differs(row, &after.columns[*f], k);
     let changed = layout.inputs().filter(is_changed).map(|f| {
         let name = &layout.features[f].name;
         format!("{name}: {} -> {}", shown(f, (before, row)), shown(f, (after, k)))

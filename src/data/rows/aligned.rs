@@ -23,7 +23,7 @@ use arrow::datatypes::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::split::RolesReader;
+use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows, number_array};
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
@@ -182,34 +182,14 @@ impl NaiveKeys {
     }
 
     /// The keys in a row group whose rows have these groups.
-    ///
-    /// # Errors
-    /// The roles cannot be read.
-    pub(crate) fn keys(
+    fn keys(
         self,
         (rows, roles): (&RowsReader, &RolesReader),
         group: usize,
         own: &[u16],
     ) -> Result<CounterfactualKeys> {
-        let roles = roles.read(group)?;
-        let n_groups = rows.layout().attributes[self.attribute].groups.len() as u16;
-        let n = own.len() * usize::from(n_groups).saturating_sub(1);
-        let mut keys = CounterfactualKeys {
-            parent: Vec::with_capacity(n),
-            to_group: Vec::with_capacity(n),
-            cf_index: Vec::new(),
-        };
-        for (i, &from) in (0..).zip(own) {
-            if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
-                continue;
-            }
-            for to in (0..n_groups).filter(|&to| to != from) {
-                keys.parent.push(i);
-                keys.to_group.push(to);
-            }
-        }
-        keys.cf_index = vec![0; keys.parent.len()];
-        Ok(keys)
+        let n_groups = rows.layout().attributes[self.attribute].groups.len();
+        Ok(keys_in_other_groups(n_groups, &roles.read(group)?, own))
     }
 
     /// Keys and features in a row group.
@@ -229,6 +209,32 @@ impl NaiveKeys {
         }
         Ok((keys, made))
     }
+}
+
+/// The keys of the audited rows with a group in every other of so many groups, once each; `own` are
+/// the groups of the rows.
+pub(crate) fn keys_in_other_groups(
+    n_groups: usize,
+    roles: &RowRoles,
+    own: &[u16],
+) -> CounterfactualKeys {
+    let n = own.len() * n_groups.saturating_sub(1);
+    let mut keys = CounterfactualKeys {
+        parent: Vec::with_capacity(n),
+        to_group: Vec::with_capacity(n),
+        cf_index: Vec::new(),
+    };
+    for (i, &from) in (0..).zip(own) {
+        if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
+            continue;
+        }
+        for to in (0..n_groups as u16).filter(|&to| to != from) {
+            keys.parent.push(i);
+            keys.to_group.push(to);
+        }
+    }
+    keys.cf_index = vec![0; keys.parent.len()];
+    keys
 }
 
 /// Reads counterfactuals: from their file, or, where they follow only from the rows, from these.
@@ -601,12 +607,9 @@ impl ScoreReader {
             .iter()
             .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
             .collect::<Result<_>>()?;
-        let mut precision: Option<FloatPrecision> = None;
-        for folder in folders {
-            let own = read_precision(folder)?;
-            precision = Some(precision.map_or(own, |others| others.finer(own)));
-        }
-        let precision = precision.unwrap_or_default();
+        let precisions: Vec<FloatPrecision> =
+            folders.iter().map(|folder| read_precision(folder)).collect::<Result<_>>()?;
+        let precision = FloatPrecision::finest(precisions);
         Ok(ScoreReader { source: ScoreSource::Files(files), precision })
     }
 

@@ -140,8 +140,6 @@ impl BroughtKnobs for HttpBlock {
     }
 
     fn signature(&self) -> Option<ModelSignature> {
-        let output = ScoreOutput::Unnamed(None);
-        let signature = |missing| ModelSignature::by_name(missing, output.clone());
         Some(match self.protocol {
             HttpProtocol::SagemakerCsv => {
                 let columns = InputColumns::Unnamed(None);
@@ -149,7 +147,7 @@ impl BroughtKnobs for HttpBlock {
                 ModelSignature { inputs: vec![input], output: ScoreOutput::Single }
             }
             HttpProtocol::Mlflow | HttpProtocol::KserveV2 | HttpProtocol::Json => {
-                signature(MissingAs::Null)
+                ModelSignature::by_name(MissingAs::Null, ScoreOutput::Unnamed(None))
             }
         })
     }

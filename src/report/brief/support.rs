@@ -6,11 +6,8 @@ use crate::report::draw::plot::SwitchSide;
 use crate::report::page::number::count;
 use crate::report::page::words::RichText;
 use crate::report::read::panel::ResultKey;
+use crate::table::support::is_told;
 use crate::table::{SupportCountRow, SupportRow};
-
-/// So many people with an unsupported value are reported, or as many hundredths of those who
-/// switch.
-const TOLD_PEOPLE: i64 = 10;
 
 /// Whether a row of the tables of support is about a direction.
 fn is_of(key: &ResultKey, [set, attribute, from, to]: [&str; 4]) -> bool {
@@ -46,8 +43,7 @@ impl BriefInputs<'_> {
         });
         // Of equals the first.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
-        let is_told = n >= TOLD_PEOPLE || n > 0 && 100 * n >= switched;
-        is_told.then(|| self.unsupported_words(key, value, (n, switched)))
+        is_told(n, switched).then(|| self.unsupported_words(key, value, (n, switched)))
     }
 
     fn unsupported_words(

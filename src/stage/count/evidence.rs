@@ -88,14 +88,14 @@ pub(crate) fn no_scores(layout: &Layout, scale: ScoreScale) -> LabelledScores {
 /// How scores of rows of this layout are compared with the thresholds of a grid.
 pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
     let threshold = match &rule.threshold {
-        RowThreshold::Fixed(threshold) => Some(rule.as_compared(*threshold)),
+        RowThreshold::Fixed(threshold) => Some(*threshold),
         RowThreshold::Carried(_) => None,
         // Folds may have thresholds of their own.
         RowThreshold::Folds(folds) => {
-            let first = folds.first().copied().filter(|t| folds.iter().all(|f| f == t));
-            first.map(|threshold| rule.as_compared(threshold))
+            folds.first().copied().filter(|t| folds.iter().all(|f| f == t))
         }
     };
+    let threshold = threshold.map(|threshold| rule.as_compared(threshold));
     ScoreGrid {
         scale: rule.scale,
         strict: matches!(rule.decision, ThresholdComparison::Above | ThresholdComparison::Below),

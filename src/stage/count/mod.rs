@@ -167,15 +167,10 @@ impl<'a> SetScoreInputs<'a> {
         let position = set.position;
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
+        let made = b.need::<GenerateStage>(&set.unit())?;
         let of_set = match set.graphs() {
-            Some(_) => {
-                let made = b.need::<GenerateStage>(&set.unit())?;
-                ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made)
-            }
-            None => {
-                let made = b.need::<GenerateStage>(&set.unit())?;
-                ScoredSet::Rows(made, PooledScores::need(unit, b)?)
-            }
+            Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made),
+            None => ScoredSet::Rows(made, PooledScores::need(unit, b)?),
         };
         let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
         let rule = rule_of(unit, &prefix, b)?;

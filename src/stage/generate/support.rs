@@ -14,7 +14,7 @@ use crate::counterfactual::support::{
 };
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CounterfactualKeys, NaiveKeys, create_support};
+use crate::data::rows::aligned::{CounterfactualKeys, create_support, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
@@ -27,6 +27,8 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::table::support::is_told;
+use crate::table::whole;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `support`; absent where features do not travel, and in a shard before the
@@ -287,9 +289,7 @@ impl SupportTests {
         sums: &mut SupportSums,
     ) -> Result<Vec<u64>> {
         let (batch, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
-        let naive = NaiveKeys { attribute: position, n_rows: 0, follows: true };
-        let own = &batch.groups[position];
-        let keys = naive.keys((row_context.rows, row_context.roles), g, own)?;
+        let keys = keys_in_other_groups(self.groups, &roles, &batch.groups[position]);
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }
 
@@ -381,10 +381,6 @@ impl SupportSums {
     }
 }
 
-/// So many people of a direction without a supported counterfactual are reported, or as many
-/// hundredths of it.
-pub(crate) const TOLD_PEOPLE: u64 = 10;
-
 /// A value that counterfactuals of a direction hold and that is unsupported there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UnsupportedValue {
@@ -407,7 +403,7 @@ pub(crate) struct UnsupportedValue {
 impl UnsupportedValue {
     /// Whether so many would hold it that a run tells.
     pub(crate) fn is_told(&self) -> bool {
-        self.people >= TOLD_PEOPLE || self.people > 0 && 100 * self.people >= self.of_people
+        is_told(whole(self.people), whole(self.of_people))
     }
 
     /// What it is, in words.

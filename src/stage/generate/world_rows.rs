@@ -22,8 +22,8 @@ use crate::counterfactual::graph_uncertain::rows::{
     NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
 };
 use crate::data::rows::aligned::{
-    CounterfactualKeys, NO_ROW, NaiveKeys, create_counterfactuals, create_support,
-    create_world_rows,
+    CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
+    keys_in_other_groups,
 };
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Fault, Result};
@@ -189,7 +189,6 @@ impl WorldRowWriting<'_> {
         let (reach_encoder, mut reach_writer) = create_world_rows(ctx.out())?;
         let (support_encoder, mut support_writer) = create_support(ctx.out())?;
         let no_support = self.tests.as_ref().map(SupportTests::no_sums).unwrap_or_default();
-        let naive = NaiveKeys { attribute: position, n_rows: 0, follows: true };
         let (mut all, mut support) = (none.clone(), no_support.clone());
         row_context.row_groups().in_order(
             |g| {
@@ -220,8 +219,7 @@ impl WorldRowWriting<'_> {
                     self.fill(maker, &made, position, &mut written);
                 }
                 rows::write_back(&write_backs, &roles, &batch, position, &made.keys, &mut written);
-                let own = &batch.groups[position];
-                let keys = naive.keys((row_context.rows, row_context.roles), g, own)?;
+                let keys = keys_in_other_groups(groups, &roles, &batch.groups[position]);
                 let mut tested = no_support.clone();
                 let bits = self.tests.as_ref().map_or_else(Vec::new, |tests| {
                     let (of, rows) = ((&batch, &roles, position), (&made.keys, &written));

@@ -17,7 +17,7 @@ use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift}
 use crate::counterfactual::support::{DirectionSupport, SupportChange, place_bit};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CounterfactualKeys, NO_ROW, NaiveKeys};
+use crate::data::rows::aligned::{CounterfactualKeys, NO_ROW, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
@@ -138,12 +138,11 @@ pub(crate) fn write_expected(
     let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
     let moves = |direction| moves_of(tests, attribute, (worlds, clip), direction);
     let moves: Vec<Vec<WorldMoves>> = directions.map(moves).collect();
-    let naive = NaiveKeys { attribute: position, n_rows: 0, follows: true };
     let encoding = &worlds.encoding;
     tests.write(out, row_context, |g, sums| {
         let (batch, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
         let own = &batch.groups[position];
-        let keys = naive.keys((row_context.rows, row_context.roles), g, own)?;
+        let keys = keys_in_other_groups(groups, &roles, own);
         let mut stands: Vec<(usize, u32)> = Vec::new();
         let mut places = Vec::new();
         let mut bits = Vec::with_capacity(keys.parent.len());

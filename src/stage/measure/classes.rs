@@ -175,13 +175,10 @@ fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mu
         row_builder.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
     }
     row_builder.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
-    let settings = &row_builder.settings;
-    let favours =
-        settings.favourable_stated.then_some(settings.favourable == FavourableClass::Positive);
     let of_positive = |of: &dyn Fn(&FactualCounts) -> u64| {
         positive.iter().map(|&class| of(&counts.one_vs_rest()[class])).sum::<u64>()
     };
-    row_builder.population_rows(one, of_positive, favours, tables);
+    row_builder.population_rows(one, of_positive, tables);
 }
 
 /// The people without a label by their prediction.

@@ -180,7 +180,7 @@ pub(crate) fn sets_without_labels(
 }
 
 /// A share in per cent with one decimal.
-fn percent(share: Rate) -> String {
+pub(crate) fn percent(share: Rate) -> String {
     format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
 }
 

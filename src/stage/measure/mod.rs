@@ -54,13 +54,14 @@ use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
 use crate::stage::measure::support::{GeneratedSet, with_supported};
+use crate::stage::population;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
-    PopulationRow, SharedText, whole,
+    whole,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -101,19 +102,9 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
         });
     }
     write_rows(out, &issues)?;
-    let has_label = prepared.layout.label.is_some();
-    let has_weight = prepared.layout.weight.is_some();
+    let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
-        groups.iter().map(move |of| PopulationRow {
-            state: state.word().into(),
-            sensitive: attribute.into(),
-            group: of.group.as_ref().map(SharedText::from),
-            declared: of.declared,
-            rows: whole(of.tally.rows),
-            weight: has_weight.then(|| of.tally.weight.to_f64()),
-            without_label: has_label.then(|| whole(of.tally.without_label)),
-            ..PopulationRow::default()
-        })
+        groups.iter().map(move |of| population::row(layout, state.word(), attribute, of))
     });
     write_rows(out, &population.collect::<Vec<_>>())
 }

@@ -467,11 +467,7 @@ impl RowBuilder<'_> {
             let weights = self.layout.weight.as_ref().map(|_| none.weights);
             self.state_rows((NO_GROUP, None), (none.rows.states(), weights), tables);
         }
-        let favours = self
-            .settings
-            .favourable_stated
-            .then_some(self.settings.favourable == FavourableClass::Positive);
-        self.population_rows(counts, |of| of(counts), favours, tables);
+        self.population_rows(counts, |of| of(counts), tables);
     }
 
     /// A row of the table of groups: counts, and those of them with the positive label and with the
@@ -536,18 +532,19 @@ impl RowBuilder<'_> {
     }
 
     /// The rows of the table of the population under the model: its groups, the words that no group
-    /// declares, and none. `positive` sums the rows with a positive decision, `favours` whether this
-    /// is the one that people want.
+    /// declares, and none. `positive` sums the rows with a positive decision.
     pub(crate) fn population_rows(
         &self,
         counts: &FactualCounts,
         positive: impl Fn(&dyn Fn(&FactualCounts) -> u64) -> u64,
-        favours: Option<bool>,
         tables: &mut ResultTables,
     ) {
         if !self.slice.is_empty() || !self.audit.arm.is_empty() {
             return;
         }
+        let settings = &self.settings;
+        let favours =
+            settings.favourable_stated.then_some(settings.favourable == FavourableClass::Positive);
         let attribute = &self.layout.attributes[self.audit.attribute];
         let levels = &self.layout.features[attribute.feature].levels;
         let of = |group: Option<SharedText>, declared, rows: &GroupFactualCounts, positive: u64| {

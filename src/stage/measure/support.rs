@@ -6,15 +6,11 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::metric::MetricFamily;
-use crate::stage::generate::support::{TOLD_PEOPLE, UnsupportedValue};
+use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::GenerateStage;
 use crate::stage::stage_builder::StageInput;
-use crate::table::support::{SUPPORTED, UNSUPPORTED};
+use crate::table::support::{SUPPORTED, UNSUPPORTED, is_told};
 use crate::table::{MetricRow, SupportRow, whole};
-
-/// People without a supported counterfactual from which on a value has the flag, or as many
-/// hundredths of those below it.
-const FLAGGED_PEOPLE: i64 = TOLD_PEOPLE as i64;
 
 /// A set on an attribute, with the stage that made its counterfactuals.
 pub(crate) struct GeneratedSet {
@@ -74,7 +70,7 @@ pub(crate) fn with_supported(
             for (row, alone) in of_all.zip(&supported) {
                 debug_assert_eq!((&row.key, &row.metric), (&alone.key, &alone.metric));
                 let without = people(row) - people(alone);
-                if without >= FLAGGED_PEOPLE || without > 0 && 100 * without >= people(row) {
+                if is_told(without, people(row)) {
                     row.flags = match row.flags.as_str() {
                         "" => UNSUPPORTED.into(),
                         flags => format!("{flags},{UNSUPPORTED}").into(),

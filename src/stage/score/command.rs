@@ -110,7 +110,7 @@ impl ProgramFiles<'_> {
     /// # Errors
     /// Its file cannot be read.
     pub(crate) fn contract(&self) -> Result<ModelContract> {
-        files::from_json(&files::read_text(&self.contract.join(CONTRACT))?, CONTRACT)
+        files::read_json(&self.contract.join(CONTRACT), CONTRACT)
     }
 }
 
@@ -528,8 +528,7 @@ impl<'a> CommandCall<'a> {
             remove_folder(&self.answers(ctx)?)?;
         }
         remove_folder(&scratch)?;
-        let all = answers.iter().flatten().map(|answer| answer.precision);
-        Ok(all.reduce(FloatPrecision::finer).unwrap_or_default())
+        Ok(FloatPrecision::finest(answers.iter().flatten().map(|answer| answer.precision)))
     }
 
     /// Runs the program once for `n_rows` rows, which have these columns.

@@ -102,8 +102,8 @@ fn fit_by_command(
         write_precision(&out, precision)?;
         readers.push(ScoreReader::pooled(&[out.as_path()])?);
     }
-    let precision = readers.iter().map(ScoreReader::precision).reduce(FloatPrecision::finer);
-    fit(row_context, objective, precision.unwrap_or_default(), |g, fold, _, mine| {
+    let precision = FloatPrecision::finest(readers.iter().map(ScoreReader::precision));
+    fit(row_context, objective, precision, |g, fold, _, mine| {
         let scores = readers[fold].read(g)?;
         Ok(mine.iter().map(|&i| scores[i]).collect())
     })
@@ -171,8 +171,8 @@ pub(crate) fn fit_scored(
     objective: (ThresholdObjective, ScoreScale),
     scorers: &[Box<dyn Scorer>],
 ) -> Result<Vec<FittedThreshold>> {
-    let precision = scorers.iter().map(|of| of.precision()).reduce(FloatPrecision::finer);
-    fit(row_context, objective, precision.unwrap_or_default(), |_, fold, batch, mine| {
+    let precision = FloatPrecision::finest(scorers.iter().map(|of| of.precision()));
+    fit(row_context, objective, precision, |_, fold, batch, mine| {
         let mut scores = Vec::with_capacity(mine.len());
         scorers[fold.min(scorers.len() - 1)].score(&batch.rows.take(mine), &mut scores)?;
         Ok(scores)

@@ -55,8 +55,7 @@ pub(crate) fn score_rows(
         |_, encoded| writer.append(encoded),
     )?;
     writer.finish()?;
-    let precision = scorers.iter().map(|of| of.precision()).reduce(FloatPrecision::finer);
-    write_precision(out, precision.unwrap_or_default())
+    write_precision(out, FloatPrecision::finest(scorers.iter().map(|of| of.precision())))
 }
 
 /// For each fold whether a model trained in it can know each group: somebody of it is among the

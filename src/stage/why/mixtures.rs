@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::counterfactual::write_back::{WriteBack, WriteBackRow, differs};
+use crate::counterfactual::write_back::{WriteBack, WriteBackRow};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::why::people::CountedPlace;
@@ -89,7 +89,7 @@ impl FeatureMixtures<'_> {
             _ if *player == 0 => true,
             MixtureValues::Rows { own, other, .. } => {
                 let columns = &mut self.players[*player].columns.iter();
-                columns.any(|&c| differs(&other.columns[c], person, &own.columns[c], person))
+                columns.any(|&c| other.columns[c].differs(person, &own.columns[c], person))
             }
             MixtureValues::Encoded(people) => people[person].changes.contains_key(player),
         };
