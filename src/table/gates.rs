@@ -170,8 +170,7 @@ reason_codes! {
     Undefined = "undefined": "the value is undefined";
     UnknownLevels = "unknown-levels": "many people of a group of the gate have values that the \
         model does not know; the model's `accept: [unknown-levels]` lets gates on it be decided";
-    UnmeasuredGroups = "unmeasured-groups": "groups or directions without a value are not \
-        measured";
+    UnmeasuredGroups = "unmeasured-groups": "groups without a value are not measured";
     UnmeasuredPeople = "unmeasured-people": "people who were not measured could break the limit";
     UnseenChange = "unseen-change": "no row that was scored shows the change of the attribute, and \
         nothing moved";

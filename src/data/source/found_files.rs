@@ -308,7 +308,8 @@ fn search_objects(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> 
     Ok(found)
 }
 
-/// The first part below a folder that begins with `.` or `_` in the path of an object.
+/// The first part below a folder, in the path of an object, that begins with `.` or `_` or that a
+/// writer left.
 fn first_hidden<'p>(object: &'p Path, folder: &Path) -> Option<&'p str> {
     let below = object.strip_prefix(folder).ok()?;
     let mut parts = below.iter().filter_map(|part| part.to_str());

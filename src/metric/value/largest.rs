@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "takes a minute"]
+    #[ignore = "slow, `make test-slow` runs it: 4,000 samples of each of 24 settings"]
     fn it_covers_the_largest_gap_of_many_groups() {
         check(4000, &[3, 5, 10], &[0.0, 0.05, 0.1, 0.2]);
     }

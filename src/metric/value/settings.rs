@@ -22,11 +22,11 @@ pub enum FavourableClass {
 pub(crate) struct MeasureSettings {
     /// The families asked for.
     pub families: Vec<MetricFamily>,
-    /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
-    /// `favoured_by_group` and the family clarify, no other value.
+    /// Which prediction people want; it decides impaired groups, `di`, `demp_min_ratio`,
+    /// `denied_by_group`, `favoured_by_group` and the family clarify, no other value.
     pub favourable: FavourableClass,
     /// Whether the job says so; without, nobody is called impaired, and values that go by the
-    /// wanted prediction are undefined, but for `di`.
+    /// wanted prediction are undefined, but for `di` and `demp_min_ratio`.
     pub favourable_stated: bool,
     /// Which groups of the attribute are favoured; only the family clarify asks.
     pub favoured: FavouredGroups<usize>,
