@@ -28,6 +28,13 @@ def frame_of(table: Any, about: Any) -> Any:
     return rows
 
 
+def is_single(scores: Any) -> bool:
+    """Whether scores have 32 bits, each of them; Arrow calls such numbers `float`."""
+    of = scores if isinstance(scores, (list, tuple)) else [scores]
+    kinds = {str(getattr(part, "dtype", getattr(part, "type", ""))).lower() for part in of}
+    return bool(kinds) and kinds <= {"float32", "float"}
+
+
 def in_order(found: Any, n: int) -> Any:
     """The answer for a frame of `n` rows in the order of these rows, without its index.
 

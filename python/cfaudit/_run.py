@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from cfaudit._answers import frame_of, in_order, number
+from cfaudit._answers import frame_of, in_order, is_single, number
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
@@ -202,9 +202,7 @@ def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow
                 f"are {positive}: give one number for each row"
             )
         found = found[:, places[0]]
-    kind = str(getattr(found, "dtype", getattr(found, "type", ""))).lower()
-    # Arrow calls numbers of 32 bits `float`.
-    precision = pyarrow.float32() if kind in ("float32", "float") else pyarrow.float64()
+    precision = pyarrow.float32() if is_single(found) else pyarrow.float64()
     if hasattr(found, "to_pylist"):
         found = found.to_pylist()
     scores = [number(score) for score in found]

@@ -548,7 +548,7 @@ impl<'a> PeopleTables<'a> {
     fn base(metric: &'static Metric) -> &'static str {
         match (metric.gap_of, metric.reads) {
             (Some((base, _)), _) => base,
-            (None, Reads::FavourableRatio) => "pprev",
+            (None, Reads::FavourableRatio | Reads::FavourableMinRatio) => "pprev",
             _ => metric.id,
         }
     }

@@ -196,9 +196,7 @@ def numbers(scores, n):
     if getattr(scores, "ndim", 1) != 1:
         fail(f"the scores of {n} rows have the shape {scores.shape}: give one number for each row")
     if not isinstance(scores, pa.Array):
-        of = scores if isinstance(scores, (list, tuple)) else [scores]
-        single = {str(getattr(part, "dtype", "")).lower() for part in of} == {"float32"}
-        kind = pa.float32() if single else pa.float64()
+        kind = pa.float32() if is_single(scores) else pa.float64()
         scores = pa.array([number(score) for score in scores], kind)
     if len(scores) != n:
         fail(f"{len(scores)} scores came back for {n} rows: give one number for each row")

@@ -457,3 +457,25 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
         source: metric.source.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::with_baseline;
+
+    #[test]
+    fn a_baseline_takes_the_place_of_that_in_a_command() {
+        for (command, expected) in [
+            ("run job.yaml", "run job.yaml --baseline 'it'\\''s here'"),
+            ("run --baseline old job.yaml", "run job.yaml --baseline 'it'\\''s here'"),
+            ("run --baseline 'an old' --history h", "run --baseline 'it'\\''s here' --history h"),
+            (
+                "run 'it'\\''s.yaml' --baseline old --history h",
+                "run 'it'\\''s.yaml' --baseline 'it'\\''s here' --history h",
+            ),
+        ] {
+            assert_eq!(with_baseline(command, Path::new("it's here")), expected, "{command}");
+        }
+    }
+}

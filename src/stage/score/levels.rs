@@ -157,17 +157,18 @@ impl LookedUp {
         let mut found = UnknownValues::default();
         audited.iter().for_each(|&i| found.audited.add(batch, i));
         let mut is_unknown = vec![false; audited.len()];
+        // A column may go into several inputs: a row counts once.
+        let mut unknown_in: BTreeMap<&str, BTreeMap<usize, String>> = BTreeMap::new();
         for (at, (column, levels)) in self.levels.iter().enumerate() {
-            let unknown = levels.unknown(&rows, at);
-            if unknown.is_empty() {
-                continue;
-            }
-            let of = found.columns.entry(column.clone()).or_default();
-            for &(i, _) in &unknown {
+            unknown_in.entry(column.as_str()).or_default().extend(levels.unknown(&rows, at));
+        }
+        for (column, unknown) in unknown_in.into_iter().filter(|(_, rows)| !rows.is_empty()) {
+            let of = found.columns.entry(column.to_owned()).or_default();
+            for &i in unknown.keys() {
                 is_unknown[i] = true;
                 of.tally.add(batch, audited[i]);
             }
-            of.add(unknown.into_iter().map(|(_, value)| (value, 1)));
+            of.add(unknown.into_values().map(|value| (value, 1)));
         }
         let unknown = audited.iter().zip(is_unknown).filter(|(_, unknown)| *unknown);
         unknown.for_each(|(&i, _)| found.unknown.add(batch, i));
