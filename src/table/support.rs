@@ -13,7 +13,7 @@ pub(crate) const SUPPORTED: &str = "supported";
 /// Flag of a value that [`SUPPORTED`] people alone may not bear out.
 pub(crate) const UNSUPPORTED: &str = "unsupported";
 
-/// Whether so many of some people are told: ten, or a hundredth of them.
+/// Whether so many of these people are reported: ten, or a hundredth of them.
 pub(crate) fn is_told(people: i64, of: i64) -> bool {
     people >= 10 || people > 0 && 100 * people >= of
 }

@@ -228,7 +228,7 @@ fn what_does_not_fit_is_said() {
         "linear",
         &["`job`", "not a model column of the job"],
     );
-    said(|c| c.columns = names(&["age", "job"]), "linear", &["`job` holds text"]);
+    said(|c| c.columns = names(&["age", "job"]), "linear", &["`job` holds the text `clerk`"]);
     said(
         |c| c.inputs = IndexMap::from([("job".to_owned(), names(&["age"]))]),
         "named",
