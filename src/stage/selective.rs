@@ -63,7 +63,7 @@ pub(crate) fn issues(job: &Job, population: &[PopulationRow]) -> Vec<IssueRow> {
     for attribute in job.data.sensitive.keys() {
         let own: Vec<&PopulationRow> =
             population.iter().filter(|row| row.sensitive == attribute.as_str()).collect();
-        for state in &STATES[..4] {
+        for state in STATES.iter().filter(|state| **state != AUDITED) {
             if *state != "filtered" || !is_filtered_by(job, attribute) {
                 found.extend(of_state(state, attribute.as_str(), &own));
             }
@@ -100,6 +100,11 @@ fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<Issu
     let shares = both(&groups, widest_apart(&rates)?, true);
     let n = of_rows().filter(|row| place(row) == Some(at)).map(|row| row.rows).sum();
     let text = match state {
+        "unmatched" => format!(
+            "rows whose key a side table lacks were left out, in some groups more often than in \
+             others: {shares}; all results describe the rows that are left, and with all rows the \
+             gaps between these groups may differ"
+        ),
         "duplicate" => format!(
             "`duplicates` left rows out, in some groups more often than in others: {shares}; all \
              results describe the rows that are left"
@@ -190,12 +195,15 @@ mod tests {
         }
     }
 
-    /// Of 80 rows of `a` that come to `missing` 30 are dropped; those that `keep` left out do not
-    /// come so far.
+    /// Of 80 rows of `a` that come to `missing` 30 are dropped; those that a side table or `keep`
+    /// left out do not come so far.
     #[test]
     fn a_state_is_compared_with_those_that_come_after_it() {
         let rows = [
+            row("unmatched", Some("a"), 20),
+            row("unmatched", Some("b"), 20),
             row("filtered", Some("a"), 500),
+            row("duplicate", Some("b"), 80),
             row("dropped", Some("a"), 30),
             row("dropped", Some("b"), 4),
             row("dropped", None, 7),
@@ -209,6 +217,10 @@ mod tests {
                      100)";
         assert!(found.text.contains(words), "{}", found.text);
         assert!(of_state("other_side", "g", &all).is_none());
+        // Rows are compared with each other once `keep` has left some out.
+        let found = of_state("duplicate", "g", &all).unwrap();
+        assert!(found.text.contains("44.4 % of the rows of group `b` (80 of 180)"));
+        assert!(found.text.contains("0.0 % of those of `a` (0 of 80)"), "{}", found.text);
     }
 
     #[test]

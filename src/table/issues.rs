@@ -31,8 +31,8 @@ table! {
         n: i64,
         /// what, in words
         text: SharedText,
-        /// of `selective` the state of the people: duplicate, filtered, dropped, other_side,
-        /// no_group, without_score or without_label; null = another code
+        /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
+        /// other_side, no_group, without_score or without_label; null = another code
         [since 2]
         state: Option<SharedText>,
     }
@@ -301,10 +301,20 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
 /// What the author of the job can change about an issue, for `check` and the log: the page tells its
 /// readers only what the issue means.
 pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
-    if issue.state.as_deref() == Some("dropped") {
-        return Some(
-            "the job can keep such rows with `missing: keep`, or with `level` for nominal columns",
-        );
+    match issue.state.as_deref() {
+        Some("unmatched") => {
+            return Some(
+                "add these rows to the side table, or keep them with its `missing: keep` under \
+                 `data.join`",
+            );
+        }
+        Some("dropped") => {
+            return Some(
+                "the job can keep such rows with `missing: keep`, or with `level` for nominal \
+                 columns",
+            );
+        }
+        _ => {}
     }
     Some(match issue.code.as_str() {
         "unknown-to-model" => {

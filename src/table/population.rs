@@ -3,8 +3,9 @@
 use super::key_columns::SENSITIVE;
 use crate::table::row_macro::{SharedText, table};
 
-/// The states of rows, the first that applies first.
-pub(crate) const STATES: [&str; 5] = ["duplicate", "filtered", "dropped", "other_side", "audited"];
+/// The states of rows in the order of the steps that decide them: the first that applies.
+pub(crate) const STATES: [&str; 6] =
+    ["unmatched", "filtered", "duplicate", "dropped", "other_side", AUDITED];
 
 /// Where rows are that are audited.
 pub(crate) const AUDITED: &str = "audited";
@@ -17,8 +18,9 @@ table! {
     pub struct PopulationRow in "population", version 1, key 6,
     one row per "state, attribute and group, model and set",
     written by "population, measure", read by "gate, report" {
-        /// duplicate (by `duplicates`), filtered (by `keep`), dropped (by `missing`, also of a side
-        /// table), other_side (of the split, or on neither side), audited: the first that applies
+        /// unmatched (no key in a side table with `missing: drop`), filtered (by `keep`), duplicate
+        /// (by `duplicates`), dropped (by `missing`), other_side (of the split, or on neither side),
+        /// audited: the first that applies
         state: SharedText,
         [meaning SENSITIVE]
         sensitive: SharedText,
@@ -34,7 +36,7 @@ table! {
         /// rows
         rows: i64,
         /// persons whose rows these are; null = no `data.person` in the job, a row of a model, or
-        /// rows that `duplicates`, `keep` or `missing` left out
+        /// rows that a side table, `keep`, `duplicates` or `missing` left out
         persons: Option<i64>,
         /// what the rows weigh together; null = no weights in the job, or a row of a model
         weight: Option<f64>,

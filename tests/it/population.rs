@@ -74,12 +74,19 @@ data:
   missing: {continuous: drop-row}
 ";
 
+/// A side table without people of 22.
+const BY_AGE: &str = "age,band\n20,low\n21,low\n25,high\n";
+
 /// The state of each row of the source by the rules of the job, told again.
 fn states(job: u64, all: &[Person]) -> Vec<&'static str> {
     let (filters, repeats, splits) = (draw(job, 2, 2), draw(job, 3, 2), draw(job, 4, 2));
+    let joins = draw(job, 6, 2);
     let mut seen: Vec<&Person> = Vec::new();
     all.iter()
         .map(|person| {
+            if joins == 1 && person.age == 22 {
+                return "unmatched";
+            }
             if filters == 1 && person.age < 21 {
                 return "filtered";
             }
@@ -124,7 +131,15 @@ fn check_population(job: u64) {
     if draw(job, 3, 2) == 1 {
         text.push_str("  duplicates: drop-exact\n");
     }
-    let ignored = if weighed { "age" } else { "age, w" };
+    let mut ignored = if weighed { "age" } else { "age, w" }.to_owned();
+    if draw(job, 6, 2) == 1 {
+        work.write("by_age.csv", BY_AGE);
+        text.push_str(
+            "  join: {by_age: {csv: {path: by_age.csv}, on: age, columns: [band], missing: \
+             drop}}\n",
+        );
+        ignored.push_str(", band");
+    }
     text.push_str(&format!("  features: {{continuous: [income], ignore: [{ignored}]}}\n"));
     if draw(job, 4, 2) == 1 {
         text.push_str("  split: {column: side, train: [train], audit: [audit]}\n");
@@ -174,8 +189,8 @@ fn the_population_of_300_generated_jobs_adds_up() {
     (0..300).for_each(check_population);
 }
 
-/// Runs a shipped job, on stand-in rows where its own are downloaded: for each attribute every row of
-/// the source has a state.
+/// Runs a shipped job, on stand-in rows where its own are downloaded: for each attribute every row
+/// of the source has a state.
 fn check_shipped(job: &str) {
     let work = Work::with_jobs();
     let rows = if job.contains("demo") { "--set data.rows.synthetic.rows=600" } else { "" };

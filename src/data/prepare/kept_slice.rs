@@ -3,7 +3,7 @@
 
 use arrow::array::Array;
 
-use crate::data::prepare::left_out::{LeftOut, LeftOutRows};
+use crate::data::prepare::left_out::{LeftOut, LeftOutRows, LostRows};
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::UnmatchedRows;
@@ -107,10 +107,10 @@ impl KeptSlice {
         let lacks = |feature: &FeaturePlan| slice.as_read(feature.column).has_nulls();
         let source_nulls = plan.features.iter().map(lacks).collect();
         let mut n = left.last().copied().unwrap_or(slice.rows as u64);
-        let mut lost: [Vec<usize>; 3] = Default::default();
+        let mut lost = LostRows::default();
         for i in (0..slice.rows).filter(|&i| !alive[i]) {
-            let dropped = lacks_key(plan, &slice, i);
-            lost[if dropped { LeftOut::Dropped } else { LeftOut::Filtered } as usize].push(i);
+            let unmatched = lacks_key(plan, &slice, i);
+            lost[if unmatched { LeftOut::Unmatched } else { LeftOut::Filtered } as usize].push(i);
         }
         if let Some(repeated) = &plan.repeated {
             let end = slice.first_row + slice.rows as u64;

@@ -11,34 +11,37 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::source::SourceSlice;
 use crate::num::fixed::FixedSum;
+use crate::table::population::STATES;
 
 /// Undeclared groups that are counted each.
 pub(crate) const MOST_NAMED: usize = 100;
 
-/// Why a row is left out: the first that applies.
+/// Why a row is left out: the first that applies, in the order of [`STATES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
-    /// It repeats an earlier row.
-    Duplicate,
+    /// A side table that drops such rows does not have its key.
+    Unmatched,
     /// A condition of `keep` does not hold.
     Filtered,
-    /// It lacks the value of a feature, or its key is in no side table.
+    /// It repeats an earlier row that every filter keeps.
+    Duplicate,
+    /// It lacks the value of a feature.
     Dropped,
 }
 
 impl LeftOut {
     /// All of them; each is at the position of its number.
-    pub(crate) const ALL: [LeftOut; 3] = [LeftOut::Duplicate, LeftOut::Filtered, LeftOut::Dropped];
+    pub(crate) const ALL: [LeftOut; 4] =
+        [LeftOut::Unmatched, LeftOut::Filtered, LeftOut::Duplicate, LeftOut::Dropped];
 
     /// The word of the table `population`.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            LeftOut::Duplicate => "duplicate",
-            LeftOut::Filtered => "filtered",
-            LeftOut::Dropped => "dropped",
-        }
+        STATES[self as usize]
     }
 }
+
+/// The positions in a slice of the rows that are left out, by [`LeftOut`].
+pub(crate) type LostRows = [Vec<usize>; LeftOut::ALL.len()];
 
 /// Rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -151,15 +154,11 @@ impl GroupTallies {
 
 /// The rows that are left out, by [`LeftOut`] and attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LeftOutRows([Vec<GroupTallies>; 3]);
+pub(crate) struct LeftOutRows([Vec<GroupTallies>; LeftOut::ALL.len()]);
 
 impl LeftOutRows {
-    /// Counts the rows of a slice that are left out, at these positions by [`LeftOut`].
-    pub(crate) fn of_slice(
-        plan: &PreparePlan<'_>,
-        slice: &SourceSlice,
-        lost: &[Vec<usize>; 3],
-    ) -> Self {
+    /// Counts the rows of a slice that are left out.
+    pub(crate) fn of_slice(plan: &PreparePlan<'_>, slice: &SourceSlice, lost: &LostRows) -> Self {
         if lost.iter().all(Vec::is_empty) {
             return LeftOutRows::default();
         }
