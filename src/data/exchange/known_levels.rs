@@ -1,8 +1,8 @@
 //! The levels that a model knows, next to the values that it gets.
 //!
-//! A value is known where it equals a level: texts letter by letter, numbers as numbers, also where
-//! the one is a number and the other its text, and a truth value also as 1 or 0, or as the text
-//! `True` or `False`.
+//! A value is known where it equals a level: texts letter by letter, so that `01` and `1.0` are not
+//! the level of text `1`, and numbers as numbers. A number also equals a level that is its text, a
+//! text a level that is its number, and a boolean the levels 1 and 0, `True` and `False`.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use serde_json::Value;
 
 use crate::data::exchange::row_stream::RawBatch;
+use crate::data::values::parse_number;
 
 /// What messages call a value that is missing.
 const MISSING: &str = "a missing value";
@@ -20,8 +21,10 @@ const MISSING: &str = "a missing value";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct KnownLevels {
     texts: BTreeSet<String>,
-    /// The bits of the numbers that levels are, or that their texts are.
+    /// The bits of the numbers that levels are.
     numbers: BTreeSet<u64>,
+    /// The bits of the numbers that texts of levels are; they count in columns of numbers alone.
+    numbers_in_text: BTreeSet<u64>,
     missing: bool,
 }
 
@@ -43,7 +46,7 @@ impl KnownLevels {
                     known.numbers.insert(bits(f64::from(u8::from(*flag))));
                 }
                 Value::String(text) => {
-                    known.numbers.extend(text.parse().ok().map(bits));
+                    known.numbers_in_text.extend(text.parse().ok().map(bits));
                     known.texts.insert(text.clone());
                 }
                 other => known.numbers.extend(other.as_f64().map(bits)),
@@ -55,7 +58,11 @@ impl KnownLevels {
 
     fn has_text(&self, text: &str) -> bool {
         self.texts.contains(text)
-            || text.parse().is_ok_and(|x: f64| self.numbers.contains(&bits(x)))
+            || parse_number(text).is_some_and(|x| self.numbers.contains(&bits(x)))
+    }
+
+    fn has_number(&self, x: f64) -> bool {
+        self.numbers.contains(&bits(x)) || self.numbers_in_text.contains(&bits(x))
     }
 
     fn has_flag(&self, flag: bool) -> bool {
@@ -89,7 +96,7 @@ impl KnownLevels {
                 look(
                     &|i| {
                         let x = numbers.value(i);
-                        is_missing(x) || self.numbers.contains(&bits(x))
+                        is_missing(x) || self.has_number(x)
                     },
                     &|i| match numbers.value(i) {
                         x if x.is_nan() => MISSING.to_owned(),
@@ -138,6 +145,8 @@ mod tests {
         assert_eq!(unknown(&levels, Some(""), texts()), ["1 East", "2 a missing value"]);
         assert_eq!(unknown(&[json!("east"), json!("")], Some(""), texts()), ["1 East", "3 1"]);
         assert_eq!(unknown(&[json!("east"), json!(null)], None, texts()), ["1 East", "3 1"]);
+        let spelt = || -> ArrayRef { Arc::new(StringArray::from(vec!["1", "01", "1.0"])) };
+        assert_eq!(unknown(&[json!("1")], None, spelt()), ["1 01", "2 1.0"]);
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5, f64::NAN, -0.0]));
         let levels = [json!(1), json!("2.5"), json!(0)];
         assert_eq!(unknown(&levels, None, numbers), ["2 a missing value"]);
