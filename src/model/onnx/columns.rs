@@ -1,6 +1,7 @@
 //! The values of the columns of each input of the model, and the check of a score.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::OnnxParams;
 use crate::data::FeatureRows;
@@ -10,6 +11,32 @@ use crate::num::score_scale::ScaleNumbers;
 
 /// Largest rounding error of a probability in single precision.
 const ROUNDING: f64 = 1e-6;
+
+/// The values of an input, row by row, in its own type.
+pub(super) enum InputValues {
+    /// Numbers of 32 bits.
+    Singles(Vec<f32>),
+    /// Numbers of 64 bits.
+    Doubles(Vec<f64>),
+    /// Whole numbers of 64 bits.
+    Longs(Vec<i64>),
+    /// Whole numbers of 32 bits.
+    Integers(Vec<i32>),
+    /// Booleans.
+    Booleans(Vec<bool>),
+    /// Texts.
+    Texts(Vec<String>),
+}
+
+/// The rows `at` of values that stand row by row, the last row repeated up to `n` rows.
+pub(super) fn padded<T: Clone>(values: &[T], width: usize, at: &Range<usize>, n: usize) -> Vec<T> {
+    let mut some = Vec::with_capacity(n * width);
+    some.extend_from_slice(&values[at.start * width..at.end * width]);
+    for _ in at.len()..n {
+        some.extend_from_slice(&values[(at.end - 1) * width..at.end * width]);
+    }
+    some
+}
 
 impl OnnxParams {
     /// A fault about this model's file.

@@ -128,6 +128,7 @@ impl<R: Read + Seek> ProtobufFile<R> {
     }
 
     /// Adds the whole numbers of a repeated field, packed or one by one.
+    #[cfg(feature = "onnx")]
     pub(super) fn integers(
         &mut self,
         value: ProtobufValue,
@@ -150,6 +151,7 @@ impl<R: Read + Seek> ProtobufFile<R> {
     }
 
     /// Adds the floats of a repeated field, likewise.
+    #[cfg(feature = "onnx")]
     pub(super) fn floats(
         &mut self,
         value: ProtobufValue,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use ort::session::{Session, SessionInputValue};
 use ort::value::{DynMap, DynValue, Tensor, TensorElementType, ValueType};
 
 use super::OnnxParams;
+use super::columns::{InputValues, padded};
 use super::graph::OnnxGraph;
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
@@ -175,16 +177,21 @@ impl OnnxScorer {
         Ok(OnnxScorer { params, environment, inputs, batch, output, score, precision, idle })
     }
 
+    /// Scores the rows `at` of the values of each input, the last one repeated up to `n` rows.
     fn block(
         &self,
         session: &mut Session,
-        rows: &FeatureRows,
-        range: &[usize],
+        inputs: &[InputValues],
+        (at, n): (&Range<usize>, usize),
         scores: &mut Vec<f64>,
     ) -> Result<()> {
         let mut values: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
-        for input in &self.inputs {
-            values.push((input.name.as_str(), self.value(input, rows, range)?.into()));
+        for (input, all) in self.inputs.iter().zip(inputs) {
+            let tensor = tensor(input, all, at, n).map_err(|e| {
+                let what = format!("rows do not fit the model: {}", first_line(&e));
+                self.params.fault("bad-model", what)
+            })?;
+            values.push((input.name.as_str(), tensor.into()));
         }
         let failed = |e: ort::Error| {
             self.params.fault("bad-model", format!("the model failed: {}", first_line(&e)))
@@ -199,60 +206,49 @@ impl OnnxScorer {
                 )
                 .into());
         };
-        self.read(output, range.len(), scores)
+        self.read(output, n, scores)
     }
 
-    /// The columns of an input as a tensor of the runtime.
-    fn value(&self, input: &OnnxInput, rows: &FeatureRows, range: &[usize]) -> Result<DynValue> {
+    /// The values of an input for the rows at these positions.
+    fn values(&self, input: &OnnxInput, rows: &FeatureRows, at: &[usize]) -> Result<InputValues> {
         let width = input.columns.len();
-        let n = range.len() * width;
-        let shape: Vec<usize> =
-            if input.flat { vec![range.len()] } else { vec![range.len(), width] };
+        let n = at.len() * width;
         let params = &self.params;
         let columns = || input.columns.iter().copied().enumerate();
-        let made = match input.element {
+        Ok(match input.element {
             TensorElementType::Float32 => {
                 let mut values = vec![0.0_f32; n];
                 columns().try_for_each(|(k, c)| {
-                    params.numbers(rows, range, c, |x| x as f32, width, &mut values[k..])
+                    params.numbers(rows, at, c, |x| x as f32, width, &mut values[k..])
                 })?;
-                Tensor::from_array((shape, values)).map(Tensor::into_dyn)
+                InputValues::Singles(values)
             }
             TensorElementType::Float64 => {
                 let mut values = vec![0.0_f64; n];
                 columns().try_for_each(|(k, c)| {
-                    params.numbers(rows, range, c, |x| x, width, &mut values[k..])
+                    params.numbers(rows, at, c, |x| x, width, &mut values[k..])
                 })?;
-                Tensor::from_array((shape, values)).map(Tensor::into_dyn)
+                InputValues::Doubles(values)
             }
             TensorElementType::Int64 | TensorElementType::Int32 | TensorElementType::Bool => {
                 let mut values = vec![0.0_f64; n];
-                columns().try_for_each(|(k, c)| {
-                    params.integers(rows, range, c, width, &mut values[k..])
-                })?;
+                columns()
+                    .try_for_each(|(k, c)| params.integers(rows, at, c, width, &mut values[k..]))?;
+                let values = values.iter();
                 match input.element {
-                    TensorElementType::Int64 => Tensor::from_array((
-                        shape,
-                        values.iter().map(|x| *x as i64).collect::<Vec<i64>>(),
-                    ))
-                    .map(Tensor::into_dyn),
-                    TensorElementType::Int32 => Tensor::from_array((
-                        shape,
-                        values.iter().map(|x| *x as i32).collect::<Vec<i32>>(),
-                    ))
-                    .map(Tensor::into_dyn),
-                    _ => Tensor::from_array((
-                        shape,
-                        values.iter().map(|x| *x != 0.0).collect::<Vec<bool>>(),
-                    ))
-                    .map(Tensor::into_dyn),
+                    TensorElementType::Int64 => {
+                        InputValues::Longs(values.map(|x| *x as i64).collect())
+                    }
+                    TensorElementType::Int32 => {
+                        InputValues::Integers(values.map(|x| *x as i32).collect())
+                    }
+                    _ => InputValues::Booleans(values.map(|x| *x != 0.0).collect()),
                 }
             }
             TensorElementType::String => {
                 let mut values = vec![Cow::Borrowed(""); n];
-                columns().for_each(|(k, c)| params.words(rows, range, c, width, &mut values[k..]));
-                let values: Vec<String> = values.into_iter().map(Cow::into_owned).collect();
-                Tensor::from_string_array((shape, values.as_slice())).map(Tensor::into_dyn)
+                columns().for_each(|(k, c)| params.words(rows, at, c, width, &mut values[k..]));
+                InputValues::Texts(values.into_iter().map(Cow::into_owned).collect())
             }
             other => {
                 let what = format!(
@@ -264,11 +260,6 @@ impl OnnxScorer {
                     .hint("export it with inputs of floats, whole numbers or strings")
                     .into());
             }
-        };
-        made.map_err(|e| {
-            params
-                .fault("bad-model", format!("rows do not fit the model: {}", first_line(&e)))
-                .into()
         })
     }
 
@@ -357,13 +348,19 @@ impl Scorer for OnnxScorer {
             None => open_session(&self.params, &self.environment)?,
         };
         let all: Vec<usize> = (0..rows.n).collect();
-        for range in all.chunks(self.batch.unwrap_or(BLOCK_ROWS)) {
-            let (end, n) = (scores.len() + range.len(), self.batch.unwrap_or(2).max(range.len()));
-            // As many rows as the model takes, the last one again and again.
-            let mut asked = range.to_vec();
-            asked.resize(n, range.last().copied().unwrap_or_default());
-            self.block(&mut session, rows, &asked, scores)?;
-            scores.truncate(end);
+        let step = self.batch.unwrap_or(BLOCK_ROWS);
+        // The values of many rows are made at once, also for a model that takes few at a time.
+        for block in all.chunks(step * (BLOCK_ROWS / step).max(1)) {
+            let values = |input: &OnnxInput| self.values(input, rows, block);
+            let inputs = self.inputs.iter().map(values).collect::<Result<Vec<_>>>()?;
+            for from in (0..block.len()).step_by(step) {
+                let at = from..block.len().min(from + step);
+                let end = scores.len() + at.len();
+                // As many rows as the model takes, the last one again and again.
+                let n = self.batch.unwrap_or(2).max(at.len());
+                self.block(&mut session, &inputs, (&at, n), scores)?;
+                scores.truncate(end);
+            }
         }
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         Ok(())
@@ -371,6 +368,38 @@ impl Scorer for OnnxScorer {
 
     fn precision(&self) -> FloatPrecision {
         self.precision
+    }
+}
+
+/// Rows of the values of an input as a tensor of the runtime, the last one repeated up to `n` rows.
+fn tensor(
+    input: &OnnxInput,
+    values: &InputValues,
+    at: &Range<usize>,
+    n: usize,
+) -> Result<DynValue, ort::Error> {
+    let width = input.columns.len();
+    let shape = if input.flat { vec![n] } else { vec![n, width] };
+    match values {
+        InputValues::Singles(all) => {
+            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
+        }
+        InputValues::Doubles(all) => {
+            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
+        }
+        InputValues::Longs(all) => {
+            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
+        }
+        InputValues::Integers(all) => {
+            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
+        }
+        InputValues::Booleans(all) => {
+            Tensor::from_array((shape, padded(all, width, at, n))).map(Tensor::into_dyn)
+        }
+        InputValues::Texts(all) => {
+            let texts = padded(all, width, at, n);
+            Tensor::from_string_array((shape, texts.as_slice())).map(Tensor::into_dyn)
+        }
     }
 }
 

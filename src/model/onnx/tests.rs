@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::columns::padded;
 use super::runtime::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::source_form::SourceForm;
@@ -296,4 +297,12 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     assert!(numbers[1].is_nan() && numbers[3] == 3.0 && numbers[0] == 0.0);
     let text = named.integers(&gone, &[0, 1], 1, 1, &mut [0.0; 2]).unwrap_err().to_string();
     assert!(text.contains("a missing value") && text.contains("whole numbers"), "{text}");
+}
+
+/// Every batch of a file with a fixed number of rows holds rows of the block that was made once.
+#[test]
+fn a_batch_holds_its_rows_and_the_last_one_repeated() {
+    let values = ["a0", "b0", "a1", "b1", "a2", "b2"];
+    assert_eq!(padded(&values, 2, &(0..2), 2), ["a0", "b0", "a1", "b1"]);
+    assert_eq!(padded(&values, 2, &(2..3), 3), ["a2", "b2", "a2", "b2", "a2", "b2"]);
 }
