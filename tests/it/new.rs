@@ -345,6 +345,25 @@ fn a_check_warns_of_people_who_drop_out() {
     work.cfaudit(0, "run less.yaml --out out --cache cache").says(&["warning: undeclared-group: "]);
 }
 
+/// Groups that are texts are counted letter by letter, as they are listed.
+#[test]
+fn the_group_at_risk_is_one_of_the_groups() {
+    let work = Work::new();
+    let file = |name: &str, bands: arrow::array::ArrayRef, granted: fn(i64) -> bool| {
+        let n = bands.len() as i64;
+        let granted = Int64Array::from_iter_values((0..n).map(|i| i64::from(granted(i))));
+        let x = Float64Array::from_iter_values((0..n).map(|i| (i * 7 % 50) as f64));
+        work.parquet(name, vec![("band", bands), ("x", column(x)), ("y", column(granted))]);
+    };
+    let whole = Int64Array::from_iter_values((0..200).map(|i| 1 + i % 2));
+    file("a.parquet", column(whole), |i| i % 4 != 0);
+    file("b.parquet", column(StringArray::from(vec!["2.0"; 80])), |i| i % 4 == 0);
+    let text = work.cfaudit(0, "new *.parquet --label y --sensitive band").stdout;
+    for words in ["band: text", "groups: [\"1\", \"2\", \"2.0\"]", "harm_to: {band: \"2.0\"}"] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+}
+
 /// Which side people want is never taken from a word in silence.
 #[test]
 fn a_guess_is_said() {
@@ -774,7 +793,9 @@ fn roles_of_columns_are_seen_by_their_values() {
     };
     let lines: String = (0..N).map(|i| line(i) + "\n").collect();
     work.write("visits.csv", &format!("{head}\n{lines}"));
-    let text = work.cfaudit(0, "new visits.csv --label repaid --sensitive sex").stdout;
+    let ran = work.cfaudit(0, "new visits.csv --label repaid --sensitive sex");
+    ran.says(&["guessed: `person: patient_code`"]);
+    let text = ran.stdout;
     for words in [
         "person: patient_code   # DECIDE: a person has 3.0 rows",
         "# weight: weight   # DECIDE",
@@ -786,6 +807,11 @@ fn roles_of_columns_are_seen_by_their_values() {
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
     }
+    // A person that the job does not name is no guess.
+    work.write("some.csv", &format!("{head}\n{}", lines.replacen(",90000,", ",,", 1)));
+    let some = work.cfaudit(0, "new some.csv --label repaid --sensitive sex");
+    assert!(some.stdout.contains("  # person: patient_code "), "{}", some.stdout);
+    assert!(!some.stderr.contains("person: "), "{}", some.stderr);
     let continuous = text.lines().find(|line| line.contains("continuous: [")).unwrap();
     assert!(continuous.contains("body_weight_kg") && continuous.contains("rate"), "{text}");
     work.write("job.yaml", &text);

@@ -211,7 +211,20 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// A date, with its time if it has one, as ISO 8601 writes it; `None` for other texts.
+/// Whether the civil calendar has a day; years count from 1.
+pub(crate) fn is_day((year, month, day): (i32, i32, i32)) -> bool {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    year > 0 && (1..=days).contains(&day)
+}
+
+/// A date, with its time if it has one, as ISO 8601 writes it; `None` for other texts, and for days
+/// that the calendar does not have.
 pub(crate) fn iso_date(text: &str) -> Option<String> {
     let text = text.trim();
     let (date, time) = match text.split_once(['T', ' ']) {
@@ -227,13 +240,14 @@ pub(crate) fn iso_date(text: &str) -> Option<String> {
         return None;
     }
     let (year, month, day) = (&bare[..4], &bare[4..6], &bare[6..]);
-    let within = |text: &str, most: u32| (1..=most).contains(&text.parse::<u32>().unwrap_or(0));
+    let number = |text: &str| text.parse::<i32>().unwrap_or(0);
     let is_time = |time: &str| {
         let mut parts = time.split(':');
         let hour = parts.next().and_then(|hour| hour.parse::<u32>().ok());
         hour.is_some_and(|hour| hour < 24) && parts.next().is_some_and(|minute| minute.len() >= 2)
     };
-    if !within(month, 12) || !within(day, 31) || !time.is_none_or(is_time) {
+    let is_day = is_day((number(year), number(month), number(day)));
+    if !is_day || !time.is_none_or(is_time) {
         return None;
     }
     let time = time.map_or_else(String::new, |time| format!("T{time}"));
@@ -288,6 +302,8 @@ mod tests {
             (DeclaredType::Boolean, texts(&["true", "perhaps"]), 1),
             (DeclaredType::Percent, texts(&["%"]), 0),
             (DeclaredType::Date, texts(&["2024-13-01"]), 0),
+            (DeclaredType::Date, texts(&["2024-02-29", "2024-02-31"]), 1),
+            (DeclaredType::Date, texts(&["20230229"]), 0),
             (DeclaredType::Date, texts(&["31.01.2024"]), 0),
         ] {
             assert_eq!(read(kind, array).unwrap_err().0, position, "{kind:?}");

@@ -5,6 +5,7 @@
 //! in which most columns hold nothing but numbers. A column that cannot be read in its own type is
 //! read as text if its values have one, and else listed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
@@ -106,35 +107,35 @@ impl FileProfile {
             look.map_or_else(Spelling::default, |look| look.spelling)
         };
         let mut shares = vec![LevelShares::new(); of.len()];
-        let notation = match &self.rows_in {
-            ProfiledRows::Parquet(_) => NumberNotation::default(),
-            ProfiledRows::Csv(csv) => csv.dialect()?.1,
-        };
         let is_null = |name: &str, field: &str| {
             let look = self.columns.iter().find(|look| look.name == name);
             look.is_some_and(|look| look.missing_words.contains_key(field.trim()))
         };
-        let mut add = |value: Option<&str>, others: &mut dyn Iterator<Item = Option<&str>>| {
-            let Some(value) = value.filter(|value| !is_null(wanted.0, value)) else { return };
-            let value = notation.canonical(value);
-            let value = spelling(wanted.0).of(&value);
-            for ((share, group), name) in shares.iter_mut().zip(others).zip(of) {
-                let Some(group) = group.filter(|group| !is_null(name, group)) else { continue };
-                let group = notation.canonical(group);
-                let group = &*spelling(name).of(&group);
-                if !share.contains_key(group) {
-                    share.insert(group.to_owned(), (0, 0));
+        // Values are compared as the profile compared them.
+        let mut add =
+            |value: Option<&str>,
+             others: &mut dyn Iterator<Item = Option<&str>>,
+             canonical: &dyn for<'w> Fn(&str, &'w str) -> Cow<'w, str>| {
+                let Some(value) = value.filter(|value| !is_null(wanted.0, value)) else { return };
+                let value = canonical(wanted.0, value);
+                let value = spelling(wanted.0).of(&value);
+                for ((share, group), name) in shares.iter_mut().zip(others).zip(of) {
+                    let Some(group) = group.filter(|group| !is_null(name, group)) else { continue };
+                    let group = canonical(name, group);
+                    let group = &*spelling(name).of(&group);
+                    if !share.contains_key(group) {
+                        share.insert(group.to_owned(), (0, 0));
+                    }
+                    if let Some(counts) = share.get_mut(group) {
+                        *counts = (counts.0 + u64::from(wanted.1(&value)), counts.1 + 1);
+                    }
                 }
-                if let Some(counts) = share.get_mut(group) {
-                    *counts = (counts.0 + u64::from(wanted.1(&value)), counts.1 + 1);
-                }
-            }
-        };
+            };
         let place = |name: &str| self.columns.iter().position(|look| look.name == name);
         let path = match &self.rows_in {
             ProfiledRows::Parquet(path) => path,
             ProfiledRows::Csv(csv) => {
-                let (dialect, _) = csv.dialect()?;
+                let (dialect, notation) = csv.dialect()?;
                 for path in find_files(&csv.path, Some("csv"))? {
                     let mut reader = CsvReader::open(&path, dialect)?;
                     let mut record = CsvRecord::default();
@@ -143,7 +144,8 @@ impl FileProfile {
                         let field = |name: &str| {
                             record.fields().nth(place(name)?).filter(|field| !field.is_empty())
                         };
-                        add(field(wanted.0), &mut of.iter().map(|name| field(name)));
+                        let mut others = of.iter().map(|name| field(name));
+                        add(field(wanted.0), &mut others, &|_, field| notation.canonical(field));
                     }
                 }
                 return Ok(shares);
@@ -157,7 +159,11 @@ impl FileProfile {
                 for i in 0..slice.rows {
                     let word = |name: &str| slice.columns[at(name)?].word(i);
                     let others: Vec<_> = of.iter().map(|name| word(name)).collect();
-                    add(word(wanted.0).as_deref(), &mut others.iter().map(|word| word.as_deref()));
+                    let mut others = others.iter().map(|word| word.as_deref());
+                    add(word(wanted.0).as_deref(), &mut others, &|name, word| match at(name) {
+                        Some(at) => source.columns()[at].canonical(word),
+                        None => Cow::Borrowed(word),
+                    });
                 }
                 Ok(())
             })?;

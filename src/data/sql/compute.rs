@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::data::MISSING_LEVEL;
+use crate::data::column::declared::is_day;
 use crate::data::source::SourceColumn;
 use crate::data::sql::EXACT_INTEGER;
 use crate::data::sql::function::SqlFunction;
@@ -538,14 +539,7 @@ fn date(text: &str) -> Option<(i32, i32, i32)> {
         part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse::<i32>().ok()).flatten()
     });
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + i32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    (year > 0 && (1..=days).contains(&day)).then_some((year, month, day))
+    Some((year, month, day)).filter(|day| is_day(*day))
 }
 
 /// Days since the first of March of the year 0, by the civil calendar.

@@ -325,7 +325,10 @@ fn data(
             word(&person.name),
             person.rows_per_value
         );
-        guesses.push(format!("`person: {}`: several rows are one person's", word(&person.name)));
+        if person.missing == 0 {
+            let column = word(&person.name);
+            guesses.push(format!("`person: {column}`: several rows are one person's"));
+        }
     }
     for weight in glance.columns.iter().filter(|look| usable(&look.name) && is_weight(look)) {
         if roles.iter().all(|role| role.name != weight.name) {
