@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::prepare::left_out::{CountedGroup, MOST_NAMED, RowTally};
+use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
 use crate::data::{Layout, MISSING, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_all};
@@ -69,13 +69,11 @@ impl KeptPopulation {
                 let level = (place as usize).checked_sub(1 + groups.len())?;
                 levels.get(level).map(String::as_str)
             };
-            let mut undeclared: Vec<u32> =
-                places.keys().copied().filter(|place| word(*place).is_some()).collect();
-            undeclared.sort_by_key(|place| word(*place));
-            let unnamed = undeclared.split_off(undeclared.len().min(MOST_NAMED));
+            let undeclared = places.keys().filter_map(|&place| Some((word(place)?, place)));
+            let (undeclared, unnamed) = first_named(undeclared);
             let declared = groups.iter().zip(1..).map(|(name, at)| (Some(name.as_str()), true, at));
             let named = declared
-                .chain(undeclared.iter().map(|place| (word(*place), false, *place)))
+                .chain(undeclared.into_iter().map(|(word, place)| (Some(word), false, place)))
                 .chain([(None, false, 0)])
                 .map(|(group, declared, place)| (group, declared, vec![place]));
             for (group, declared, at) in named.chain([(Some(""), false, unnamed)]) {

@@ -189,6 +189,43 @@ fn the_population_of_300_generated_jobs_adds_up() {
     (0..300).for_each(check_population);
 }
 
+/// The words that are named are the first hundred in byte order, whatever the order of the levels
+/// and whether the rows are those of a model.
+#[test]
+fn rows_of_a_model_name_the_same_undeclared_groups() {
+    let work = Work::new();
+    let lines: String =
+        (0..488).map(|i| format!("{},{},{},{}\n", i % 122, i % 5, i % 2, i % 3 % 2)).collect();
+    work.write("people.csv", &format!("g,x,y,s\n{lines}"));
+    let words = |of: fn(i32) -> String| (0..122).rev().map(of).collect::<Vec<_>>().join(", ");
+    let (map, order) = (words(|i| format!("w{i}: [\"{i}\"]")), words(|i| format!("w{i}")));
+    let job = format!(
+        "cfaudit: 1
+name: words
+data:
+  rows: {{csv: {{path: people.csv}}}}
+  label: {{column: y, positive: [1], favourable: positive}}
+  derive: {{h: {{from: g, map: {{{map}}}}}}}
+  sensitive: {{h: {{groups: [w0, w1], reference: w0}}}}
+  features: {{ordinal: {{h: [{order}]}}, continuous: [x]}}
+models:
+  m: {{scores: {{factual: {{column: s}}}}, threshold: 0.5}}
+metrics: {{families: [performance, group]}}
+"
+    );
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "--gates report");
+    let table = read_frame(&work.path("out/tables"), "population");
+    let named = |of_model: bool| -> BTreeMap<String, i64> {
+        let rows = table.records().filter(|row| row.is_some("model") == of_model);
+        rows.map(|row| (row.text("group").to_owned(), row.int("rows").unwrap())).collect()
+    };
+    let found = named(true);
+    assert_eq!(found, named(false));
+    // Two that are declared, a hundred, and the other twenty together.
+    assert_eq!((found.len(), found["w10"], found[""]), (103, 4, 80));
+}
+
 /// Runs a shipped job, on stand-in rows where its own are downloaded: for each attribute every row
 /// of the source has a state.
 fn check_shipped(job: &str) {

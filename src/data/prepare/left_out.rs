@@ -14,7 +14,18 @@ use crate::num::fixed::FixedSum;
 use crate::table::population::STATES;
 
 /// Undeclared groups that are counted each.
-pub(crate) const MOST_NAMED: usize = 100;
+const MOST_NAMED: usize = 100;
+
+/// Undeclared groups by their words, given all of them: those that are counted each, in byte order,
+/// and the others.
+pub(crate) fn first_named<'a, T>(
+    groups: impl IntoIterator<Item = (&'a str, T)>,
+) -> (Vec<(&'a str, T)>, Vec<T>) {
+    let mut named: Vec<(&'a str, T)> = groups.into_iter().collect();
+    named.sort_by_key(|(word, _)| *word);
+    let others = named.split_off(named.len().min(MOST_NAMED));
+    (named, others.into_iter().map(|(_, of)| of).collect())
+}
 
 /// Why a row is left out: the first that applies, in the order of [`STATES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

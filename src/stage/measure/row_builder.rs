@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::counterfactual::support::own_bit;
-use crate::data::Layout;
-use crate::data::prepare::left_out::MOST_NAMED;
+use crate::data::prepare::left_out::first_named;
+use crate::data::{Layout, MISSING};
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
@@ -573,26 +573,26 @@ impl RowBuilder<'_> {
                 positive,
             ));
         }
-        let mut rest: Option<(GroupFactualCounts, u64)> = None;
-        for (named, (&word, ungrouped)) in counts.ungrouped().iter().enumerate() {
-            let positive = positive(&|counts| {
+        let positive = |word: u32| {
+            positive(&|counts| {
                 counts.ungrouped().get(&word).map_or(0, |of| of.rows.n_predicted_positive())
-            });
-            match levels.get(word as usize) {
-                None => tables.population.push(of(None, false, &ungrouped.rows, positive)),
-                Some(level) if named < MOST_NAMED => {
-                    let group = Some(level.as_str().into());
-                    tables.population.push(of(group, false, &ungrouped.rows, positive));
-                }
-                Some(_) => {
-                    let rest = rest.get_or_insert_default();
-                    rest.0.merge(&ungrouped.rows);
-                    rest.1 += positive;
-                }
-            }
+            })
+        };
+        let undeclared = counts.ungrouped().iter().filter_map(|(&word, ungrouped)| {
+            Some((levels.get(word as usize)?.as_str(), (word, &ungrouped.rows)))
+        });
+        let (named, others) = first_named(undeclared);
+        for (level, (word, rows)) in named {
+            tables.population.push(of(Some(level.into()), false, rows, positive(word)));
         }
-        if let Some((rows, positive)) = rest {
-            tables.population.push(of(Some("".into()), false, &rows, positive));
+        if let Some(none) = counts.ungrouped().get(&MISSING) {
+            tables.population.push(of(None, false, &none.rows, positive(MISSING)));
+        }
+        if !others.is_empty() {
+            let mut sum = GroupFactualCounts::default();
+            others.iter().for_each(|(_, rows)| sum.merge(rows));
+            let positive = others.iter().map(|(word, _)| positive(*word)).sum();
+            tables.population.push(of(Some("".into()), false, &sum, positive));
         }
     }
 

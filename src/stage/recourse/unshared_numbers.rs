@@ -87,16 +87,17 @@ fn are_unshared(numbers: &[f64], support: f64) -> bool {
     2 * shared < known.len()
 }
 
-/// Edges of bins that hold about as many people each, rounded to a hundredth of the range.
+/// Edges of bins that hold about as many people each, rounded to the power of ten that is between a
+/// 500th and a 50th of the range; the first and the last edge are rounded outwards.
 fn proposed_bins(numbers: &[f64]) -> Vec<f64> {
     let known = ascending(numbers);
     let (Some(&lowest), Some(&highest)) = (known.first(), known.last()) else { return Vec::new() };
-    // A power of ten.
-    let step = libm::pow(10.0, libm::floor(libm::log10((highest - lowest) / 50.0)));
-    let rounded = |x: f64, by: fn(f64) -> f64| {
-        let of = by(x / step) * step;
-        // Not 0.30000000000000004.
-        (of * 1e9).round() / 1e9
+    let exponent = libm::floor(libm::log10((highest - lowest) / 50.0));
+    let power = libm::pow(10.0, exponent.abs());
+    // By a whole power: 3 tenths are 0.3, and not 0.30000000000000004.
+    let rounded = |x: f64, by: fn(f64) -> f64| match exponent < 0.0 {
+        true => by(x * power) / power,
+        false => by(x / power) * power,
     };
     let mut edges = vec![rounded(lowest, f64::floor)];
     edges.extend((1..BINS).map(|k| rounded(known[k * known.len() / BINS], f64::round)));
@@ -126,5 +127,6 @@ mod tests {
         let raw: Vec<f64> = (0..101).map(|i| 1003.0 + f64::from(i) * 50.0).collect();
         assert_eq!(proposed_bins(&raw), [1000.0, 2300.0, 3500.0, 4800.0, 6100.0]);
         assert_eq!(proposed_bins(&[0.0, 0.013, 0.5, 1.0]), [0.0, 0.01, 0.5, 1.0]);
+        assert_eq!(proposed_bins(&[0.0, 3e-12, 6e-12, 9e-12]), [0.0, 3e-12, 6e-12, 9e-12]);
     }
 }
