@@ -31,7 +31,7 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricTable,
+    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable,
     PopulationRow, TableRow, UnknownLevelRow,
 };
 
@@ -59,7 +59,7 @@ pub(crate) fn judge(
     if !opened::manifest(folder)?.0.awaited.is_empty() {
         return rejudge_waiting(folder, &baseline::verified(folder)?.0);
     }
-    let (mut manifest, new) = baseline::finished_side(folder)?;
+    let (mut manifest, new, supported) = baseline::finished(folder)?;
     baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
     let (comparison, checked) = match baseline {
         Some(baseline) => {
@@ -71,7 +71,7 @@ pub(crate) fn judge(
         }
         None => (stored_comparison(folder, &manifest)?, job_of(folder)?),
     };
-    let again = judge_by_tables(folder, checked, comparison.as_ref())?;
+    let again = judge_by_tables(folder, checked, comparison.as_ref(), (&new.metrics, &supported))?;
     let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
@@ -124,7 +124,9 @@ pub(crate) struct GatesAgain {
 /// The job or a table cannot be read.
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
     let comparison = stored_comparison(folder, manifest)?;
-    judge_by_tables(folder, job_of(folder)?, comparison.as_ref())
+    let checked = job_of(folder)?;
+    let MetricTable { all, supported } = MetricTable::read(&folder.join("tables"))?;
+    judge_by_tables(folder, checked, comparison.as_ref(), (&all, &supported))
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -142,9 +144,8 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
     check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())
 }
 
-/// The tables of a finished folder that gates are judged by.
+/// The tables of a finished folder that gates are judged by, next to its metrics.
 struct JudgingTables {
-    metrics: MetricTable,
     groups: Vec<GroupRow>,
     population: Vec<PopulationRow>,
     counts: Vec<CountRow>,
@@ -156,7 +157,6 @@ struct JudgingTables {
 impl JudgingTables {
     fn read(tables: &Path) -> Result<Self> {
         Ok(JudgingTables {
-            metrics: MetricTable::read(tables)?,
             groups: read_rows(tables)?,
             population: read_rows(tables)?,
             counts: read_rows(tables)?,
@@ -166,10 +166,12 @@ impl JudgingTables {
         })
     }
 
-    fn tables(&self) -> GateTables<'_> {
-        let JudgingTables { metrics: MetricTable { all, supported }, .. } = self;
-        let JudgingTables { groups, population, counts, arms, issues, unknown, .. } = self;
-        let metrics = all;
+    /// With the metrics of all people, and of the supported ones alone.
+    fn with<'a>(
+        &'a self,
+        (metrics, supported): (&'a [MetricRow], &'a [MetricRow]),
+    ) -> GateTables<'a> {
+        let JudgingTables { groups, population, counts, arms, issues, unknown } = self;
         GateTables { metrics, supported, groups, population, counts, arms, issues, unknown }
     }
 }
@@ -178,6 +180,7 @@ fn judge_by_tables(
     folder: &Path,
     checked: CheckedJob,
     comparison: Option<&DiffResult>,
+    metrics: (&[MetricRow], &[MetricRow]),
 ) -> Result<GatesAgain> {
     let tables = folder.join("tables");
     let stored = read_rows::<GateRow>(&tables)?;
@@ -189,7 +192,7 @@ fn judge_by_tables(
     )?;
     let judging = JudgingTables::read(&tables)?;
     let (gates, outcome) =
-        gate::verdicts(&checked, questions, judging.tables(), comparison, counted);
+        gate::verdicts(&checked, questions, judging.with(metrics), comparison, counted);
     Ok(GatesAgain { job: checked.job, stored, gates, outcome })
 }
 

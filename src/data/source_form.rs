@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::data::canonical::boolean;
-use crate::data::values::parse_number;
+use crate::data::values::{parse_infinity, parse_number};
 
 /// What `pandas.read_csv` takes for missing by default, next to the empty field.
 const MISSING_WORDS: [&str; 18] = [
@@ -133,17 +133,9 @@ pub(crate) fn integer(field: &str) -> Option<i64> {
     field.trim_matches([' ', '\t']).parse().ok()
 }
 
-/// The number that `pandas.read_csv` reads, infinite ones too.
+/// The number that `pandas.read_csv` reads, infinite ones too, these without blanks around them.
 pub(crate) fn float(field: &str) -> Option<f64> {
-    let infinite = || {
-        let (sign, digits) = match field.strip_prefix('-') {
-            Some(digits) => (-1.0, digits),
-            None => (1.0, field.strip_prefix('+').unwrap_or(field)),
-        };
-        let named = ["inf", "infinity"].iter().any(|name| digits.eq_ignore_ascii_case(name));
-        named.then_some(sign * f64::INFINITY)
-    };
-    parse_number(field).or_else(infinite)
+    parse_number(field).or_else(|| parse_infinity(field))
 }
 
 /// A number as Python's `str` writes a value of the type; none where it is missing.
@@ -210,7 +202,8 @@ mod tests {
         assert_eq!(of(SourceKind::Integer, "01067"), SourceValue::Integer(1067));
         assert_eq!(of(SourceKind::Integer, " +5 "), SourceValue::Integer(5));
         assert_eq!(of(SourceKind::Float, "-Infinity"), SourceValue::Float(f64::NEG_INFINITY));
-        assert_eq!(of(SourceKind::Float, "007.5"), SourceValue::Float(7.5));
+        assert_eq!(of(SourceKind::Float, " inf"), SourceValue::Null);
+        assert_eq!(of(SourceKind::Float, " 007.5"), SourceValue::Float(7.5));
         assert_eq!(of(SourceKind::Boolean, "tRue"), SourceValue::Boolean(true));
         for missing in ["", "NA", "nan", "None", "<NA>", "n/a", "#N/A N/A"] {
             assert_eq!(of(SourceKind::Text, missing), SourceValue::Null);

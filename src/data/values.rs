@@ -130,7 +130,7 @@ impl ValueClass {
             ValueClass::Int | ValueClass::Float => match word.trim().parse::<i64>() {
                 Ok(integer) => Some(integer.to_string()),
                 Err(_) => parse_number(word)
-                    .or_else(|| parse_infinity(word).filter(|_| self == ValueClass::Float))
+                    .or_else(|| parse_infinity(word.trim()).filter(|_| self == ValueClass::Float))
                     .or_else(|| boolean(word.trim()).map(|is| f64::from(u8::from(is))))
                     .map(float_text),
             },
@@ -171,9 +171,9 @@ pub(crate) fn parse_number(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
 }
 
-/// An infinite number in words, as programs write the result of a division by 0.
+/// An infinite number in words, as programs write the result of a division by 0; `None` with blanks
+/// around them.
 pub(crate) fn parse_infinity(text: &str) -> Option<f64> {
-    let text = text.trim();
     let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is = ["inf", "infinity"].iter().any(|word| bare.eq_ignore_ascii_case(word));
     is.then_some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY })

@@ -75,7 +75,7 @@ impl NumberNotation {
 
     /// The number that a field holds, or the infinity in words.
     pub(crate) fn float(self, field: &str) -> Option<f64> {
-        self.number(field).or_else(|| parse_infinity(field))
+        self.number(field).or_else(|| parse_infinity(field.trim()))
     }
 
     /// The canonical text of a field.
@@ -184,7 +184,7 @@ impl FieldClass {
                     ValueClass::Float
                 }
             }
-            _ if parse_infinity(field).is_some() => ValueClass::Float,
+            _ if parse_infinity(field.trim()).is_some() => ValueClass::Float,
             _ => ValueClass::Text,
         };
     }

@@ -240,13 +240,15 @@ impl SqlProgram {
     pub(super) fn compute_node<'a>(
         &self,
         node: &'a SqlNode,
-        columns: &[SqlColumn<'a>],
-        n: usize,
+        columns: &'a [SqlColumn<'_>],
+        rows: &Range<usize>,
         long: &mut Option<LongText>,
     ) -> SqlColumn<'a> {
+        let n = rows.len();
         let (function, arguments) = match &node.kind {
             SqlKind::Column(position) => {
-                return columns.get(*position).cloned().unwrap_or(SqlColumn::Null(n));
+                let column = columns.get(*position);
+                return column.map_or(SqlColumn::Null(n), |column| column.rows(rows.clone()));
             }
             SqlKind::Number(x) => return SqlColumn::Number(vec![Some(*x); n]),
             SqlKind::Text(text) => return SqlColumn::Text(vec![Some(Cow::Borrowed(text)); n]),
@@ -255,7 +257,7 @@ impl SqlProgram {
             SqlKind::Call(function, arguments) => (*function, arguments),
         };
         let mut all: Vec<SqlColumn<'a>> =
-            arguments.iter().map(|of| self.compute_node(of, columns, n, long)).collect();
+            arguments.iter().map(|of| self.compute_node(of, columns, rows, long)).collect();
         let too_long = long_texts(function, node.at, &all, n);
         for text in &too_long {
             all.iter_mut().for_each(|column| column.clear_text(text.row));

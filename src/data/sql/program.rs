@@ -106,10 +106,8 @@ impl SqlProgram {
     }
 
     fn compute_rows(&self, columns: &[SqlColumn<'_>], rows: Range<usize>) -> ComputedColumn {
-        let columns: Vec<SqlColumn<'_>> = columns.iter().map(|of| of.rows(rows.clone())).collect();
         let (mut not_finite, mut long) = (Vec::new(), None);
-        let mut values =
-            self.compute_node(&self.root, &columns, rows.len(), &mut long).into_owned();
+        let mut values = self.compute_node(&self.root, columns, &rows, &mut long).into_owned();
         if let SqlColumn::Number(values) = &mut values {
             let first = u32::try_from(rows.start).unwrap_or(u32::MAX);
             for (value, row) in values.iter_mut().zip(first..) {

@@ -56,6 +56,26 @@ pub struct CommandBlock {
     pub recheck: Option<AskAgainBlock>,
 }
 
+impl CommandBlock {
+    /// A program that ships with cfaudit, for a block with a contract of its own: which columns it
+    /// gets that block says.
+    pub(super) fn shipped(score: impl IntoIterator<Item = String>, time_limit: TimeLimit) -> Self {
+        CommandBlock {
+            score: score.into_iter().map(CommandArgument).collect(),
+            model: None,
+            train: None,
+            stream: StreamFormat::Arrow,
+            watch: Vec::new(),
+            pass_env: Vec::new(),
+            secret_env: Vec::new(),
+            time_limit,
+            columns: Vec::new(),
+            omit: Vec::new(),
+            recheck: None,
+        }
+    }
+}
+
 /// The block of a model in a job that is trained elsewhere: what the rest of the program asks of
 /// its kind.
 pub trait BroughtKnobs {

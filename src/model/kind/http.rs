@@ -7,8 +7,8 @@ use crate::data::exchange::http::HttpProtocol;
 use crate::model::contract::{
     ContractTerms, InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
 };
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
-use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, without};
+use crate::param::{ColumnName, Fraction, TimeLimit, Word};
 
 /// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
 /// source names, never the label, in requests of `batch` rows. A request that fails for a reason
@@ -109,17 +109,8 @@ impl BroughtKnobs for HttpBlock {
         let score = ["{cfaudit}", "ask-http", "{how}", "--answers={answers}"].map(str::to_owned);
         let words = words.map(|(key, word)| format!("{key}={word}"));
         Some(CommandBlock {
-            score: score.into_iter().chain(words).map(CommandArgument).collect(),
-            model: None,
-            train: None,
-            stream: StreamFormat::Arrow,
-            watch: Vec::new(),
-            pass_env: Vec::new(),
             secret_env: self.secret_env.iter().cloned().collect(),
-            time_limit: self.time_limit,
-            columns: self.columns.clone(),
-            omit: self.omit.clone(),
-            recheck: None,
+            ..CommandBlock::shipped(score.into_iter().chain(words), self.time_limit)
         })
     }
 

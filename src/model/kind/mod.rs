@@ -221,11 +221,6 @@ impl ModelBlock {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought()?)))
     }
 
-    /// The program that scores, where it is one.
-    pub fn program(&self) -> Option<CommandBlock> {
-        self.brought().and_then(|(_, knobs)| knobs.program())
-    }
-
     /// Scores computed elsewhere, or decisions as such scores: 1 is positive, 0 negative.
     pub fn made_elsewhere(&self) -> Option<&ScoresBlock> {
         self.scores.as_ref().or(self.decision.as_ref().map(DecisionBlock::scores))

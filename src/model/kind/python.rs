@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::{ContractTerms, MissingAs, ModelSignature, ScoreOutput};
-use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, without};
-use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, without};
+use crate::param::{ColumnName, TimeLimit, Word};
 
 /// The program that asks the function or the pickled model, for `{script}`, after what the package
 /// `cfaudit` says about answers.
@@ -100,17 +100,11 @@ impl BroughtKnobs for PythonBlock {
             option("--pickle", "{model}");
         }
         Some(CommandBlock {
-            score: score.into_iter().map(CommandArgument).collect(),
             model: self.pickle.clone(),
-            train: None,
-            stream: StreamFormat::Arrow,
             watch: self.watch.clone(),
             pass_env: self.pass_env.clone(),
             secret_env: self.secret_env.clone(),
-            time_limit: self.time_limit,
-            columns: self.columns.clone(),
-            omit: self.omit.clone(),
-            recheck: None,
+            ..CommandBlock::shipped(score, self.time_limit)
         })
     }
 

@@ -26,7 +26,7 @@ use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GroupRow, MetricTable, PopulationRow};
+use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow, MetricTable, PopulationRow};
 
 /// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -66,6 +66,14 @@ pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 /// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
 /// because the run waits for scores.
 pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
+    finished(folder).map(|(manifest, side, _)| (manifest, side))
+}
+
+/// The same, with its values about the supported people alone.
+///
+/// # Errors
+/// Those of [`finished_side`].
+pub(crate) fn finished(folder: &Path) -> Result<(Manifest, ComparedRun, Vec<MetricRow>)> {
     let (manifest, bytes) = verified(folder)?;
     check_measured(folder, &manifest)?;
     let job = folder.join("job.resolved.yaml");
@@ -75,6 +83,7 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         groups.sort_by_key(|group| group != reference);
         groups
     };
+    let MetricTable { all, supported } = MetricTable::read(&folder.join("tables"))?;
     let side = ComparedRun {
         job: manifest.job.clone(),
         run: manifest.run.clone(),
@@ -107,11 +116,11 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
-        metrics: MetricTable::read(&folder.join("tables"))?.all,
+        metrics: all,
         rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
         outcomes: kept_outcomes(folder),
     };
-    Ok((manifest, side))
+    Ok((manifest, side, supported))
 }
 
 /// The outcomes in a folder, unless they are absent.
