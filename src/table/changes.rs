@@ -24,7 +24,7 @@ table! {
     /// Version 4 counts persons, and people with weights, as version 11 of `metrics` does.
     pub struct ChangeRow in "changes", version 5, key 10,
     one row per "key and metric of the run or of its baseline",
-    written by "gate", read by "gate, report, diff" {
+    written by "gate", read by "gate, report" {
         ..key: AuditKey,
         [meaning CLASS]
         class: SharedText,

@@ -13,7 +13,7 @@ table! {
     /// Version 4 added `training_lo` to `training_repeats`. In a file of version 3 no difference
     /// was measured for other trainings.
     pub struct ComparisonRow in "comparisons", version 4, key 10,
-    one row per "two models or arms, key and metric", written by "measure", read by "report, diff" {
+    one row per "two models or arms, key and metric", written by "measure", read by "report" {
         [meaning ARM]
         arm: SharedText,
         /// the first model

@@ -7,7 +7,7 @@ table! {
     /// per model for its score.
     pub struct ModelContractRow in "model_contract", version 1, key 3,
     one row per "column that a model trained elsewhere gets, and its score", written by "report",
-    read by "report" {
+    read by "users" {
         /// the model
         model: SharedText,
         /// the input of the model; empty for the one table that a model takes, and for the score
@@ -34,7 +34,7 @@ table! {
     /// `unknown_levels`: one row per model that names the levels it knows, column and group.
     pub struct UnknownLevelRow in "unknown_levels", version 1, key 4,
     one row per "model, column and group of audited people", written by "score", read by
-    "gate, report" {
+    "gate" {
         /// the model
         model: SharedText,
         /// the column; empty = any

@@ -25,7 +25,7 @@ table! {
     ///
     /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
     pub struct CountRow in "counts", version 5, key 11,
-    one row per "key and cell", written by "measure", read by "report, diff" {
+    one row per "key and cell", written by "measure", read by "gate, report, diff" {
         ..key: AuditKey,
         /// 1 = positive, 0 = negative, empty = no label, where anybody has none; of several classes
         /// the name of the class

@@ -7,7 +7,7 @@ use crate::table::row_macro::{SharedText, table};
 table! {
     /// What the arms of experiments were trained on.
     pub struct ArmRow in "arms", version 1, key 4,
-    one row per "arm of an experiment and fold", written by "augment", read by "report, diff" {
+    one row per "arm of an experiment and fold", written by "augment", read by "gate, report" {
         [meaning ARM]
         arm: SharedText,
         [meaning MODEL]
@@ -57,7 +57,7 @@ table! {
     /// The counterfactuals that arms added to their training rows.
     pub struct SelectedRow in "selected", version 1, key 8,
     one row per "counterfactual of a training row that an arm added in a fold",
-    written by "augment", read by "diff" {
+    written by "augment", read by "users" {
         [meaning ARM]
         arm: SharedText,
         [meaning MODEL]

@@ -13,7 +13,8 @@ table! {
     ///
     /// Version 5 added `reason_code`, and has a ratio under the groups of its row in `metrics`.
     pub struct GateRow in "gates", version 5, key 4,
-    one row per "gate and direction judged", written by "gate", read by "report, diff, exports" {
+    one row per "gate and direction judged", written by "gate",
+    read by "gate, report, diff, exports, explain" {
         /// name of the gate in the job
         gate: SharedText,
         [meaning SENSITIVE]

@@ -10,7 +10,7 @@ table! {
     /// the graphs of one bootstrap that give the same counterfactuals.
     pub struct WorldRow in "worlds", version 1, key 8,
     one row per "model, set, attribute, scope, world and metric",
-    written by "measure", read by "report" {
+    written by "measure", read by "users" {
         [meaning MODEL]
         model: SharedText,
         [meaning SET]
@@ -45,7 +45,7 @@ table! {
 table! {
     /// `world_people`: one row per model, graph-uncertain set and direction.
     pub struct WorldPeopleRow in "world_people", version 1, key 5,
-    one row per "model, set, attribute and direction", written by "measure", read by "report" {
+    one row per "model, set, attribute and direction", written by "measure", read by "users" {
         [meaning MODEL]
         model: SharedText,
         [meaning SET]
@@ -186,7 +186,7 @@ table! {
     /// `subgraphs`: one row per graph-uncertain set and different graph below the attribute.
     pub struct SubgraphRow in "subgraphs", version 1, key 3,
     one row per "set, attribute and graph below the attribute",
-    written by "measure", read by "report" {
+    written by "measure", read by "users" {
         [meaning SET]
         counterfactual: SharedText,
         [meaning SENSITIVE]

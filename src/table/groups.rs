@@ -9,7 +9,8 @@ table! {
     /// Version 3 added `n_missing_stratum`. Version 2 added `weight`. In a file of version 1
     /// nothing tells what groups weigh.
     pub struct GroupRow in "groups", version 4, key 4,
-    one row per "model, attribute, group and slice", written by "measure", read by "report" {
+    one row per "model, attribute, group and slice", written by "measure",
+    read by "gate, report, diff" {
         [meaning MODEL]
         model: SharedText,
         [meaning SENSITIVE]

@@ -20,7 +20,7 @@ table! {
 table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
     pub struct IssueRow in "issues", version 2, key 3,
-    one row per "kind of problem", written by "prepare, report", read by "report" {
+    one row per "kind of problem", written by "prepare, report", read by "gate, report" {
         /// word of a closed list; `cfaudit explain CODE` tells more
         code: SharedText,
         /// info or warning

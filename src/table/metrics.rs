@@ -49,7 +49,8 @@ table! {
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
     pub struct MetricRow in "metrics", version 13, key 11,
-    one row per "key and metric", written by "measure", read by "gate, report, diff" {
+    one row per "key and metric", written by "measure",
+    read by "gate, report, diff, exports, explain" {
         ..key: AuditKey,
         [meaning CLASS]
         [since 5]

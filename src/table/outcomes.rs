@@ -7,7 +7,7 @@ table! {
     /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
     /// and attribute, then of the source rows.
     pub struct OutcomeRow in "outcomes", version 4, key 8,
-    one row per "row, direction, model and set", written by "count", read by "diff" {
+    one row per "row, direction, model and set", written by "count", read by "diff, exports" {
         [meaning ARM]
         arm: SharedText,
         [meaning MODEL]

@@ -23,7 +23,7 @@ table! {
     /// `cf_quality`: one row per counterfactual set, attribute, ordered pair of groups and metric.
     pub struct CfQualityRow in "cf_quality", version 1, key 5,
     one row per "set, attribute, ordered pair of groups and metric",
-    written by "measure", read by "report" {
+    written by "measure", read by "report, explain" {
         ..pair: SetPair,
         /// id of the measure: n_cf, share_discarded, cos_median, ...; `cfaudit explain ID` tells
         /// its formula
@@ -40,7 +40,7 @@ table! {
     /// and metric.
     pub struct CfFeatureRow in "cf_features", version 1, key 6,
     one row per "set, attribute, ordered pair of groups, feature and metric",
-    written by "measure", read by "report" {
+    written by "measure", read by "report, explain" {
         ..pair: SetPair,
         /// name of the feature
         feature: SharedText,

@@ -50,7 +50,8 @@ table! {
     /// whether the job asked for `chance`. Version 3 added `person_rows` and `persons`: before,
     /// jobs with `data.person` had no recourse.
     pub(crate) struct RecourseRow in "recourse", version 3, key 3,
-    one row per "block of the job and pair of groups", written by "recourse", read by "report" {
+    one row per "block of the job and pair of groups", written by "recourse",
+    read by "gate, report" {
         ..pair: ComparedPair,
         /// the model whose decisions people want to change
         model: SharedText,
@@ -183,7 +184,7 @@ table! {
     /// `actions`: one row per pair of groups, subgroup and action.
     pub(crate) struct ActionRow in "actions", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and action",
-    written by "recourse", read by "users" {
+    written by "recourse", read by "report, users" {
         ..pair: ComparedPair,
         [meaning SUBGROUP]
         subgroup: i64,

@@ -9,7 +9,7 @@ table! {
     /// people have no row. Only of jobs that ask for the family `scores`.
     pub struct ReliabilityRow in "reliability", version 1, key 7,
     one row per "model, attribute, group, slice, class and bin", written by "measure",
-    read by "users" {
+    read by "report, users" {
         [meaning ARM]
         arm: SharedText,
         [meaning MODEL]
