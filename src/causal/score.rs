@@ -61,7 +61,8 @@ impl GraphScore {
     /// The same where the draws are as sure as `n` independent rows.
     ///
     /// Choice: where a person has several rows, n is that of `effective_rows` of
-    /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows that repeat each other would find edges that chance made.
+    /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows
+    /// that repeat each other would find edges that chance made.
     pub(crate) fn of_effective_rows(
         encoding: &GraphEncoding,
         moments: &EncodedMoments,

@@ -32,8 +32,8 @@ fn as_json(folder: &str, proof: &FolderProof, exit: Exit) -> Value {
         proof.verdicts.iter().map(|(gate, verdict)| (gate.clone(), json!(verdict))).collect();
     json!({"cfaudit": 1, "folder": folder, "job": proof.manifest.job, "run": proof.manifest.run,
         "program": proof.manifest.program, "fingerprint": proof.fingerprint,
-        "sound": proof.is_sound(), "unchecked": proof.unchecked, "files": proof.n_sound, "problems": problems,
-        "notes": proof.notes, "gates": gates, "exit": exit.code()})
+        "sound": proof.is_sound(), "unchecked": proof.unchecked, "files": proof.n_sound,
+        "problems": problems, "notes": proof.notes, "gates": gates, "exit": exit.code()})
 }
 
 fn as_text(folder: &str, proof: &FolderProof) -> String {

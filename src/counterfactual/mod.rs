@@ -20,8 +20,8 @@
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
 //! group the values of real rows of another. [`plausibility_filter`] and [`domain_checks`] decide
-//! which counterfactuals are valid; [`quality`] measures them, and [`support`] tells which hold values
-//! that the target group hardly has.
+//! which counterfactuals are valid; [`quality`] measures them, and [`support`] tells which hold
+//! values that the target group hardly has.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]

@@ -50,8 +50,8 @@ pub struct SourceForm {
     /// The words of the source; empty where they are the levels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<SourceWord>,
-    /// For each level the position of its most frequent word, [`MISSING`](crate::data::MISSING) = a missing value; empty
-    /// where the words are the levels.
+    /// For each level the position of its most frequent word, [`MISSING`](crate::data::MISSING) = a
+    /// missing value; empty where the words are the levels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spelling: Vec<u32>,
     /// Whether one prepared value represents several of the source, so that rows carry theirs.

@@ -183,7 +183,8 @@ const JOB: &str = "data:
   label: {column: y, positive: ['1'], favourable: positive}
   rows: {parquet: a.parquet}
   derive: {age2: {from: age, bins: [1, 2]}}
-  sensitive: {sex: {from: sex, groups: [Male, Female], reference: Male}, old: {from: age2, groups: [x, y], reference: x}}
+  sensitive: {sex: {from: sex, groups: [Male, Female], reference: Male},
+    old: {from: age2, groups: [x, y], reference: x}}
   features: {continuous: [age]}
 counterfactuals: {flip: {naive: {}, placebo: {repeats: 5}}, world: {greedy: {condition_on: label}}}
 models: {m: {logistic: {l2: 1.0}, threshold: 0.5, threshold_rule: ge}}

@@ -1,14 +1,19 @@
 //! Stage results by key: complete entries, checked when found, shared by jobs, safe to delete.
 //!
 //! ```text
-//! <root>/                         0700 and its files 0600, regardless of the umask: rows of people are in it
+//! <root>/                         0700 and its files 0600, regardless of the umask: rows of
+//!                                 people are in it
 //! <root>/cfaudit-cache            marks the folder as ours, see [`super::cache_folder`]
 //! <root>/lock                     held while a session folder is made, ended or removed
-//! <root>/key                      32 random bytes as hex, only for this user: values that must not be found out are hashed with it
-//! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
+//! <root>/key                      32 random bytes as hex, only for this user: values that must not
+//!                                 be found out are hashed with it
+//! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are
+//!                                 made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
-//! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not of the store
-//! <root>/used/<job>/<key>         empty; its time is that at which the job last used the result, see [`super::clean`]
+//! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not
+//!                                 of the store
+//! <root>/used/<job>/<key>         empty; its time is that at which the job last used the result,
+//!                                 see [`super::clean`]
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! <root>/inputs                   hashes of input files, see `stage/input/digest.rs`
 //! ```

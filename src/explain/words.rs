@@ -211,10 +211,10 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "unmeasured-people",
-        "why a gate is inconclusive: people without a score, a valid counterfactual or a group could \
-         break a limit that the others keep; the reason says how many of them would be enough\n\
-         the table `population` counts them: get their scores or groups, leave such rows out by \
-         `data.keep` (then no result is about them), or let the limit leave room for them",
+        "why a gate is inconclusive: people without a score, a valid counterfactual or a group \
+         could break a limit that the others keep; the reason says how many of them would be \
+         enough\nthe table `population` counts them: get their scores or groups, leave such rows \
+         out by `data.keep` (then no result is about them), or let the limit leave room for them",
     ),
     (
         "small_group",
@@ -262,8 +262,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "power",
-        "how many people would decide a gate: `cfaudit power JOB` before a run, `cfaudit power DIR` \
-         after it, and the columns `n_needed_80` and `detectable` of the table `gates`\n\
+        "how many people would decide a gate: `cfaudit power JOB` before a run, `cfaudit power \
+         DIR` after it, and the columns `n_needed_80` and `detectable` of the table `gates`\n\
          an audit of few people finds no difference because it cannot, which is not a pass: the \
          gate is inconclusive",
     ),

@@ -84,8 +84,8 @@ pub(crate) struct GateTables<'a> {
     pub groups: &'a [GroupRow],
     /// Everybody: who lacks what.
     pub population: &'a [PopulationRow],
-    /// What people were counted as: the rates behind a gap, from which follows how many people would
-    /// decide about it, and what those who were not measured could change.
+    /// What people were counted as: the rates behind a gap, from which follows how many people
+    /// would decide about it, and what those who were not measured could change.
     pub counts: &'a [CountRow],
     /// What arms of experiments added to their training rows.
     pub arms: &'a [ArmRow],

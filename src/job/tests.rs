@@ -502,9 +502,9 @@ fn values_from_the_command_line() {
         ),
         (
             "run.seed=,",
-            "error[yaml-syntax]: this is not YAML: unexpected EOF while parsing a block sequence\n  \
-             --> --set run.seed=,\n  hint: quote the value for YAML and for the shell: `--set \
-             'run.seed=\",\"'`",
+            "error[yaml-syntax]: this is not YAML: unexpected EOF while parsing a block \
+             sequence\n  --> --set run.seed=,\n  hint: quote the value for YAML and for the shell: \
+             `--set 'run.seed=\",\"'`",
         ),
         (
             "name.x=1",

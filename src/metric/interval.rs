@@ -76,9 +76,10 @@ pub(crate) struct ValueInterval {
 }
 
 impl ValueInterval {
-    /// The interval at another level, both sides stretched as those of a normal distribution and cut
-    /// at the ends of the range: `wider` is the quotient of the normal quantiles of both levels. Near
-    /// enough for score intervals, a rough guide for percentiles far outside those that were drawn.
+    /// The interval at another level, both sides stretched as those of a normal distribution and
+    /// cut at the ends of the range: `wider` is the quotient of the normal quantiles of both
+    /// levels. Near enough for score intervals, a rough guide for percentiles far outside those
+    /// that were drawn.
     pub(crate) fn stretched(self, value: f64, wider: f64, (least, most): (f64, f64)) -> Self {
         ValueInterval {
             lo: (value - (value - self.lo) * wider).max(least),
@@ -113,7 +114,8 @@ pub(crate) enum IntervalProcedure {
     /// Hybrid of the intervals of both parts (MOVER), where the replicates of one cannot differ
     /// because its rate is 0 or 1.
     Mover,
-    /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of all.
+    /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of
+    /// all.
     Largest,
     /// Log interval of a ratio of rates.
     Katz,
@@ -208,13 +210,13 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     ("katz", "Katz's interval on the log scale (1978), for ratios of two independent shares."),
     (
         "wilson-people",
-        "Wilson's score interval on the number of people, for rates of 0 or 1 whose bootstrap replicates \
-            all agree.",
+        "Wilson's score interval on the number of people, for rates of 0 or 1 whose bootstrap \
+            replicates all agree.",
     ),
     (
         "wilson-moved",
-        "Wilson's upper end of the share of people whose score moves, for distances of scores that are \
-            0 because nobody's score moves.",
+        "Wilson's upper end of the share of people whose score moves, for distances of scores that \
+            are 0 because nobody's score moves.",
     ),
     (
         "wilson-deff",
@@ -330,9 +332,9 @@ pub(crate) fn wilson_of_people(
 /// anything that a reader sees.
 const MANY_CASES: f64 = 1e5;
 
-/// The lower end of Clopper and Pearson's interval (1934) of a share of so many cases, a real number
-/// where they are effective ones. Far out it is where the tail of the binomial distribution is, for
-/// which Wilson's end is too near.
+/// The lower end of Clopper and Pearson's interval (1934) of a share of so many cases, a real
+/// number where they are effective ones. Far out it is where the tail of the binomial distribution
+/// is, for which Wilson's end is too near.
 pub(crate) fn clopper_pearson_lower(share: f64, cases: f64, level: f64) -> f64 {
     let above = share * cases;
     if above <= 0.0 {

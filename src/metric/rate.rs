@@ -46,8 +46,8 @@ reasons! {
     NoLabel = "no_label", "the job has no label", "The metric needs a label, but none of the \
         people has one.";
     NoFavourableSide = "no_favourable_side", "the job does not say which prediction people want", "\
-        The job has no label, and `data.favourable` does not say which prediction people want; or a \
-        class is compared with all others, of which some are as favourable as the class and some \
+        The job has no label, and `data.favourable` does not say which prediction people want; or \
+        a class is compared with all others, of which some are as favourable as the class and some \
         are not.";
     NoActualPositive = "no_actual_positive", "nobody has the positive label", "Nobody has the \
         positive label.";

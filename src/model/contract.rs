@@ -2,8 +2,8 @@
 //! which class its score is about, what a missing value becomes, and which levels it knows.
 //!
 //! A file describes itself ([`ModelSignature`]), a job adds what the file leaves open
-//! ([`ContractTerms`]), and [`ModelContract::settle`] makes one contract of both: the same for every
-//! kind of model. A term is read from the file, from the job, or from a convention that the
+//! ([`ContractTerms`]), and [`ModelContract::settle`] makes one contract of both: the same for
+//! every kind of model. A term is read from the file, from the job, or from a convention that the
 //! documents state; what none of them says is a [`ContractGap`], never a guess.
 //!
 //! Conventions: an input without names that takes all columns gets them in the order of

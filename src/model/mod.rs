@@ -3,8 +3,9 @@
 //! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
 //! can be serialised: two types, so that an untrained model cannot score. Scores computed elsewhere
 //! have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of a program
-//! in order. What a model that is trained elsewhere gets and gives is settled by [`contract`]. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
-//! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
+//! in order. What a model that is trained elsewhere gets and gives is settled by [`contract`]. The
+//! decision rule for a score (threshold and comparison) is [`ThresholdComparison`], the same for
+//! the factual and the counterfactual row. Strategies and metrics are unknown here.
 
 pub(crate) mod contract;
 pub(crate) mod encode;

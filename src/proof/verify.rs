@@ -10,9 +10,9 @@
 //! | pages | other pages follow from the tables | |
 //!
 //! All but fingerprint and files are compared with what this program computes, so only a folder of
-//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): any other
-//! may hold whatever somebody wrote into it. Gates and pages are looked at only where files and
-//! tables are sound: they are computed from them.
+//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): any
+//! other may hold whatever somebody wrote into it. Gates and pages are looked at only where files
+//! and tables are sound: they are computed from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

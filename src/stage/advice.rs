@@ -326,7 +326,8 @@ mod tests {
                 let set = if known.needs_counterfactual { ", counterfactual: flip" } else { "" };
                 let id = metric.id;
                 gates += &format!(
-                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: 0.2}}\n",
+                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: \
+                     0.2}}\n",
                     id.replace('_', "-")
                 );
                 asked.push((format!("g-{}", id.replace('_', "-")), known));

@@ -59,9 +59,9 @@ table! {
         ci_method: SharedText,
         /// lower end of the differences that other trainings give, each training of the first model
         /// or arm minus that of the second with the same seed and the same rows drawn (`doubt` of
-        /// both models): quantile at the level of `metrics.interval`, below 40 repeats the smallest;
-        /// null = not asked for as often of both, no difference, or fewer than 95 % of the repeats
-        /// give one
+        /// both models): quantile at the level of `metrics.interval`, below 40 repeats the
+        /// smallest; null = not asked for as often of both, no difference, or fewer than 95 % of
+        /// the repeats give one
         [since 4]
         training_lo: Option<f64>,
         /// upper end of these differences: quantile or largest; null as training_lo

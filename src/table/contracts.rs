@@ -1,4 +1,5 @@
-//! The tables of the contracts with models that are trained elsewhere, and of what they do not know.
+//! The tables of the contracts with models that are trained elsewhere, and of what they do not
+//! know.
 
 use crate::table::row_macro::{SharedText, table};
 

@@ -138,9 +138,9 @@ macro_rules! reason_codes {
 }
 
 reason_codes! {
-    InvertedScores = "inverted-scores": "scores or decisions of the model are lower for people with \
-        a positive label than for others; the model's `accept: [inverted-scores]` lets gates on it \
-        be decided";
+    InvertedScores = "inverted-scores": "scores or decisions of the model are lower for people \
+        with a positive label than for others; the model's `accept: [inverted-scores]` lets gates \
+        on it be decided";
     LimitBroken = "limit-broken": "what decides breaks the limit";
     LimitInside = "limit-inside": "the limit lies inside the interval or range that decides";
     LimitKept = "limit-kept": "what decides keeps the limit";
@@ -152,8 +152,8 @@ reason_codes! {
     NotMeasured = "not-measured": "no table has the value";
     NotRepeatable = "not-repeatable": "the model scored rows differently the second time; the \
         model's `accept: [not-repeatable]` lets gates on it be decided";
-    NothingLookedAt = "nothing-looked-at": "a search that looked at nothing, or an arm that added no \
-        rows";
+    NothingLookedAt = "nothing-looked-at": "a search that looked at nothing, or an arm that added \
+        no rows";
     OnlyInOneRun = "only-in-one-run": "a change of a value that only one of the two runs has";
     OtherSide = "other-side": "the whole range over repeats is on one side of the limit and the \
         value on the other";

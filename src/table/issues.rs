@@ -298,8 +298,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the author of the job can change about an issue, for `check` and the log: the page tells its
-/// readers only what the issue means.
+/// What the author of the job can change about an issue, for `check` and the log: the page tells
+/// its readers only what the issue means.
 pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
     match issue.state.as_deref() {
         Some("unmatched") => {

@@ -2,10 +2,10 @@
 //! readers.
 //!
 //! The tables are the product's public interface: users join them in DuckDB, Polars and pandas. So
-//! key columns are never null (the empty text means "all"; in `population` no group, no model and no
-//! set are null), a value column is null only with a reason in `undefined`, rows are sorted by key,
-//! and the version of a table is in its file's metadata. What is not known here: how a number was
-//! computed.
+//! key columns are never null (the empty text means "all"; in `population` no group, no model and
+//! no set are null), a value column is null only with a reason in `undefined`, rows are sorted by
+//! key, and the version of a table is in its file's metadata. What is not known here: how a number
+//! was computed.
 
 mod changes;
 mod comparisons;

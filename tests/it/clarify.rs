@@ -17,7 +17,11 @@ data:
         origin: {levels: {north: 0.5, south: 0.3, west: 0.2}}
         sex: {levels: {Male: 0.55, Female: 0.45}}
         trade: {levels: {baker: 0.5, tailor: 0.3, smith: 0.2}}
-        income: {linear: {intercept: 22, effects: {\"sex=Female\": -4, \"origin=west\": -3}, noise: {normal: {sd: 7}}}}
+        income:
+          linear:
+            intercept: 22
+            effects: {\"sex=Female\": -4, \"origin=west\": -3}
+            noise: {normal: {sd: 7}}
         age: {linear: {intercept: 43, noise: {normal: {sd: 12}}}}
         repaid: {logit: {intercept: -2, effects: {income: 0.11, \"sex=Female\": -0.35}}}
   label: {column: repaid, positive: [1], favourable: positive}
@@ -30,7 +34,10 @@ models: {scorecard: {logistic: {l2: 1.0}}}
 metrics:
   families: [performance, group, clarify]
   bootstrap: {samples: 100}
-  clarify: {favoured: {origin: rest}, strata: trade, flip_test: {neighbours: 3, scale: standard, max_rows: 600}}
+  clarify:
+    favoured: {origin: rest}
+    strata: trade
+    flip_test: {neighbours: 3, scale: standard, max_rows: 600}
 gates:
   strata: {metric: cddpl, model: scorecard, between: {sex: [Male, Female]}, at_most: 1}
   rest: {metric: dppl, model: scorecard, between: {origin: [rest, west]}, at_most: 1}

@@ -61,11 +61,11 @@ fn job(data: &str, doubt: &str) -> String {
         "cfaudit: 1\nname: doubts\ndata:\n  rows: {{parquet: people.parquet}}\n{data}  label: \
          {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
          [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
-         split: {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n  flip: {{naive: {{}}}}\n  \
-         wide: {{greedy: {{condition_on: label}}{doubt}}}\n  world: {{plausible: {{move: [income, \
-         job], condition_on: label}}{doubt}}}\n  pairs: {{transport: {{move: [income, job], \
-         condition_on: label}}{doubt}}}\nmodels: {{logit: {{logistic: {{l2: 1}}}}}}\nmetrics: \
-         {{bootstrap: {{samples: 20}}}}\nrun: {{seed: 5, keep_rows: none}}\n"
+         split: {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n  flip: {{naive: \
+         {{}}}}\n  wide: {{greedy: {{condition_on: label}}{doubt}}}\n  world: {{plausible: {{move: \
+         [income, job], condition_on: label}}{doubt}}}\n  pairs: {{transport: {{move: [income, \
+         job], condition_on: label}}{doubt}}}\nmodels: {{logit: {{logistic: {{l2: \
+         1}}}}}}\nmetrics: {{bootstrap: {{samples: 20}}}}\nrun: {{seed: 5, keep_rows: none}}\n"
     )
 }
 
@@ -144,12 +144,12 @@ fn trainings(work: &Work, model: &str) -> impl Fn(u64, &str) -> String + use<> {
     move |seed: u64, doubt: &str| {
         format!(
             "cfaudit: 1\nname: trainings\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
-             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
-             [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
-             split: {{column: part, train: [train], audit: [audit]}}\ncounterfactuals:\n  flip: \
-             {{naive: {{}}}}\nmodels:\n  one: {{{model}{doubt}}}\nmetrics: {{families: \
-             [performance, group, ccm, shift], bootstrap: {{samples: 20}}}}\nrun: {{seed: {seed}, \
-             keep_rows: none}}\n"
+             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: \
+             {{groups: [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: \
+             [job]}}\n  split: {{column: part, train: [train], audit: \
+             [audit]}}\ncounterfactuals:\n  flip: {{naive: {{}}}}\nmodels:\n  one: \
+             {{{model}{doubt}}}\nmetrics: {{families: [performance, group, ccm, shift], bootstrap: \
+             {{samples: 20}}}}\nrun: {{seed: {seed}, keep_rows: none}}\n"
         )
     }
 }
@@ -354,13 +354,14 @@ fn the_examples_of_the_guides_are_a_job() {
     let set = asked_in("counterfactuals.md", "doubt: {fit: 20}");
     let model = asked_in("models-and-experiments.md", "doubt: {training: 5");
     let job = format!(
-        "cfaudit: 1\nname: examples\ndata:\n  rows: {{parquet: people.parquet}}\n  label: {{column: \
-         repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: [f, m], \
-         reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  split: \
-         {{share: {{train: 0.5, audit: 0.5}}}}\ncounterfactuals:\n{set}\nmodels:\n{model}\nmetrics: \
-         {{bootstrap: {{samples: 20}}}}\ngates:\n  sure: {{metric: sr, model: trees, \
-         counterfactual: world, at_most: 1, decide_by: all}}\n  seeds: {{metric: acc, model: trees, \
-         at_least: 1, decide_by: training, level: warn}}\n"
+        "cfaudit: 1\nname: examples\ndata:\n  rows: {{parquet: people.parquet}}\n  label: \
+         {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
+         [f, m], reference: m}}}}\n  features: {{continuous: [age, income], nominal: [job]}}\n  \
+         split: {{share: {{train: 0.5, audit: \
+         0.5}}}}\ncounterfactuals:\n{set}\nmodels:\n{model}\nmetrics: {{bootstrap: {{samples: \
+         20}}}}\ngates:\n  sure: {{metric: sr, model: trees, counterfactual: world, at_most: 1, \
+         decide_by: all}}\n  seeds: {{metric: acc, model: trees, at_least: 1, decide_by: training, \
+         level: warn}}\n"
     );
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
@@ -457,9 +458,9 @@ fn arms_of_folds_are_trained_again() {
     let work = Work::new();
     for model in ["logistic: {l2: 1}", "forest: {trees: 5}"] {
         let plain = trainings(&work, model);
-        let arms = "experiments:\n  more:\n    model: one\n    from: flip\n    folds: 3\n    arms:\n      \
-                    all: {}\n      switched: {predictions: out-of-fold}\n      adasyn: {}\n      \
-                    cfs_adasyn: {first: switched}\n";
+        let arms = "experiments:\n  more:\n    model: one\n    from: flip\n    folds: 3\n    \
+                    arms:\n      all: {}\n      switched: {predictions: out-of-fold}\n      \
+                    adasyn: {}\n      cfs_adasyn: {first: switched}\n";
         work.write("job.yaml", &(plain(5, ", doubt: {training: 3, resample: true}") + arms));
         work.run(0, "job.yaml", "--threads 1");
         let expected = results(&work.path("out"));
@@ -529,8 +530,8 @@ fn graphs_are_asked_of_every_training() {
          {{graph-uncertain: {{levels: nearest, mechanism: linear, {given}}}}}\nmodels:"
     );
     let job = |seed: u64, doubt: &str| {
-        let gates = "gates:\n  seeds: {metric: sr, model: one, counterfactual: graph/own, at_most: 1, \
-                     decide_by: training}\n";
+        let gates = "gates:\n  seeds: {metric: sr, model: one, counterfactual: graph/own, at_most: \
+                     1, decide_by: training}\n";
         let gates = if doubt.is_empty() { "" } else { gates };
         plain(seed, doubt).replace("  flip: {naive: {}}\nmodels:", &sets) + gates
     };
@@ -570,8 +571,8 @@ fn a_repeat_is_a_mean_over_graphs() {
         )
     };
     let sets = "  flip: {naive: {}}\n  drawn: {graph-uncertain: {levels: drawn, mechanism: linear, \
-                bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], [income, age]]}}, \
-                knowledge: {own: {}}}}\nmodels:";
+                bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], [income, \
+                age]]}}, knowledge: {own: {}}}}\nmodels:";
     let job = |seed: &str, doubt: &str| {
         let plain = trainings(&work, &program(seed))(5, doubt);
         plain.replace("  flip: {naive: {}}\nmodels:", sets)

@@ -1,5 +1,5 @@
-//! What may change in a job or its rows without changing a value: the label, where nothing needs it,
-//! and the order of the rows.
+//! What may change in a job or its rows without changing a value: the label, where nothing needs
+//! it, and the order of the rows.
 
 use std::collections::BTreeMap;
 

@@ -152,7 +152,12 @@ const WHY: &str = "counterfactuals:
   typical: {plausible: {move: [income], condition_on: label}}
 why:
   who: {model: seeing, counterfactual: flip, direction: {sex: [Female, Male]}, metric: sr}
-  through: {model: seeing, counterfactual: typical, direction: {sex: [Female, Male]}, metric: sr, people: 60}
+  through:
+    model: seeing
+    counterfactual: typical
+    direction: {sex: [Female, Male]}
+    metric: sr
+    people: 60
 ";
 const DOUBTS: &str = "counterfactuals:
   flip: naive

@@ -466,7 +466,8 @@ fn what_no_model_should_read_is_left_out() {
         "# left out: channel_state (a decision: labels are missing where it is out, and nowhere \
          else)",
         "# left out: note (free text)",
-        "# scored: {scores: {factual: {column: points}}, scale: {from: 300, to: 850}, threshold: 575}",
+        "# scored: {scores: {factual: {column: points}}, scale: {from: 300, to: 850}, threshold: \
+         575}",
         "decision: {column: channel_state, positive: [in]}",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");

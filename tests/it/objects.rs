@@ -513,7 +513,8 @@ mod with_stores {
         let scores = "--set models.live.scores.factual.parquet=s3://scores/factual.parquet --set \
                       models.live.scores.counterfactual.parquet=s3://scores/moved.parquet";
         let run = format!(
-            "run job.yaml --out cloud --cache cloud-cache --set run.to_score=s3://scoring/in {scores}"
+            "run job.yaml --out cloud --cache cloud-cache --set \
+             run.to_score=s3://scoring/in {scores}"
         );
         let ran = bucket.cfaudit(&work, 4, &run);
         ran.says(&["the rows to score are in s3://scoring/in"]);

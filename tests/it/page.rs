@@ -123,7 +123,11 @@ data:
       rows: 4000
       columns:
         town: {{levels: {{{}}}}}
-        income: {{linear: {{intercept: 20, effects: {{\"town=b\": 3, \"town=c\": -4, \"town=e\": 6}}, noise: {{normal: {{sd: 6}}}}}}}}
+        income:
+          linear:
+            intercept: 20
+            effects: {{\"town=b\": 3, \"town=c\": -4, \"town=e\": 6}}
+            noise: {{normal: {{sd: 6}}}}
         paid: {{logit: {{intercept: -2, effects: {{income: 0.11, \"town=d\": -0.8}}}}}}
   label: {{column: paid, positive: [1], favourable: positive}}
   sensitive: {{town: {{groups: [{}], reference: a}}}}

@@ -42,7 +42,8 @@ models:
   scorecard: {logistic: {l2: 1.0}, threshold: 0.6}
 metrics: {families: [ccm, group, performance], bootstrap: {samples: 20}}
 gates:
-  no-harm: {harm_to: {sex: Female}, model: scorecard, counterfactual: flip, at_most: 0.3, level: warn}
+  no-harm:
+    {harm_to: {sex: Female}, model: scorecard, counterfactual: flip, at_most: 0.3, level: warn}
   rates: {metric: sr, model: scorecard, counterfactual: flip, at_most: 0.5}
 exports: [junit, model-card]
 run: {seed: 5}

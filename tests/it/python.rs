@@ -107,7 +107,8 @@ labels = rows['repaid'].map(LABELS)
 model.fit(rows[known], labels)
 pickle.dump(model, open('model.pkl', 'wb'))
 other = rows.assign(sex=rows['sex'].map({'f': 'm', 'm': 'f'}))
-told = {name: model.predict_proba(of[known])[:, POSITION] for name, of in [('x', rows), ('c', other)]}
+both = [('x', rows), ('c', other)]
+told = {name: model.predict_proba(of[known])[:, POSITION] for name, of in both}
 pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
 ";
 
@@ -236,8 +237,8 @@ fn a_series_is_read_by_its_index() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
     let module = |answer: &str| {
-        let text = "import pandas\ndef score(rows):\n    s = (rows['age'] % 7 + (rows['sex'] == 'f')) / 9\n    \
-                    return ";
+        let text = "import pandas\ndef score(rows):\n    s = (rows['age'] % 7 + (rows['sex'] == \
+                    'f')) / 9\n    return ";
         work.write("scoring.py", &format!("{text}{answer}\n"));
     };
     let outcomes = || fs::read(work.path("out/rows/outcomes.parquet")).unwrap();
@@ -366,7 +367,8 @@ rows = pandas.read_parquet('rows.parquet')
 other = rows.assign(sex=rows['sex'].map({'f': 'm', 'm': 'f'}))
 levels = {'sex': ['m', 'f'], 'job': ['cook', 'clerk']}
 def known(of):
-    return of[COLUMNS].assign(**{c: pandas.Categorical(of[c], levels[c]) for c in levels if c in COLUMNS})
+    coded = {c: pandas.Categorical(of[c], levels[c]) for c in levels if c in COLUMNS}
+    return of[COLUMNS].assign(**coded)
 model = lightgbm.LGBMClassifier(n_estimators=30, num_leaves=9, verbosity=-1, min_data_per_group=5)
 FIT
 model.booster_.save_model('model.txt')

@@ -1,5 +1,5 @@
-//! The recipes for shards under `jobs/recipes/`, as they stand: each runs a job under what schedules
-//! its workers, where that is here, and gives the bytes of a run.
+//! The recipes for shards under `jobs/recipes/`, as they stand: each runs a job under what
+//! schedules its workers, where that is here, and gives the bytes of a run.
 
 use std::fs;
 use std::path::Path;

@@ -48,8 +48,17 @@ recourse:
     no_way_costs: 20
     keep: {per_definition: 5}
 gates:
-  any: {recourse: sex, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, unfair_subgroups_at_most: 100000, smallest: 5}
-  none: {recourse: sex, definition: equal-effectiveness, view: micro, unfair_subgroups_at_most: 0, level: warn}
+  any:
+    recourse: sex
+    definition: {equal-cost-of-effectiveness: {phi: 0.7}}
+    unfair_subgroups_at_most: 100000
+    smallest: 5
+  none:
+    recourse: sex
+    definition: equal-effectiveness
+    view: micro
+    unfair_subgroups_at_most: 0
+    level: warn
 metrics: {bootstrap: {samples: 20}}
 run: {seed: 77}
 "#;

@@ -201,9 +201,9 @@ fn model(years: f64) -> String {
     for (number, (feature, threshold, half)) in all.enumerate() {
         trees += &format!(
             "Tree={number}\nnum_leaves=2\nnum_cat=0\nsplit_feature={feature}\nsplit_gain=1\n\
-             threshold={threshold}\ndecision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=-{half} \
-             {half}\nleaf_weight=1 1\nleaf_count=1 1\ninternal_value=0\ninternal_weight=0\n\
-             internal_count=2\nis_linear=0\nshrinkage=1\n\n\n"
+             threshold={threshold}\ndecision_type=2\nleft_child=-1\nright_child=-2\n\
+             leaf_value=-{half} {half}\nleaf_weight=1 1\nleaf_count=1 1\ninternal_value=0\n\
+             internal_weight=0\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n"
         );
     }
     format!(

@@ -33,8 +33,8 @@ impl Audits {
             "jobs/production.yaml",
             "cfaudit: 1\nname: credit\nabout: {version: \"${vars.model_version}\"}\n\
              vars: {asof: required, model_version: required}\n\
-             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\", wait: true}\n  row_id: id\n  label: \
-             none\n  sensitive:\n    sex: {groups: [f, m], reference: m}\n\
+             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\", wait: true}\n  row_id: id\n  \
+             label: none\n  sensitive:\n    sex: {groups: [f, m], reference: m}\n\
              counterfactuals: {flip: naive}\nmodels:\n  live:\n    scores:\n      factual: \
              {column: score}\n      counterfactual: {parquet: \"scores/${vars.asof}.parquet\", \
              column: score}\n\

@@ -328,7 +328,8 @@ fn gates_on_scores_need_an_interval() {
         );
         let job = job.replace(
             "  sensitive:",
-            "  features: {continuous: [weight]}\n  split: {share: {train: 0.5, audit: 0.5}}\n  sensitive:",
+            "  features: {continuous: [weight]}\n  split: {share: {train: 0.5, audit: 0.5}}\n  \
+             sensitive:",
         );
         let gate = format!(
             "  new: {{metric: {metric}, model: own, group: {{sex: f}}, {limit}, decide_by: {by}}}"
@@ -376,10 +377,14 @@ data:
 counterfactuals: {{flip: naive}}
 models:
   live:
-    scores: {{factual: {{column: score}}, counterfactual: {{parquet: moved.parquet, column: score}}}}
+    scores:
+      factual: {{column: score}}
+      counterfactual: {{parquet: moved.parquet, column: score}}
     threshold: 0.5
   points:
-    scores: {{factual: {{column: percent}}, counterfactual: {{parquet: moved.parquet, column: percent}}}}
+    scores:
+      factual: {{column: percent}}
+      counterfactual: {{parquet: moved.parquet, column: percent}}
     {scale}
     threshold: 50
 metrics: {{families: [performance, group, ccm, scores], bootstrap: {{samples: 50}}}}

@@ -137,8 +137,9 @@ fn a_model_that_waits_next_to_a_model_file() {
         return;
     }
     let work = with_job("naive");
-    let live = "  live:\n    scores:\n      factual: {parquet: factual.parquet, column: score}\n      \
-                counterfactual: {parquet: moved.parquet, column: score}\n    threshold: 0.5\n";
+    let live = "  live:\n    scores:\n      factual: {parquet: factual.parquet, column: \
+                score}\n      counterfactual: {parquet: moved.parquet, column: score}\n    \
+                threshold: 0.5\n";
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     let job = job.replace("metrics:\n", &format!("{live}metrics:\n"));
     let job = job.replace("  keep: [{age: {at_least: 20}}]\n", "");

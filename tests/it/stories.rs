@@ -104,7 +104,8 @@ data:
 {rows}
   row_id: Antrag
   join:
-    geschuetzt: {{csv: {{path: geschuetzt.csv, delimiter: \";\"}}, on: Antrag, columns: [Geschlecht]}}
+    geschuetzt:
+      {{csv: {{path: geschuetzt.csv, delimiter: \";\"}}, on: Antrag, columns: [Geschlecht]}}
   label: none
   favourable: positive
   sensitive:
@@ -124,7 +125,12 @@ models:
     scale: {{from: 300, to: 850}}
     threshold: 560
 gates:
-  vier-fuenftel: {{metric: di, model: heute, between: {{Geschlecht: [w, m]}}, at_least: 0.8, decide_by: estimate}}
+  vier-fuenftel:
+    metric: di
+    model: heute
+    between: {{Geschlecht: [w, m]}}
+    at_least: 0.8
+    decide_by: estimate
   gleich: {{metric: sr, model: heute, counterfactual: flip, at_most: 0.9, level: warn}}
 run: {{keep_rows: outcomes}}
 "

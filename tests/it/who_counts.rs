@@ -113,7 +113,8 @@ models:
 metrics: {bootstrap: {samples: 100}}
 gates:
   precision: {metric: ppv, model: live, at_least: 0.1}
-  right-grants-lost: {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
+  right-grants-lost:
+    {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
   impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}
 on_inconclusive: warn
 ",
@@ -538,8 +539,8 @@ fn a_threshold_is_compared_in_the_precision_of_the_score() {
 }
 
 /// Scores of 98 people are a little below the threshold of 0.7 in double precision; those of their
-/// counterfactuals are the same in single precision, which are 0.7 there. Nobody switches because of
-/// sex, so the gate does not fail, and issues and page say why.
+/// counterfactuals are the same in single precision, which are 0.7 there. Nobody switches because
+/// of sex, so the gate does not fail, and issues and page say why.
 #[test]
 fn rounding_of_scores_is_no_switch() {
     let work = Work::new();

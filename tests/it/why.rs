@@ -175,9 +175,10 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     let job = |more: &str| {
         format!(
             "cfaudit: 1\nname: outside\ndata:\n  rows: {{parquet: rows.parquet}}\n  label: \
-             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
-             [m, f], reference: m}}}}\n  features: {{continuous: [income, debt]}}\n\
-             counterfactuals: {{world: {{plausible: {{move: [income, debt], condition_on: none}}}}}}\n\
+             {{column: repaid, positive: [1], favourable: positive}}\n  sensitive: {{sex: \
+             {{groups: [m, f], reference: m}}}}\n  features: {{continuous: [income, debt]}}\n\
+             counterfactuals:\n  world:\n    plausible: {{move: [income, debt], condition_on: \
+             none}}\n\
              models: {{sum: {{python: {{call: 'scoring:score', with: {python}, omit: [debt]}}}}}}\n\
              metrics: {{families: [ccm], bootstrap: {{samples: 50}}}}\n\
              why: {{why: {{model: sum, counterfactual: world, direction: {{sex: [f, m]}}, metric: \
@@ -261,8 +262,8 @@ fn nobody_to_explain_is_said() {
         assert_eq!(gate.text("verdict"), verdict, "{}", gate.text("reason"));
         let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
         assert_eq!(page.contains("Nobody switches, so there is no switch to explain"), of_anybody);
-        let nobody = "Nothing was looked at: too few people count among refused women to search one \
-                      half of them and test the other.";
+        let nobody = "Nothing was looked at: too few people count among refused women to search \
+                      one half of them and test the other.";
         assert_eq!(page.contains(nobody), !of_anybody);
     }
 }

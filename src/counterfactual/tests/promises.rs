@@ -49,8 +49,9 @@ fn part(of: &ReferenceBatch, positions: &[usize]) -> ReferenceBatch {
     }
 }
 
-const KNOBS: &str = r#", "threshold": 0.08, "depth": 2, "cfs": "multiple", "keep_within": {"centroid_sd": 1.2},
-    "range": {"k": [0, 14]}, "direction": {"x": "up"}, "decorrelate": [{"sensitive": "e", "move": ["x"]}]"#;
+const KNOBS: &str = r#", "threshold": 0.08, "depth": 2, "cfs": "multiple",
+    "keep_within": {"centroid_sd": 1.2}, "range": {"k": [0, 14]}, "direction": {"x": "up"},
+    "decorrelate": [{"sensitive": "e", "move": ["x"]}]"#;
 
 /// One thread and one batch against eight threads and batches of 37 rows, of one generator.
 #[test]
@@ -209,12 +210,14 @@ fn twins_stay_in_the_group_that_is_changed() {
 #[test]
 fn presets_are_their_knobs() {
     let printed = plausible(r#", "preset": "as_printed""#);
-    let knobs = r#", "cdf": "weak", "min_stratum": 1, "new_value": "mode", "flip": {"rule": "absolute", "min_support": 1, "impossible": 0,
-        "impossible_ratio": "none", "min_expected": 0, "impossible_scope": "group"}"#;
+    let knobs = r#", "cdf": "weak", "min_stratum": 1, "new_value": "mode",
+        "flip": {"rule": "absolute", "min_support": 1, "impossible": 0, "impossible_ratio": "none",
+        "min_expected": 0, "impossible_scope": "group"}"#;
     assert_eq!(printed, plausible(knobs));
     assert_eq!(plausible(&format!(r#", "preset": "as_printed"{knobs}"#)), printed);
-    let defaults = r#", "threshold": 0.5, "depth": 2, "cdf": "midrank", "min_stratum": 10, "new_value": "likely", "max_cfs": 8,
-        "flip": {"rule": "directed", "min_support": 10, "impossible": 0.01, "impossible_ratio": 0.05, "min_expected": 3}"#;
+    let defaults = r#", "threshold": 0.5, "depth": 2, "cdf": "midrank", "min_stratum": 10,
+        "new_value": "likely", "max_cfs": 8, "flip": {"rule": "directed", "min_support": 10,
+        "impossible": 0.01, "impossible_ratio": 0.05, "min_expected": 3}"#;
     assert_eq!(plausible(""), plausible(defaults));
     assert_eq!(plausible(&format!(r#", "preset": "as_printed"{defaults}"#)), plausible(""));
     let greedy = |knobs: &str| {
@@ -238,7 +241,8 @@ fn knobs_survive_being_written() {
     for condition in [r#""label""#, r#""none""#, r#"{"label":"raw"}"#, r#"{"prediction":"live"}"#] {
         for moves in [r#""all""#, r#"["x","f"]"#] {
             let text = format!(
-                r#"{{"move":{moves},"condition_on":{condition},"flip":{{"impossible_ratio":"none"}}}}"#
+                r#"{{"move":{moves},"condition_on":{condition},
+                "flip":{{"impossible_ratio":"none"}}}}"#
             );
             let knobs: PlausibleBlock = serde_json::from_str(&text).unwrap();
             let written = serde_json::to_string(&knobs).unwrap();
@@ -286,7 +290,8 @@ fn the_best_of_several() {
     let (reference, samples) = (sample(&layout, 1500, 1), sample(&layout, 300, 2));
     let knobs = |select: &str| {
         format!(
-            r#", "threshold": 0.1, "cfs": "multiple", "keep_within": {{"centroid_sd": 1.2, "select": "{select}"}}"#
+            r#", "threshold": 0.1, "cfs": "multiple",
+            "keep_within": {{"centroid_sd": 1.2, "select": "{select}"}}"#
         )
     };
     let all =
@@ -332,7 +337,8 @@ fn a_reference_without_rows_is_refused() {
     let refused = plausible("").fit(&layout, &VariableOptions::default(), &none, 0).unwrap_err();
     assert!(refused.to_string().starts_with("error[no-reference-rows]"), "{refused}");
     let stray = serde_json::from_str::<PlausibleBlock>(
-        r#"{"move": "all", "condition_on": "label", "decorrelate": [{"sensitive": "age", "move": "all"}]}"#,
+        r#"{"move": "all", "condition_on": "label",
+            "decorrelate": [{"sensitive": "age", "move": "all"}]}"#,
     );
     let rows = ReferenceRows::in_memory(vec![rows(&layout, &[("a 1 1", 1)])]);
     assert!(stray.unwrap().plan().fit(&layout, &VariableOptions::default(), &rows, 0).is_err());

@@ -1,12 +1,12 @@
 //! Rows to score on another platform: `part-*.parquet` of key columns, then the features.
 //!
-//! The features are in the source view ([`raw`](crate::data::exchange::raw)). Factual rows have the key `row_id`; counterfactuals
-//! have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index` and are in the order of the
-//! rows, then of the declared attributes, then of the declared groups, then of `cf_index`. A row in
-//! its own group (`from_group` equals `to_group`) is the factual row, sent again as a recheck. A
-//! part holds at most [`PART_ROWS`] rows, a row group [`GROUP_ROWS`], for any batches in which the
-//! rows arrive, so the bytes depend neither on threads nor on batches. Without rows there is one
-//! empty part: its columns tell the platform what to expect.
+//! The features are in the source view ([`raw`](crate::data::exchange::raw)). Factual rows have the
+//! key `row_id`; counterfactuals have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index`
+//! and are in the order of the rows, then of the declared attributes, then of the declared groups,
+//! then of `cf_index`. A row in its own group (`from_group` equals `to_group`) is the factual row,
+//! sent again as a recheck. A part holds at most [`PART_ROWS`] rows, a row group [`GROUP_ROWS`],
+//! for any batches in which the rows arrive, so the bytes depend neither on threads nor on batches.
+//! Without rows there is one empty part: its columns tell the platform what to expect.
 //!
 //! After the key comes the column `request`, which is also the metadata `cfaudit.request` of each
 //! part: the id of these rows, to be returned with their scores. It is a hash of all of them (see

@@ -372,7 +372,8 @@ fn evidence(
     // Where a person may have several rows the interval narrows with more persons.
     let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
     let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
-    // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the width.
+    // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the
+    // width.
     let ends = match (seen.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
         (true, 0.0, _) => (2.0 * value - hi, hi),
         (true, _, 1.0) => (lo, 2.0 * value - lo),

@@ -126,8 +126,8 @@ fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
     assert_eq!(verdicts(&judged(5)), ["fail", "fail", "pass"]);
     let found = judged(40);
     assert_eq!(verdicts(&found), ["inconclusive", "inconclusive", "pass"], "{found:?}");
-    let other = "limit at 97.5 % (Holm, 2 of 3), but 40 of the 40 switches behind other comparisons of \
-                 the gate";
+    let other = "limit at 97.5 % (Holm, 2 of 3), but 40 of the 40 switches behind other \
+                 comparisons of the gate";
     assert!(found[0].1.contains(other), "{found:?}");
     assert!(found[0].1.contains("without them Holm's method would decide otherwise: "));
     let own = "without them the value would be 0.0000, and Holm's method would decide otherwise";

@@ -1,5 +1,5 @@
-//! Gates on people of whom the tables lack a part: a group, a score, a counterfactual, or any change
-//! that a scorer was shown.
+//! Gates on people of whom the tables lack a part: a group, a score, a counterfactual, or any
+//! change that a scorer was shown.
 
 use super::{
     GateValueRow, against, baseline_of, changes, decided, direction, judge, metrics, question,

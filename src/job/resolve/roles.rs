@@ -561,7 +561,8 @@ mod tests {
     #[test]
     fn a_cross_takes_groups_and_references_of_its_parts() {
         let data = data(
-            r#"{gender: {from: sex, groups: [f, m], reference: m}, race2: {reference: White}, age: {from: years, bins: [17, 30, 45], reference: "[17, 30]"},
+            r#"{gender: {from: sex, groups: [f, m], reference: m}, race2: {reference: White},
+            age: {from: years, bins: [17, 30, 45], reference: "[17, 30]"},
             both: {cross: [gender, age]}, all: {cross: [both, race2]}}"#,
         );
         assert_eq!(texts(&data.groups_of(&column("race2"))), ["White", "Other"]);

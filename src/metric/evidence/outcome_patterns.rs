@@ -320,8 +320,8 @@ impl AnySwitch {
         }
     }
 
-    /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there are
-    /// people.
+    /// A rate of these people; `empty` is why it has no value where its denominator is 0 and there
+    /// are people.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate {
             numerator,

@@ -157,7 +157,8 @@ impl<'a> MeasureContext<'a> {
         })
     }
 
-    /// The metrics of a family, in the order of the catalog; none of a family that is not asked for.
+    /// The metrics of a family, in the order of the catalog; none of a family that is not asked
+    /// for.
     pub(crate) fn metrics(
         &self,
         family: MetricFamily,

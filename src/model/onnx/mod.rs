@@ -1,12 +1,13 @@
 //! Scores of an ONNX model by the ONNX runtime; its library is loaded only when needed.
 //!
 //! Which columns an input gets and which class is the score is settled by the contract
-//! ([`crate::model::contract`]), for which the file describes itself here: its inputs and outputs by
-//! the runtime, its classes and levels by its graph. Values are those of the source
+//! ([`crate::model::contract`]), for which the file describes itself here: its inputs and outputs
+//! by the runtime, its classes and levels by its graph. Values are those of the source
 //! ([`crate::data::source_view`]): numbers in inputs of numbers, where a boolean is 1 or 0 and a
-//! missing value NaN; in an input of texts what Python's `str` writes (`True`, `1`, `1.0`, `1e-05`),
-//! and for a missing value the empty text or that of the job. The score is a column of the output
-//! (LinearClassifier, TreeEnsembleClassifier), the entry of a map (ZipMap), or the output itself.
+//! missing value NaN; in an input of texts what Python's `str` writes (`True`, `1`, `1.0`,
+//! `1e-05`), and for a missing value the empty text or that of the job. The score is a column of
+//! the output (LinearClassifier, TreeEnsembleClassifier), the entry of a map (ZipMap), or the
+//! output itself.
 //! Choice: each session runs on one thread, and row groups run in parallel in sessions of their
 //! own, because the order in which a session adds depends on its threads. Rows go in blocks of
 //! 4,096; a single row is sent twice, since the runtime computes one row in another way than

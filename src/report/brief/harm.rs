@@ -63,8 +63,8 @@ impl HarmResult {
         self.counts.map_or_else(mean, |(part, _)| part)
     }
 
-    /// The lower end of its interval where it is the largest of so many results: each of them may be
-    /// overestimated, so all must hold together (Bonferroni). None without an interval.
+    /// The lower end of its interval where it is the largest of so many results: each of them may
+    /// be overestimated, so all must hold together (Bonferroni). None without an interval.
     pub(crate) fn lower_end_of(&self, compared: usize) -> Option<f64> {
         let ((lo, hi), level) = self.point.interval.zip(self.level)?;
         if compared < 2 {

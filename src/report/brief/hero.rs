@@ -7,8 +7,8 @@
 //!
 //! It is picked because it is the largest of m values that were compared, and the largest is
 //! overestimated most. So its lower end is that at the level 1 - alpha / m, the sentence says so,
-//! and without a limit there is no such sentence where that end is within what chance gives. With 40
-//! independent results and no difference the ordinary interval of the largest misses in 62 % of
+//! and without a limit there is no such sentence where that end is within what chance gives. With
+//! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
 //! audits.
 
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
@@ -637,7 +637,8 @@ impl<'a> BriefInputs<'a> {
             let which = if over.is_some() { "Other ranges" } else { "Ranges" };
             parts.push(
                 format!(
-                    "{which} are {} intervals: results that other people of the same kind could give.",
+                    "{which} are {} intervals: results that other people of the same kind could \
+                     give.",
                     number::level(level).replace('\u{202f}', "\u{a0}")
                 )
                 .into(),

@@ -50,7 +50,8 @@ impl LimitNeed {
             // Not everybody counts in a rate by label: the people to audit are more.
             return match self.audited.filter(|audited| *audited > self.n) {
                 Some(audited) => format!(
-                    "With about {} people audited (about {n} of them count in this value) {decided}.",
+                    "With about {} people audited (about {n} of them count in this value) \
+                     {decided}.",
                     count(rounded_up(audited))
                 ),
                 None => format!("With about {n} people{whom} {decided}."),

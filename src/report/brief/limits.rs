@@ -532,8 +532,8 @@ impl AuditLimit {
                 }
                 if self.range().is_some() && is_of_few_repeats(&self.reason) {
                     words = words.text(
-                        " It is based on few repeats: another seed may change its ends, and close to \
-                         the limit the verdict.",
+                        " It is based on few repeats: another seed may change its ends, and close \
+                         to the limit the verdict.",
                     );
                 }
             }

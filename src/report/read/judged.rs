@@ -1,5 +1,5 @@
-//! Which value a limit judges: the one place that joins gates and values. A limit is shown next to a
-//! value only where model, set, attribute, scope, groups, slice, class and arm all agree.
+//! Which value a limit judges: the one place that joins gates and values. A limit is shown next to
+//! a value only where model, set, attribute, scope, groups, slice, class and arm all agree.
 
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::table::{GateRow, HistoryRow};

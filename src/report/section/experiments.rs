@@ -155,9 +155,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if audit.comparisons.iter().any(|row| !row.arm.is_empty() && row.training_repeats.is_some()) {
         blocks.push(PageBlock::Text(
             "Other trainings: the model was trained again with other seeds, or on rows that are \
-             drawn again, in every arm and in the base; the changes are those of trainings with the \
-             same seed. Of a bold change the range over other trainings leaves out zero, too; where \
-             fewer than 95 % of the trainings give a change, it has no such range and is not bold."
+             drawn again, in every arm and in the base; the changes are those of trainings with \
+             the same seed. Of a bold change the range over other trainings leaves out zero, too; \
+             where fewer than 95 % of the trainings give a change, it has no such range and is not \
+             bold."
                 .into(),
         ));
     }

@@ -14,8 +14,8 @@ const JOB_AT_MOST: usize = 120_000;
 /// A query that every folder answers.
 const QUERY: &str = "select model, counterfactual, from_group, to_group, metric, value, lo, hi, \
     numerator, denominator\n\
-    from 'tables/metrics.parquet' where metric in ('sr', 'nsr', 'psr') and support = 'all' order by \
-    value desc;";
+    from 'tables/metrics.parquet' where metric in ('sr', 'nsr', 'psr') and support = 'all' order \
+    by value desc;";
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {

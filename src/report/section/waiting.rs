@@ -170,12 +170,11 @@ fn rules(audit: &AuditFolder) -> Vec<RichText> {
             .into(),
     ];
     if awaited.iter().any(|a| a.again > 0) {
-        rules.push(
-            RichText::from("Lines whose ").code("from_group").text(" equals ").code("to_group").text(
-                " are rows as they are. Their scores are compared with the factual ones, to detect \
-                 another version of the model; score them like the others.",
-            ),
-        );
+        let equal = RichText::from("Lines whose ").code("from_group").text(" equals ");
+        rules.push(equal.code("to_group").text(
+            " are rows as they are. Their scores are compared with the factual ones, to detect \
+             another version of the model; score them like the others.",
+        ));
     }
     rules
 }

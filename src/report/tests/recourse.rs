@@ -398,7 +398,8 @@ fn a_gate_on_recourse_says_what_it_counts() {
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \
                 are unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
                 score above 0, f and m, attribute sex, model gbm fail at most 0 the number \
-                decides 44 subgroups 250 subgroups of that size, with actions the value breaks the limit";
+                decides 44 subgroups 250 subgroups of that size, with actions the value breaks \
+                the limit";
     assert!(verdict.contains(said), "{verdict}");
 }
 
@@ -410,7 +411,8 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
     let html = render(folder.path(), None, &glossary).unwrap().report;
     let html = html.replace(['\u{202f}', '\u{a0}'], " ");
     let counted = "subgroups with at least 20 affected people in the smaller group that are unfair \
-                   to either group by equal-cost-of-effectiveness 0.7, macro, with any score above 0";
+                   to either group by equal-cost-of-effectiveness 0.7, macro, with any score \
+                   above 0";
     // A count has no range that would have to be explained.
     let verdict = section(&html, "verdict");
     let said = "In 37 of the 250 subgroups that the limit counts (with at least 20 affected people \

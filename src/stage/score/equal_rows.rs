@@ -78,8 +78,8 @@ pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, names: &[T]) -> Vec<
     names.iter().filter_map(|name| layout.feature(name.as_ref())).collect()
 }
 
-/// A hash of some columns of each row, in both views, 128 bits: different rows have equal ones by chance once in
-/// 10^38 pairs.
+/// A hash of some columns of each row, in both views, 128 bits: different rows have equal ones by
+/// chance once in 10^38 pairs.
 pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
     let mut hashes = vec![SEEDS; rows.n];
     for &column in columns {

@@ -121,8 +121,8 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
     }
 }
 
-/// Fits one threshold per fold to scores of a precision. `score` gives the scores of the rows of a row group that it is
-/// handed the positions of.
+/// Fits one threshold per fold to scores of a precision. `score` gives the scores of the rows of a
+/// row group that it is handed the positions of.
 ///
 /// # Errors
 /// The training rows of a fold with a score have one class only; weights outgrow their sums; a

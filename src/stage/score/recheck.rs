@@ -1,7 +1,7 @@
 //! The stage `recheck`: a program or an ONNX file scores some rows a second time. Where the
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided,
-//! unless the job accepts that, or asks for repeats: then the rate at which its own decisions switch
-//! is measured.
+//! unless the job accepts that, or asks for repeats: then the rate at which its own decisions
+//! switch is measured.
 
 use std::collections::BTreeMap;
 

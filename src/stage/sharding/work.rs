@@ -240,8 +240,8 @@ impl PassOfShard<'_> {
     }
 }
 
-/// What a run over a share of the rows gave: the states of the pass, and the last kind of stage that
-/// asked for it where that was the question.
+/// What a run over a share of the rows gave: the states of the pass, and the last kind of stage
+/// that asked for it where that was the question.
 type PassRun = (String, Option<StageKind>);
 
 /// The states that stages left for a pass.

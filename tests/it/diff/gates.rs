@@ -11,7 +11,8 @@ use crate::lists::{assert_valid, schema};
 use crate::work::{Work, assert_same, files, results};
 
 pub(super) const GATES: &str = "gates:\n  no-worse: {metric: nsr, model: gbm, \
-    counterfactual: flip, direction: {sex: [Female, Male]}, against: baseline, rise_at_most: 0.01}\n";
+    counterfactual: flip, direction: {sex: [Female, Male]}, against: baseline, \
+    rise_at_most: 0.01}\n";
 
 /// `run --baseline`, and `gate --baseline` on what `run` left, write the same bytes.
 #[test]

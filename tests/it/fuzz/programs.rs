@@ -146,8 +146,8 @@ const BODIES: &[&str] = &[
     "{\"predictions\": [[0.75, 0.25], null]}",
     "{\"scores\": [0.5, 0.125], \"version\": \"7\"}",
     "{\"outputs\": [{\"name\": \"y\", \"shape\": [2], \"data\": [0.5, 0.25]}]}",
-    "{\"outputs\": [{\"name\": \"label\", \"data\": [0, 1]}, {\"name\": \"prob\", \"shape\": [2, 2], \
-     \"data\": [0.5, 0.5, 0.75, 0.25]}]}",
+    "{\"outputs\": [{\"name\": \"label\", \"data\": [0, 1]}, {\"name\": \"prob\", \"shape\": [2, \
+     2], \"data\": [0.5, 0.5, 0.75, 0.25]}]}",
     "0.5\n0.25\n",
     "0.5,\r\n",
     "[[[[[[[[[[",
@@ -203,7 +203,8 @@ impl Target for Endpoint {
                 format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}"),
                 format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\n\r\n{body}"),
                 format!(
-                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{n:x}\r\n{body}\r\n0\r\n\r\n"
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{n:x}\r\n{body}\r\n0\r\n\
+                     \r\n"
                 ),
                 format!("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: {n}\r\n\r\n{body}"),
                 format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 No\r\n\r\n{body}"),

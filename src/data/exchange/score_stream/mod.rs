@@ -258,8 +258,8 @@ fn float(bytes: &[u8]) -> f64 {
     }
 }
 
-/// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order, and says
-/// in how many bits the file holds them.
+/// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order, and
+/// says in how many bits the file holds them.
 ///
 /// # Errors
 /// There is no such file; it is not a Parquet file, lacks the column, or has not exactly `n_rows`

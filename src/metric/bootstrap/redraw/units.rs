@@ -578,8 +578,8 @@ pub(crate) enum ShiftUnits<'a> {
 }
 
 impl ShiftUnits<'_> {
-    /// The procedure of their intervals, which the table names; `centred` where percentiles are moved
-    /// so that their mean is the value.
+    /// The procedure of their intervals, which the table names; `centred` where percentiles are
+    /// moved so that their mean is the value.
     pub(crate) fn method(self, centred: bool) -> IntervalProcedure {
         match self {
             ShiftUnits::People(_) => IntervalProcedure::Poisson { centred },

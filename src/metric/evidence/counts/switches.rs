@@ -152,8 +152,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the person by the supported ones of their counterfactuals, before all of them are added,
-    /// and who holds which unsupported value.
+    /// Adds the person by the supported ones of their counterfactuals, before all of them are
+    /// added, and who holds which unsupported value.
     fn add_supported(
         &mut self,
         key: u64,

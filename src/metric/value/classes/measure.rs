@@ -14,9 +14,10 @@
 //! intervals on the rows over the design effect of persons, and blocks of persons are drawn
 //! ([`person_interval`](crate::metric::person_interval)). No impaired group is named: the papers
 //! read switches of two classes, of which one is favourable. Coverage of 95 % intervals, simulated
-//! with 4000 samples (see the tests), of 10, 30 and 300 people of three classes: CMCC 80.4 %, 91.3 % and 95.1 %; the difference of two
-//! CMCC 76.2 %, 92.6 % and 94.8 %; the rate of a transition, by Wilson, 95.1 %, 95.2 % and 95.2 %.
-//! A sample without an interval, as ten people often give, counts as one that does not hold.
+//! with 4000 samples (see the tests), of 10, 30 and 300 people of three classes: CMCC 80.4 %,
+//! 91.3 % and 95.1 %; the difference of two CMCC 76.2 %, 92.6 % and 94.8 %; the rate of a
+//! transition, by Wilson, 95.1 %, 95.2 % and 95.2 %. A sample without an interval, as ten people
+//! often give, counts as one that does not hold.
 
 use std::sync::OnceLock;
 

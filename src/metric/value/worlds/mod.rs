@@ -264,8 +264,8 @@ impl WorldCounts {
     }
 
     /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
-    /// training rows: in every one as many, of the same target groups in the same order and with the
-    /// same unsupported values. `key` is the person's own.
+    /// training rows: in every one as many, of the same target groups in the same order and with
+    /// the same unsupported values. `key` is the person's own.
     ///
     /// # Panics
     /// Where there are not as many counterfactuals as that: a bug of the caller.
