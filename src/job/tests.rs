@@ -185,7 +185,9 @@ models:
   live:
     scores:
       factual: {column: score}
-      counterfactual: {parquet: "lake/cf-scores/asof=${vars.asof}/{counterfactual}.parquet", column: score}
+      counterfactual:
+        parquet: "lake/cf-scores/asof=${vars.asof}/{counterfactual}.parquet"
+        column: score
     threshold: {column: cutoff}
   fixed:
     scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}
@@ -193,7 +195,8 @@ models:
 metrics:
   families: [ccm, shift, group]
 gates:
-  any-group-loses: {metric: nsr, model: live, counterfactual: flip, direction: any, at_most: 0.05, enough: 200}
+  any-group-loses:
+    {metric: nsr, model: live, counterfactual: flip, direction: any, at_most: 0.05, enough: 200}
 on_inconclusive: warn
 "#;
 
@@ -231,7 +234,11 @@ data:
   sensitive:
     sex: {groups: [f, m], reference: m}
     work: {reference: head}
-    band: {from: age, bins: [18, 30, 45.5, 70], groups: ["[18, 30]", "(30, 45.5]"], reference: "[18, 30]"}
+    band:
+      from: age
+      bins: [18, 30, 45.5, 70]
+      groups: ["[18, 30]", "(30, 45.5]"]
+      reference: "[18, 30]"
     both: {cross: [sex, work]}
     all: {cross: [both, band], reference: "f & rest & (30, 45.5]"}
   features: {continuous: [age], ordinal: {age_class: [young, old]}, nominal: [band, job]}
@@ -239,7 +246,13 @@ data:
   split: {share: {train: 0.5, audit: 0.5}}
 counterfactuals: {flip: {naive: {}}}
 models: {logit: {logistic: {l2: 1}}}
-gates: {all: {metric: nsr, model: logit, counterfactual: flip, direction: {all: ["f & hands & [18, 30]", "m & rest & [18, 30]"]}, at_most: 0.1}}
+gates:
+  all:
+    metric: nsr
+    model: logit
+    counterfactual: flip
+    direction: {all: ["f & hands & [18, 30]", "m & rest & [18, 30]"]}
+    at_most: 0.1
 "#;
 
 fn checked(text: &str, sets: &[&str]) -> Result<CheckedJob, Vec<JobProblem>> {

@@ -488,7 +488,10 @@ mod tests {
     fn names_are_escaped_and_undefined_values_are_left_out() {
         check(|audit| {
             let text = prometheus(audit, |row| row.metric.as_str() == "nsr", true);
-            let line = r#"cfaudit_metric{audit="j",model="m\"x",counterfactual="flip",sensitive="sex",scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#;
+            let line = concat!(
+                r#"cfaudit_metric{audit="j",model="m\"x",counterfactual="flip",sensitive="sex","#,
+                r#"scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#
+            );
             assert!(text.lines().any(|l| l == line), "{text}");
             assert!(!text.contains("psr") && !text.contains("cfaudit_metric_lo"), "{text}");
             assert!(

@@ -836,7 +836,10 @@ fn words_that_want_to_be_markup() {
     replace(
         &mut inputs,
         "[f, m], reference: m",
-        r#"["<script>alert('f & m')</script>", "m\a\e[31m\u202e\""], reference: "m\a\e[31m\u202e\"""#,
+        concat!(
+            r#"["<script>alert('f & m')</script>", "m\a\e[31m\u202e\""], "#,
+            r#"reference: "m\a\e[31m\u202e\"""#
+        ),
     );
     inputs.job += "about: {decision: \"</title><script>x()</script>\", owner: \"{{ 7 * 6 }}\"}\n";
     inputs.sex.iter_mut().for_each(|sex| *sex = if *sex == "f" { evil } else { bell });

@@ -165,7 +165,8 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -
             };
             let _ = write!(
                 svg,
-                r#"<text {anchor} y="{y}"><tspan class="{bold}">{}</tspan> <tspan class="{plain}">{word}</tspan></text>"#,
+                "<text {anchor} y=\"{y}\"><tspan class=\"{bold}\">{}</tspan> <tspan \
+                 class=\"{plain}\">{word}</tspan></text>",
                 count(n)
             );
         }
@@ -440,7 +441,8 @@ fn guide(svg: &mut String, class: &str, at: f64, label: &str) {
     let x = percent(at);
     let _ = write!(
         svg,
-        r#"<line class="{class}" x1="{x}" x2="{x}" y1="{}" y2="{}"/><text x="{x}" y="13" class="hd {anchor}">{}</text>"#,
+        "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{}\" y2=\"{}\"/><text x=\"{x}\" \
+         y=\"13\" class=\"hd {anchor}\">{}</text>",
         HEAD - 4.0,
         HEAD + PLOT,
         escape(label)
@@ -610,7 +612,9 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let x = place(limit);
         let _ = write!(
             svg,
-            r#"<rect class="no" x="{0}" width="{1}" y="{TOP}" height="{2}"/><line class="lim" x1="{0}" x2="{0}" y1="{TOP}" y2="{BOTTOM}"/><text class="lt mid" x="{0}" y="11">{3}</text>"#,
+            "<rect class=\"no\" x=\"{0}\" width=\"{1}\" y=\"{TOP}\" height=\"{2}\"/><line \
+             class=\"lim\" x1=\"{0}\" x2=\"{0}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/><text class=\"lt \
+             mid\" x=\"{0}\" y=\"11\">{3}</text>",
             percent(x),
             percent(100.0 - x),
             BOTTOM - TOP,
@@ -632,7 +636,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let label = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
         let _ = write!(
             svg,
-            r#"<line class="g" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/><text class="t{anchor}" x="{x}" y="{}">{label}</text>"#,
+            "<line class=\"g\" x1=\"{x}\" x2=\"{x}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/><text \
+             class=\"t{anchor}\" x=\"{x}\" y=\"{}\">{label}</text>",
             BOTTOM + 15.0
         );
     }
@@ -643,7 +648,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let label = if i + 1 == lines.len() { format!("{label}\u{a0}% correct") } else { label };
         let _ = write!(
             svg,
-            r#"<line class="g" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="t st halo" x="0" y="{}">{label}</text>"#,
+            "<line class=\"g\" x1=\"0\" x2=\"100%\" y1=\"{at}\" y2=\"{at}\"/><text class=\"t st \
+             halo\" x=\"0\" y=\"{}\">{label}</text>",
             at - 4.0
         );
     }
@@ -690,7 +696,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         if let Some((lo, hi)) = arm.right.second {
             let _ = write!(
                 svg,
-                r#"<line class="ln thin dash" x1="{0}" x2="{0}" y1="{1}" y2="{2}" transform="translate(3)"/>"#,
+                "<line class=\"ln thin dash\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\" \
+                 transform=\"translate(3)\"/>",
                 percent(x),
                 y(lo),
                 y(hi)
@@ -704,7 +711,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
         let (anchor, dx) = if x > 80.0 { ("en", "-9") } else { ("st", "9") };
         let _ = write!(
             svg,
-            r##"<use href="#{shape}" class="{class}" x="{0}" y="{at}"/><text class="hd halo {anchor}" x="{0}" dx="{dx}" y="{label}">{1}</text>"##,
+            "<use href=\"#{shape}\" class=\"{class}\" x=\"{0}\" y=\"{at}\"/><text class=\"hd halo \
+             {anchor}\" x=\"{0}\" dx=\"{dx}\" y=\"{label}\">{1}</text>",
             percent(x),
             escape(&arm.name)
         );

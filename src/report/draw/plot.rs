@@ -42,14 +42,16 @@ pub(crate) const DEFS: &str = concat!(
     r##"d="M3.5 11L8 15.5L16.5 5"/></symbol>"##,
     r##"<symbol id="i-unsure" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
     r##"stroke-width="2.4" stroke-linecap="round" d="M6 7.2C6 4.6 7.8 3.4 10 3.4S14 4.8 14 7"##,
-    r##"C14 9.6 10 9.6 10 12.6"/><circle cx="10" cy="16.6" r="1.7" fill="currentColor"/></symbol>"##,
+    "C14 9.6 10 9.6 10 12.6\"/><circle cx=\"10\" cy=\"16.6\" r=\"1.7\" \
+     fill=\"currentColor\"/></symbol>",
     r##"<symbol id="i-none" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
     r##"stroke-width="2.6" stroke-linecap="round" d="M4.5 10H15.5"/></symbol>"##,
     r##"<symbol id="i-wait" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
     r##"stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round" "##,
     r##"d="M5 3H15M5 17H15M6 3C6 8 14 12 14 17M14 3C14 8 6 12 6 17"/></symbol>"##,
     r##"<symbol id="i-made" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
-    r##"stroke-width="2.4" stroke-linecap="round" d="M3 17L17 3M3 10L10 3M10 17L17 10"/></symbol>"##,
+    "stroke-width=\"2.4\" stroke-linecap=\"round\" d=\"M3 17L17 3M3 10L10 3M10 17L17 \
+     10\"/></symbol>",
     r##"<pattern id="p-lost" width="7" height="7" patternUnits="userSpaceOnUse" "##,
     r##"patternTransform="rotate(45)"><rect class="f-lost" width="7" height="7"/>"##,
     r##"<line class="f-paper" x1="0" x2="0" y1="0" y2="7"/></pattern>"##,
@@ -468,13 +470,17 @@ pub(crate) fn axis(scale: PlotScale, unit: AxisUnit, limit: Option<(f64, &str)>)
 pub(crate) fn key(kind: KeyShape) -> &'static str {
     match kind {
         KeyShape::Interval => {
-            r##"<svg aria-hidden="true"><line class="w" x1="2" x2="28" y1="8" y2="8"/><use href="#dot" class="m" x="15" y="8"/></svg>"##
+            "<svg aria-hidden=\"true\"><line class=\"w\" x1=\"2\" x2=\"28\" y1=\"8\" \
+             y2=\"8\"/><use href=\"#dot\" class=\"m\" x=\"15\" y=\"8\"/></svg>"
         }
         KeyShape::Second => {
-            r##"<svg aria-hidden="true"><g class="w2"><line x1="2" x2="28" y1="8" y2="8"/><use href="#end" x="2" y="8"/><use href="#end" x="28" y="8"/></g></svg>"##
+            "<svg aria-hidden=\"true\"><g class=\"w2\"><line x1=\"2\" x2=\"28\" y1=\"8\" \
+             y2=\"8\"/><use href=\"#end\" x=\"2\" y=\"8\"/><use href=\"#end\" x=\"28\" \
+             y=\"8\"/></g></svg>"
         }
         KeyShape::Band => {
-            r##"<svg aria-hidden="true"><rect class="band" x="2" y="2" width="26" height="12"/></svg>"##
+            "<svg aria-hidden=\"true\"><rect class=\"band\" x=\"2\" y=\"2\" width=\"26\" \
+             height=\"12\"/></svg>"
         }
         KeyShape::Limit => {
             r##"<svg aria-hidden="true"><line class="lim" x1="15" x2="15" y1="0" y2="16"/></svg>"##
@@ -483,22 +489,27 @@ pub(crate) fn key(kind: KeyShape) -> &'static str {
             r##"<svg aria-hidden="true"><use href="#ring" class="m open" x="15" y="8"/></svg>"##
         }
         KeyShape::GreyRing => {
-            r##"<svg aria-hidden="true"><use href="#ring" class="m open grey" x="15" y="8"/></svg>"##
+            "<svg aria-hidden=\"true\"><use href=\"#ring\" class=\"m open grey\" x=\"15\" \
+             y=\"8\"/></svg>"
         }
         KeyShape::Dot => {
             r##"<svg aria-hidden="true"><use href="#dot" class="m" x="15" y="8"/></svg>"##
         }
         KeyShape::Triangle => {
-            r##"<svg aria-hidden="true"><use href="#up" class="m gain" x="8" y="8"/><use href="#dn" class="m lost" x="22" y="8"/></svg>"##
+            "<svg aria-hidden=\"true\"><use href=\"#up\" class=\"m gain\" x=\"8\" y=\"8\"/><use \
+             href=\"#dn\" class=\"m lost\" x=\"22\" y=\"8\"/></svg>"
         }
         KeyShape::Reference => {
-            r##"<svg aria-hidden="true"><line class="refline" x1="15" x2="15" y1="0" y2="16"/></svg>"##
+            "<svg aria-hidden=\"true\"><line class=\"refline\" x1=\"15\" x2=\"15\" y1=\"0\" \
+             y2=\"16\"/></svg>"
         }
         KeyShape::Area => {
-            r##"<svg aria-hidden="true"><rect class="area sl" x="2" y="3" width="26" height="10"/></svg>"##
+            "<svg aria-hidden=\"true\"><rect class=\"area sl\" x=\"2\" y=\"3\" width=\"26\" \
+             height=\"10\"/></svg>"
         }
         KeyShape::Dashes => {
-            r##"<svg aria-hidden="true"><line class="ln thin dash" x1="2" x2="28" y1="8" y2="8"/></svg>"##
+            "<svg aria-hidden=\"true\"><line class=\"ln thin dash\" x1=\"2\" x2=\"28\" y1=\"8\" \
+             y2=\"8\"/></svg>"
         }
         KeyShape::Line => {
             r##"<svg aria-hidden="true"><line class="ln" x1="2" x2="28" y1="8" y2="8"/></svg>"##

@@ -32,7 +32,8 @@ pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
         let width = scale.x(end.share);
         let _ = write!(
             svg,
-            r#"<rect class="{class}" x="0" width="{width}" y="{y}" height="14"/><text class="{weight}" x="{width}" dx="6" y="{}">{}</text>"#,
+            "<rect class=\"{class}\" x=\"0\" width=\"{width}\" y=\"{y}\" height=\"14\"/><text \
+             class=\"{weight}\" x=\"{width}\" dx=\"6\" y=\"{}\">{}</text>",
             y + 11,
             escape(&end.text)
         );
@@ -73,7 +74,8 @@ pub(crate) fn reach_curves(
     }
     let _ = write!(
         svg,
-        r#"<svg aria-hidden="true" x="0" y="{TOP}" width="100%" height="{PLOT}" viewBox="0 0 100 100" preserveAspectRatio="none">{paths}</svg>"#
+        "<svg aria-hidden=\"true\" x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{PLOT}\" \
+         viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">{paths}</svg>"
     );
     let [first, second] = [&ends[0], &ends[1]].map(|end| TOP + up(end.share) + 4.0);
     // Labels that would touch move apart evenly.

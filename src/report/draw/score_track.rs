@@ -39,7 +39,8 @@ pub(crate) fn score_track(
         let x = at(cut_off);
         let _ = write!(
             svg,
-            r#"<line class="lim" x1="{0}" x2="{0}" y1="10" y2="32"/><text class="t {1}" x="{0}" y="44">{2}</text>"#,
+            "<line class=\"lim\" x1=\"{0}\" x2=\"{0}\" y1=\"10\" y2=\"32\"/><text class=\"t {1}\" \
+             x=\"{0}\" y=\"44\">{2}</text>",
             percent(x),
             anchor(x),
             escape(&cut_off.text)
@@ -47,7 +48,8 @@ pub(crate) fn score_track(
     }
     let _ = write!(
         svg,
-        r##"<use href="#ring" class="m open" x="{}" y="21"/><use href="#{shape}" class="m {hue}" x="{}" y="21"/>"##,
+        "<use href=\"#ring\" class=\"m open\" x=\"{}\" y=\"21\"/><use href=\"#{shape}\" class=\"m \
+         {hue}\" x=\"{}\" y=\"21\"/>",
         percent(x1),
         percent(x2)
     );

@@ -100,7 +100,8 @@ pub(crate) fn drawing(feature: &FeatureQuality, top: f64, target: &str, id: Stri
 fn svg(label: &DrawingLabel<'_>, height: f64, inside: &str) -> String {
     let id = &label.id;
     format!(
-        r#"<svg viewBox="0 0 {} {}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{}</title><desc id="{id}-d">{}</desc>{inside}</svg>"#,
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title \
+         id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{inside}</svg>",
         at(WIDTH),
         at(height),
         escape(label.title),
@@ -125,7 +126,8 @@ fn bins(svg: &mut String, bars: &[DistributionBar], top: f64) {
         // Writing to a string cannot fail.
         let _ = write!(
             svg,
-            r#"<path class="hair" d="M{LEFT} {line}h{}"/><text x="{}" y="{text}" text-anchor="end">{}{percent}</text>"#,
+            "<path class=\"hair\" d=\"M{LEFT} {line}h{}\"/><text x=\"{}\" y=\"{text}\" \
+             text-anchor=\"end\">{}{percent}</text>",
             at(PLOT.0),
             at(LEFT - 4.0),
             tick(share * 100.0)

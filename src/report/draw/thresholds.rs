@@ -38,7 +38,8 @@ impl RatePlot {
     fn stretched(&mut self, paths: &str) {
         let _ = write!(
             self.svg,
-            r#"<svg aria-hidden="true" x="0" y="{HEAD}" width="100%" height="{PLOT}" viewBox="0 0 100 100" preserveAspectRatio="none">{paths}</svg>"#
+            "<svg aria-hidden=\"true\" x=\"0\" y=\"{HEAD}\" width=\"100%\" height=\"{PLOT}\" \
+             viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">{paths}</svg>"
         );
     }
 
@@ -51,7 +52,9 @@ impl RatePlot {
         };
         let _ = write!(
             self.svg,
-            r#"<rect class="no" x="0" width="100%" y="{top:.1}" height="{:.1}"/><line class="lim" x1="0" x2="100%" y1="{line:.1}" y2="{line:.1}"/><text class="t lt st halo" x="0" dx="3" y="{:.1}">{}</text>"#,
+            "<rect class=\"no\" x=\"0\" width=\"100%\" y=\"{top:.1}\" height=\"{:.1}\"/><line \
+             class=\"lim\" x1=\"0\" x2=\"100%\" y1=\"{line:.1}\" y2=\"{line:.1}\"/><text \
+             class=\"t lt st halo\" x=\"0\" dx=\"3\" y=\"{:.1}\">{}</text>",
             bottom - top,
             if line < HEAD + 12.0 { line + 13.0 } else { line - 4.0 },
             escape(label)
@@ -63,7 +66,8 @@ impl RatePlot {
         let at = self.across.at(value);
         let _ = write!(
             self.svg,
-            r#"<line class="ln thin" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/><text class="hd {3}" x="{0}" y="13">{4}</text>"#,
+            "<line class=\"ln thin\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/><text \
+             class=\"hd {3}\" x=\"{0}\" y=\"13\">{4}</text>",
             percent(at),
             HEAD - 4.0,
             HEAD + PLOT,
@@ -78,7 +82,8 @@ impl RatePlot {
         let (lo, hi) = self.across.ends();
         let _ = write!(
             self.svg,
-            r#"<line class="z" x1="0" x2="100%" y1="{bottom}" y2="{bottom}"/><text class="t en halo" x="100%" y="{}">{}</text>"#,
+            "<line class=\"z\" x1=\"0\" x2=\"100%\" y1=\"{bottom}\" y2=\"{bottom}\"/><text \
+             class=\"t en halo\" x=\"100%\" y=\"{}\">{}</text>",
             HEAD + 4.0,
             AxisUnit::Percent.label_with_unit(self.up.ends().1)
         );

@@ -67,14 +67,16 @@ pub(crate) fn trend(
     svg.push_str(&curve(runs, x, |value| 100.0 - scale.at(value)));
     let _ = write!(
         svg,
-        r#"<line class="lim" x1="0" x2="100%" y1="{line:.1}" y2="{line:.1}"/><text class="t lt st halo" x="0" dx="3" y="{:.1}">{}</text>"#,
+        "<line class=\"lim\" x1=\"0\" x2=\"100%\" y1=\"{line:.1}\" y2=\"{line:.1}\"/><text \
+         class=\"t lt st halo\" x=\"0\" dx=\"3\" y=\"{:.1}\">{}</text>",
         if line < HEAD + 12.0 { line + 13.0 } else { line - 4.0 },
         escape(limit.label)
     );
     let zero = y(0.0);
     let _ = write!(
         svg,
-        r#"<line class="z" x1="0" x2="100%" y1="{zero:.1}" y2="{zero:.1}"/><text class="t en halo" x="100%" y="{:.1}">{}</text>"#,
+        "<line class=\"z\" x1=\"0\" x2=\"100%\" y1=\"{zero:.1}\" y2=\"{zero:.1}\"/><text \
+         class=\"t en halo\" x=\"100%\" y=\"{:.1}\">{}</text>",
         HEAD + 4.0,
         unit.label_with_unit(scale.ends().1)
     );
@@ -101,7 +103,8 @@ pub(crate) fn trend(
     let below = HEAD + PLOT + AXIS - 4.0;
     let _ = write!(
         svg,
-        r#"<text class="t st" x="0" y="{below}">run 1</text><text class="t en" x="100%" y="{below}">this run</text>"#
+        "<text class=\"t st\" x=\"0\" y=\"{below}\">run 1</text><text class=\"t en\" x=\"100%\" \
+         y=\"{below}\">this run</text>"
     );
     format!(
         r#"<svg height="{}" role="img"><title>{}</title><desc>{}</desc>{svg}</svg>"#,

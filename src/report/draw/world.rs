@@ -57,7 +57,9 @@ fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), title: &str) -> String
         path + "V100"
     };
     let mut svg = format!(
-        r#"<svg aria-hidden="true" x="0" y="4" width="100%" height="{PLOT}" viewBox="0 0 100 100" preserveAspectRatio="none"><path class="area ve" d="{}Z"/><path class="ln thin dash ve" d="{}"/><path class="ln ve" d="{}"/></svg>"#,
+        "<svg aria-hidden=\"true\" x=\"0\" y=\"4\" width=\"100%\" height=\"{PLOT}\" viewBox=\"0 0 \
+         100 100\" preserveAspectRatio=\"none\"><path class=\"area ve\" d=\"{}Z\"/><path \
+         class=\"ln thin dash ve\" d=\"{}\"/><path class=\"ln ve\" d=\"{}\"/></svg>",
         path(0),
         path(2),
         path(1)
@@ -110,7 +112,9 @@ fn levels(bars: &[DistributionBar], title: &str) -> String {
         let [own, other, target] = [0, 1, 2].map(|side| share(bar, side));
         let _ = write!(
             svg,
-            r##"<text class="mut" x="0" y="{}">{}</text><rect class="stay sl" x="0" width="{}" y="{}" height="7"/><use href="#ring" class="m open" x="{}" y="{}"/><use href="#dot" class="m" x="{}" y="{}"/>"##,
+            "<text class=\"mut\" x=\"0\" y=\"{}\">{}</text><rect class=\"stay sl\" x=\"0\" \
+             width=\"{}\" y=\"{}\" height=\"7\"/><use href=\"#ring\" class=\"m open\" x=\"{}\" \
+             y=\"{}\"/><use href=\"#dot\" class=\"m\" x=\"{}\" y=\"{}\"/>",
             y + 11.0,
             escape(&short(&name)),
             scale.x(own),

@@ -796,11 +796,10 @@ fn symbols_lead_to_the_glossary_and_long_words_may_break() {
         "five",
         &FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() },
     );
-    assert!(
-        html.contains(
-            r##"<a class="metric" href="#metric-rmscd" title="root mean square counterfactual difference"><code>RMSCD</code></a>"##
-        )
-    );
+    assert!(html.contains(
+        "<a class=\"metric\" href=\"#metric-rmscd\" title=\"root mean square counterfactual \
+             difference\"><code>RMSCD</code></a>"
+    ));
     assert!(html.contains(r#"<div id="metric-rmscd"><dt>"#));
     let rates = &html[html.find("People whom any other group").unwrap()..];
     assert!(rates.contains("<code>SR_<wbr>ANY</code>"), "{}", &rates[..600]);

@@ -66,9 +66,12 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
             },
         ],
         addresses: &[
-            "https://raw.githubusercontent.com/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
-            "https://raw.githubusercontent.com/propublica/compas-analysis/c062fbb5fa84f6c99d82f432c46b405f3a0ca5ec/compas-scores-two-years.csv",
-            "https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv",
+            "https://raw.githubusercontent.com/propublica/compas-analysis/\
+             bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
+            "https://raw.githubusercontent.com/propublica/compas-analysis/\
+             c062fbb5fa84f6c99d82f432c46b405f3a0ca5ec/compas-scores-two-years.csv",
+            "https://raw.githubusercontent.com/propublica/compas-analysis/master/\
+             compas-scores-two-years.csv",
         ],
     }],
     columns: &[

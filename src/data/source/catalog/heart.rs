@@ -36,7 +36,8 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
                 sha256: "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
             }],
             addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.cleveland.data",
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+                 processed.cleveland.data",
             ],
         },
         DataSetFile {
@@ -46,7 +47,8 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
                 sha256: "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
             }],
             addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.hungarian.data",
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+                 processed.hungarian.data",
             ],
         },
         DataSetFile {
@@ -56,7 +58,8 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
                 sha256: "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
             }],
             addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.switzerland.data",
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+                 processed.switzerland.data",
             ],
         },
         DataSetFile {
@@ -66,7 +69,8 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
                 sha256: "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
             }],
             addresses: &[
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.va.data",
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/\
+                 processed.va.data",
             ],
         },
     ],

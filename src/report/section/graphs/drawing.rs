@@ -85,7 +85,8 @@ pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
         let class = if *name == scenario.sensitive { "node own" } else { "node" };
         let _ = write!(
             inside,
-            r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}" rx="4"/><text class="name" x="{}" y="{}" text-anchor="middle">{}</text>"#,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\"/><text \
+             class=\"name\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             at(place.x),
             at(place.y - BOX / 2.0),
             at(place.width),
@@ -100,7 +101,12 @@ pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
     });
     let words = words.collect::<Vec<_>>().join(", ");
     format!(
-        r#"<svg class="graph" width="{0}" viewBox="0 0 {0} {1}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{2}</title><desc id="{id}-d">{3}</desc><defs><marker id="{id}-a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0.5L8 4L0 7.5z"/></marker></defs>{inside}</svg>"#,
+        "<svg class=\"graph\" width=\"{0}\" viewBox=\"0 0 {0} {1}\" role=\"img\" \
+         aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{2}</title><desc \
+         id=\"{id}-d\">{3}</desc><defs><marker id=\"{id}-a\" viewBox=\"0 0 8 8\" refX=\"7\" \
+         refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
+         orient=\"auto\"><path class=\"tip\" d=\"M0 0.5L8 4L0 \
+         7.5z\"/></marker></defs>{inside}</svg>",
         at(width),
         at(height),
         escape(&format!("Edges of {}", scenario.set)),
@@ -238,7 +244,8 @@ fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
         ((start, a.y), (end, b.y), (start - (start - end) / 2.0, end + (start - end) / 2.0))
     };
     format!(
-        r#"<path class="edge" d="M{} {}C{} {} {} {} {} {}" stroke-width="{}"{dash} marker-end="url(#{id}-a)"/>"#,
+        "<path class=\"edge\" d=\"M{} {}C{} {} {} {} {} {}\" stroke-width=\"{}\"{dash} \
+         marker-end=\"url(#{id}-a)\"/>",
         at(from.0),
         at(from.1),
         at(handles.0),

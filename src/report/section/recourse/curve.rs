@@ -77,7 +77,8 @@ impl SubgroupCurves<'_> {
         for share in [0.0, 0.5, 1.0] {
             let _ = write!(
                 inside,
-                r#"<path class="hair" d="M{} {}h{}"/><text x="{}" y="{}" text-anchor="end">{}</text>"#,
+                "<path class=\"hair\" d=\"M{} {}h{}\"/><text x=\"{}\" y=\"{}\" \
+                 text-anchor=\"end\">{}</text>",
                 at(LEFT),
                 at(y(share)),
                 at(PLOT.0),
@@ -105,7 +106,8 @@ impl SubgroupCurves<'_> {
             };
             let _ = write!(
                 inside,
-                r#"<path class="axis" d="M{} {}v4"/><text x="{}" y="{}" text-anchor="{anchor}">{}</text>"#,
+                "<path class=\"axis\" d=\"M{} {}v4\"/><text x=\"{}\" y=\"{}\" \
+                 text-anchor=\"{anchor}\">{}</text>",
                 at(x(cost)),
                 at(ground),
                 at(x(cost)),
@@ -132,7 +134,9 @@ impl SubgroupCurves<'_> {
         let id = &label.id;
         let height = TOP + PLOT.1 + BELOW;
         format!(
-            r#"<svg viewBox="0 0 {} {}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{}</title><desc id="{id}-d">{}</desc>{inside}<path class="axis" d="M{} {}h{}"/><text x="{}" y="{}" text-anchor="middle">cost</text></svg>"#,
+            "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><title \
+             id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{inside}<path class=\"axis\" \
+             d=\"M{} {}h{}\"/><text x=\"{}\" y=\"{}\" text-anchor=\"middle\">cost</text></svg>",
             at(WIDTH),
             at(height),
             escape(label.title),
