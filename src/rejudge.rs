@@ -421,7 +421,7 @@ pub(crate) fn compare(
     force: bool,
 ) -> Result<ComparedFolders> {
     let (old_manifest, old_side) = baseline::finished_side(old)?;
-    let (new_manifest, new_side) = baseline::finished_side(new)?;
+    let (new_manifest, new_side, supported) = baseline::finished(new)?;
     let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
@@ -435,7 +435,7 @@ pub(crate) fn compare(
         let (table, outcome) = gate::verdicts(
             checked,
             gate::questions(checked),
-            judging.tables(),
+            judging.with((&new_side.metrics, &supported)),
             Some(&comparison),
             counted,
         );
