@@ -13,8 +13,8 @@
 //! most 1, k the number of unordered pairs.
 //!
 //! Coverage of 95 % intervals of the largest gap, simulated (see the tests) with 4,000 samples of
-//! 3, 5 and 10 groups of equal and unequal sizes: at least 94.0 % where the groups are alike, 98 %
-//! and more where one is 10 or 20 points away. Choice: intervals of both ends at their own levels
+//! 3, 5 and 10 groups of equal and unequal sizes: 95.7 to 97.5 % where the groups are alike, 98.1
+//! to 99.8 % where one is 5 to 20 points away. Choice: intervals of both ends at their own levels
 //! are 12 to 26 % narrower than two at 1 - alpha / k.
 
 use std::rc::Rc;
