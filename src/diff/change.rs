@@ -263,7 +263,13 @@ impl<'a> ValueChange<'a> {
             return along;
         };
         let ratio = find(new.metric.as_str()).is_some_and(|m| {
-            matches!(m.reads, Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio)
+            matches!(
+                m.reads,
+                Reads::RateRatio(_)
+                    | Reads::ScoreRatio(_)
+                    | Reads::FavourableRatio
+                    | Reads::SwitchRatio(_)
+            )
         });
         let from_ideal = |value: f64| match ratio && value > 0.0 && ideal > 0.0 {
             true => libm::log(value / ideal),

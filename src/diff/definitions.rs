@@ -354,6 +354,7 @@ fn reads_decisions(metric: &Metric) -> bool {
         | Reads::Flips { .. }
         | Reads::SwitchRate(_)
         | Reads::SwitchScore(_)
+        | Reads::SwitchRatio(_)
         | Reads::SwitchByFavour { .. }
         | Reads::AnySwitch(_) => true,
     }

@@ -150,7 +150,10 @@ pub(super) const SCOPES: &[(&str, &str)] = &[
         "the groups that are furthest apart: highest minus lowest, lowest over highest, or the \
          largest distance to all",
     ),
-    ("difference", "the direction from the first group to the second minus the one back"),
+    (
+        "difference",
+        "the direction from the first group to the second minus the one back; of a ratio over it",
+    ),
     ("one_to_rest", "the people of one group (`from_group`) as members of all others"),
     ("rest_to_one", "the people of all other groups as members of one (`to_group`)"),
 ];

@@ -221,6 +221,8 @@ pub enum Reads {
     },
     /// Another value of one direction.
     SwitchScore(fn(&Eccm) -> MetricValue),
+    /// The rate of the direction A -> B divided by that of B -> A.
+    SwitchRatio(fn(&Eccm) -> Rate),
     /// A rate of people with counterfactuals in several groups.
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
@@ -355,7 +357,7 @@ impl GapTransform {
     }
 }
 
-/// The gaps that exist of a metric of one group; [`group`] makes their records.
+/// The gaps that exist of a metric of one group; `catalog::group_gaps` makes their records.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricGaps {
     /// What the names of the gaps call the metric.
@@ -412,6 +414,12 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// Whether it compares two directions itself: it is measured in the scope of their difference
+    /// alone, and is no difference there.
+    pub(crate) fn is_of_two_directions(&self) -> bool {
+        matches!(self.reads, Reads::SwitchRatio(_))
+    }
+
     /// What the records of all families start from.
     pub(crate) const UNSTATED: Metric = Metric {
         id: "",

@@ -99,7 +99,8 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         ("", to) => format!(" all others against {to}"),
         (from, "") => format!(" of {from}"),
         (from, to) if row.scope == "difference" => {
-            format!(" {from} to {to} minus {to} to {from}")
+            let between = terms::between_directions(&row.metric);
+            format!(" {from} to {to}{between}{to} to {from}")
         }
         (from, to) if row.scope == "pair" => format!(" {from} against {to}"),
         (from, to) => format!(" {from} to {to}"),

@@ -26,6 +26,7 @@ mod count;
 mod decisions;
 mod determinism;
 mod diff;
+mod direction_ratios;
 mod docs;
 mod doors;
 mod doubts;

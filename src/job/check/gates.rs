@@ -11,7 +11,7 @@ use crate::param::{Finite, Name};
 
 use super::amounts::is_of_amounts;
 use super::defaults::families;
-use super::known_names::KnownMetric;
+use super::known_names::{GateScope, KnownMetric};
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
@@ -449,7 +449,7 @@ impl JobChecker<'_> {
         let (least, most) = metric.range;
         let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => {
+            Some(GateBetween::Pair(_)) if metric.scopes.contains(&GateScope::Direction) => {
                 (least - most, most - least)
             }
             // The furthest groups are given so that a difference is not below 0, and a ratio not

@@ -102,7 +102,8 @@ mod tests {
                 Reads::RateRatio(_)
                 | Reads::FavourableRatio
                 | Reads::FavourableMinRatio
-                | Reads::ScoreRatio(_) => &[Times],
+                | Reads::ScoreRatio(_)
+                | Reads::SwitchRatio(_) => &[Times],
                 Reads::RateToTotal(_) | Reads::WidestGap(_) => &[Distance],
                 Reads::ScoreDifference(_) | Reads::ScoreRise(_) => &of_two,
                 Reads::ScoreToTotal(_) => &[Distance, Number],

@@ -21,7 +21,7 @@ use crate::metric::value::largest::{
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::{FavourableClass, RATE_OF_ONE};
+use crate::metric::value::settings::FavourableClass;
 use crate::metric::{
     Facet, ImpairedGroupRule, Metric, MetricFamily, Reads, combine, difference, ratio,
 };
@@ -220,7 +220,7 @@ impl FactualMeasurement<'_> {
                 ),
             },
         };
-        let (interval, mut method) =
+        let (interval, method) =
             self.context.interval(value, || extreme().map_or_else(basis, IntervalBasis::Extreme));
         let clear = match metric.reads {
             // It is below 1 by chance too.
@@ -252,22 +252,14 @@ impl FactualMeasurement<'_> {
             .with_persons(all_persons([of_a, of_b].into_iter(), metric.needs_label), &carriers);
         let impaired =
             first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
-        let is_katz = interval.is_some_and(|interval| katz.contains(&interval.method));
         let has_one = [of_a, of_b].iter().any(|of| {
             let rates = rates_behind(metric, favourable, &seen(&of.people), &seen(&of.people));
             rates.is_some_and(|(rate, _)| is_one(rate))
         });
-        let takes_as_certain = is_katz && has_one;
-        if takes_as_certain {
-            method.push_str(", which takes a rate of 1 as certain");
-        }
-        let of = (metric, scope);
-        let mut measured = MeasuredValue::new(&self.context, of, value, (interval, method), people)
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_impaired(impaired)
-            .with_score_parts([of_a, of_b].map(|of| seen(of.cells())));
-        measured.flags.extend(takes_as_certain.then_some(RATE_OF_ONE));
-        measured
+            .with_score_parts([of_a, of_b].map(|of| seen(of.cells())))
+            .with_certain_rate(has_one)
     }
 
     /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the

@@ -35,7 +35,7 @@ use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::value::largest::IntervalAt;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
-use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART};
+use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
 use crate::metric::{Metric, MetricFamily, Reads};
 
 /// One value with everything that a table says about it.
@@ -209,7 +209,8 @@ impl MeasuredValue {
         people: ValuePeople,
     ) -> Self {
         let value = finite_or_overflow(value);
-        let is_difference = matches!(scope, MetricScope::Difference(..));
+        let is_difference =
+            matches!(scope, MetricScope::Difference(..)) && !metric.is_of_two_directions();
         MeasuredValue {
             scope,
             metric,
@@ -248,6 +249,18 @@ impl MeasuredValue {
         if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
             let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
             self.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        self
+    }
+
+    /// Flags a ratio whose interval takes a rate of 1 as certain; `has_one` says whether one of the
+    /// two rates is 1.
+    pub(crate) fn with_certain_rate(mut self, has_one: bool) -> Self {
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let is_katz = self.interval.is_some_and(|interval| katz.contains(&interval.method));
+        if is_katz && has_one {
+            self.ci_method.push_str(", which takes a rate of 1 as certain");
+            self.flags.push(RATE_OF_ONE);
         }
         self
     }

@@ -6,7 +6,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
-use crate::metric::{MetricUnit, Reads};
+use crate::metric::{Metric, MetricUnit, Reads};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
@@ -70,10 +70,13 @@ impl<'a> PageGlossary<'a> {
 
 /// How a metric is printed in a scope; one that this version does not know, as a plain number.
 pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
-    let unit = find(metric).map_or(MetricUnit::Number, |metric| metric.unit);
+    let metric = find(metric);
+    let unit = metric.map_or(MetricUnit::Number, |metric| metric.unit);
     match scope {
         "worst_case" => NumberFormat::of(unit.without_sign()),
-        "difference" => NumberFormat::of(unit).of_change(),
+        "difference" if !metric.is_some_and(Metric::is_of_two_directions) => {
+            NumberFormat::of(unit).of_change()
+        }
         _ => NumberFormat::of(unit),
     }
 }
@@ -92,6 +95,12 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
             None => String::new(),
         },
     }
+}
+
+/// What a metric in the scope of the difference of two directions does with them, as a word between
+/// their names.
+pub(crate) fn between_directions(metric: &str) -> &'static str {
+    if find(metric).is_some_and(Metric::is_of_two_directions) { " over " } else { " minus " }
 }
 
 /// What a row says that depends on labels which are missing for some people more often than for

@@ -600,7 +600,7 @@ fn measured(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>
         (false, false) if gate.scope == "difference" => words
             .text(", ")
             .and(RichText::direction(from, to))
-            .text(" minus ")
+            .text(terms::between_directions(&gate.metric))
             .and(RichText::direction(to, from)),
         (false, false) if HARM.contains(&gate.metric.as_str()) => {
             let who = match (of_amounts, gate.metric.as_str() == HARM[0]) {

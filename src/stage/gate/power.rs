@@ -212,6 +212,7 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
                 | Reads::RateDifference(_)
                 | Reads::RateRatio(_)
                 | Reads::FavourableRatio
+                | Reads::SwitchRatio(_)
         )
     });
     // How far rows of a person agree is not known before a run.
@@ -274,7 +275,10 @@ fn forecast(
             };
             let sizes = [part(rest(first, second)), part(rest(second, first))];
             let is_ratio = find(&metric).is_some_and(|metric| {
-                matches!(metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
+                matches!(
+                    metric.reads,
+                    Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
+                )
             });
             let evidence = match (is_gap, asked.rates.as_slice()) {
                 (true, [p, q]) => Some(GateEvidence::Pair { is_ratio, rates: [*p, *q], sizes }),

@@ -36,6 +36,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     let any = matches!(metric.reads, Reads::AnySwitch(_));
     match metric.reads {
         Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
+        Reads::SwitchRatio(_) => scopes = &[Pair],
         Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
         Reads::Amount(AmountSubject::Group) => scopes = &[Group],
         Reads::Scored(ScoreReading::CrossAuc) => scopes = &[Direction],
