@@ -344,6 +344,7 @@ fn reads_decisions(metric: &Metric) -> bool {
         Reads::Score(of)
         | Reads::ScoreDifference(of)
         | Reads::ScoreRise(of)
+        | Reads::MeanDifference(of)
         | Reads::ScoreRatio(of)
         | Reads::ScoreToTotal(of)
         | Reads::Benefit(of) => of(&one) != of(&other),

@@ -190,6 +190,9 @@ pub enum Reads {
     ScoreDifference(fn(&Confusion) -> MetricValue),
     /// Another value of B minus that of A.
     ScoreRise(fn(&Confusion) -> MetricValue),
+    /// A mean over the people of A with a label minus that of B. Of one person the function gives
+    /// the number of that person.
+    MeanDifference(fn(&Confusion) -> MetricValue),
     /// Another value of A divided by that of B.
     ScoreRatio(fn(&Confusion) -> MetricValue),
     /// The larger of two absolute differences of rates.
@@ -293,7 +296,8 @@ pub enum ImpairedGroupRule {
 pub enum MetricUnit {
     /// A share, from 0 to 1; printed in per cent.
     Share,
-    /// A difference of shares with its sign, from -1 to 1; printed in percentage points.
+    /// A difference of shares with its sign, from -1 to 1, or of two such differences, from -2 to
+    /// 2; printed in percentage points.
     Points,
     /// A difference of shares without its sign, from 0 to 1; printed in percentage points.
     Distance,

@@ -64,7 +64,21 @@ fn facets_from_job_to_page() {
         first
     };
     let pair = |metric: &str| of("pair", "Male", "Female", metric);
-    for metric in ["dppl", "dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te", "cddpl", "ft"] {
+    for metric in [
+        "dppl",
+        "dcacc",
+        "dcr",
+        "rd",
+        "sd",
+        "dar",
+        "drr",
+        "ad",
+        "te",
+        "cddpl",
+        "ft",
+        "dpl",
+        "bias_change",
+    ] {
         let row = pair(metric);
         assert!(
             row.real("lo").unwrap() <= row.real("value").unwrap()
@@ -121,6 +135,8 @@ fn facets_from_job_to_page() {
             && page.contains("furthest apart")
             && page.contains("conditional demographic disparity")
     );
+    // A gap of 18 points in the labels, and of 42 in the predictions.
+    assert!(page.contains(" is amplified by the predictions."), "{page}");
 
     let expected = work.results();
     work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024");

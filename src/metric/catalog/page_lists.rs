@@ -98,7 +98,9 @@ mod tests {
                 | Reads::SwitchRate(_)
                 | Reads::SwitchByFavour { .. }
                 | Reads::AnySwitch(_) => &[Share],
-                Reads::RateDifference(_) | Reads::Flips { .. } => &[Points],
+                Reads::RateDifference(_) | Reads::Flips { .. } | Reads::MeanDifference(_) => {
+                    &[Points]
+                }
                 Reads::RateRatio(_)
                 | Reads::FavourableRatio
                 | Reads::FavourableMinRatio
@@ -131,7 +133,7 @@ mod tests {
             let (lo, hi) = metric.range;
             let fits = match metric.unit {
                 Share | Distance => (lo, hi) == (0.0, 1.0),
-                Points => (lo, hi) == (-1.0, 1.0),
+                Points => lo == -hi && [1.0, 2.0].contains(&hi),
                 Count => lo == 0.0 && hi.is_infinite(),
                 Signed => lo == -hi,
                 Times | Number => true,

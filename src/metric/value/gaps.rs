@@ -40,7 +40,9 @@ pub(crate) fn value(
             let [x, y] = [a, b].map(|c| favourable_rate(c, favourable).value());
             combine(x, y, |x, y| ratio(Ok(x.min(y)), Ok(x.max(y))))
         }
-        (Reads::ScoreDifference(score), _) => difference(score(a), score(b)),
+        (Reads::ScoreDifference(score) | Reads::MeanDifference(score), _) => {
+            difference(score(a), score(b))
+        }
         (Reads::ScoreRise(score), _) => difference(score(b), score(a)),
         (Reads::ScoreRatio(score), _) => ratio(score(a), score(b)),
         (Reads::WidestGap(of), _) => {
@@ -102,7 +104,10 @@ pub(crate) fn computed(
             vec![[favourable_rate(&a, favourable), favourable_rate(&b, favourable)]]
         }
         Reads::WidestGap(of) => of.map(|rate| [rate(&a), rate(&b)]).to_vec(),
-        Reads::ScoreDifference(_) | Reads::ScoreRise(_) | Reads::ScoreRatio(_) => Vec::new(),
+        Reads::ScoreDifference(_)
+        | Reads::ScoreRise(_)
+        | Reads::ScoreRatio(_)
+        | Reads::MeanDifference(_) => Vec::new(),
         _ => {
             let (x, y) = rates_behind(metric, favourable, &a, &b)?;
             vec![[x, y]]
@@ -220,8 +225,10 @@ impl FactualMeasurement<'_> {
                 ),
             },
         };
-        let (interval, method) =
-            self.context.interval(value, || extreme().map_or_else(basis, IntervalBasis::Extreme));
+        let (interval, method) = self.context.interval(value, || match metric.reads {
+            Reads::MeanDifference(mean) => self.mean_gap(|c| mean(&seen(c)), of_a, of_b),
+            _ => extreme().map_or_else(basis, IntervalBasis::Extreme),
+        });
         let clear = match metric.reads {
             // It is below 1 by chance too.
             Reads::FavourableMinRatio => {

@@ -34,6 +34,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::value::largest::IntervalAt;
+use crate::metric::value::mean_gap::MeanInfluences;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
 use crate::metric::{Metric, MetricFamily, Reads};
@@ -406,6 +407,48 @@ impl FactualSubject {
                 PersonRate::of_weights(of(weight), self.below(&|c| of(c).denominator), each)
             }
         })
+    }
+
+    /// Whether each row is a person who counts as one.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.weight.is_none() && self.persons.is_none()
+    }
+
+    /// A mean over the people with a label, and what each row or person adds to it; none where it
+    /// is undefined.
+    pub(crate) fn mean_influences(
+        &self,
+        mean: &impl Fn(&Confusion) -> MetricValue,
+    ) -> Option<(f64, MeanInfluences)> {
+        let all = mean(self.cells()).ok()?;
+        let below = self.cells().n() as f64;
+        // What these rows add, which have a mean of their own.
+        let add =
+            |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
+        if let Some(persons) = self.weighed_persons.as_ref().or(self.persons.as_ref()) {
+            let counted = persons.iter().filter(|(_, own)| own.n() > 0);
+            let each = counted.map(|(key, own)| (*key, add(own))).collect();
+            return Some((all, MeanInfluences::Persons(each)));
+        }
+        let kinds: Vec<(ConfusionCells, f64, f64)> = match &self.weight_sums {
+            Some(sums) => {
+                sums.iter().map(|(cells, of)| (*cells, of.people() as f64, of.squares())).collect()
+            }
+            None => {
+                let kinds = one_per_cell(self.people).into_iter();
+                kinds.map(|(cells, people)| (cells, people as f64, people as f64)).collect()
+            }
+        };
+        let (mut n, mut sum) = (0.0, 0.0);
+        for (cells, people, squares) in kinds {
+            let one = Confusion::from_cells(cells);
+            if one.n() > 0 {
+                let added = add(&one);
+                n += people;
+                sum += squares * added * added;
+            }
+        }
+        Some((all, MeanInfluences::Rows(n, sum)))
     }
 
     /// What the rows that a function counts weigh; nothing where nobody has a weight.

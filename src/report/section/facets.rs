@@ -2,6 +2,7 @@
 //! and each group against all others.
 
 use crate::metric::GapTransform;
+use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::report::page::cells::{cell, level_in_words};
@@ -51,6 +52,22 @@ fn with_method(mut cell: PageCell, metric: &str, measure: Option<&ReportedValue>
         cell.small.push(how.to_owned().into());
     }
     cell
+}
+
+/// What predictions make of the difference of the labels of a comparison, as a sentence; none where
+/// the labels show no difference.
+fn change_of_bias(audit: &AuditFolder, key: &ResultKey) -> Option<PageBlock> {
+    let [dpl, change] = ["dpl", "bias_change"].map(|metric| audit.measure(key, metric));
+    let (dpl, change) = (dpl?, change?);
+    let told = BiasChange::new(dpl.value?, dpl.interval, change.interval)?;
+    let words = RichText::from("Compared with the labels, the difference of ").and(sides(key));
+    Some(PageBlock::Note(words.text(match told {
+        BiasChange::Amplified => " is amplified by the predictions.",
+        BiasChange::Reduced => " is reduced by the predictions.",
+        BiasChange::NotDistinguishable => {
+            " in the predictions is not distinguishable from that in the labels."
+        }
+    })))
 }
 
 /// Clarify's metrics of one attribute and model.
@@ -171,6 +188,7 @@ pub(crate) fn clarify(
             }));
         }
     }
+    blocks.extend(found.iter().filter_map(|key| change_of_bias(audit, key)));
     blocks
 }
 
