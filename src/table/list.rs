@@ -11,6 +11,7 @@ use crate::table::{
     HistoryRow, IssueRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow, PopulationRow,
     ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef,
     TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
+    WorldScoreRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -58,5 +59,6 @@ pub const TABLES: &[&TableDef] = &[
     FilterRow::TABLE,
     IssueRow::TABLE,
     OutcomeRow::TABLE,
+    WorldScoreRow::TABLE,
     SelectedRow::TABLE,
 ];

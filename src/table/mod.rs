@@ -49,7 +49,7 @@ pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;
-pub use outcomes::OutcomeRow;
+pub use outcomes::{OutcomeRow, WorldScoreRow};
 pub use population::PopulationRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};

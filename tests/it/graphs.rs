@@ -28,7 +28,8 @@ fn numbers(i: i64) -> (f64, f64) {
 }
 
 fn table(work: &Work, def: &str) -> TableFrame {
-    let folder = if def == "outcomes" { "out/rows" } else { "out/tables" };
+    let of_people = ["outcomes", "world_scores"].contains(&def);
+    let folder = if of_people { "out/rows" } else { "out/tables" };
     read_frame(&work.path(folder), def)
 }
 
@@ -182,9 +183,65 @@ fn a_chain_moves_as_least_squares_says() {
     }
 }
 
+/// What graphs say about single people adds up to what they say about all, and is kept where the
+/// job says so.
+#[test]
+fn single_people_add_up_to_all() {
+    let work = Work::new();
+    write(&work, &numbers);
+    for more in ["", ", levels: drawn"] {
+        let set = format!(
+            "{{graph-uncertain: {{discovery: {{boss: {{}}}}, bootstraps: 12, knowledge: {{all: \
+             {{tiers: [{{columns: [group]}}, {{columns: [first, second]}}]}}}}{more}}}}}"
+        );
+        work.write("plain.yaml", &job(&set));
+        work.run(0, "plain.yaml", "--replace");
+        assert!(!work.path("out/rows/world_scores.parquet").exists());
+        work.write("kept.yaml", &(job(&set) + "run: {keep_rows: outcomes}\n"));
+        work.run(0, "kept.yaml", "--replace --threads 1");
+        let people = table(&work, "world_scores");
+        assert_eq!(people.rows.len(), (ROWS - TRAINED) as usize);
+        let mean = column_by_key(&people, "score_mean");
+        let score = scores_of(&work, "score_cf");
+        for (key, mean) in &mean {
+            assert!((mean - score[key]).abs() < 1e-12, "{mean} and {}", score[key]);
+        }
+        let [lo, hi] = ["score_lo", "score_hi"].map(|name| column_by_key(&people, name));
+        assert!(lo.iter().all(|(key, lo)| *lo <= hi[key]) && lo.values().any(|lo| *lo > 0.0));
+        let metrics = table(&work, "metrics");
+        let of_groups = table(&work, "world_people");
+        for (from, to) in [("a0", "a1"), ("a1", "a0")] {
+            let own: Vec<TableRecord<'_>> =
+                people.records().filter(|row| row.text("to_group") == to).collect();
+            let mean_of = |name: &str| {
+                own.iter().map(|row| row.real(name).unwrap()).sum::<f64>() / own.len() as f64
+            };
+            let sr = metrics.records().find(|row| {
+                ["metric", "scope", "from_group"].map(|column| row.text(column))
+                    == ["sr", "direction", from]
+            });
+            let (sr, share) = (sr.unwrap().real("value").unwrap(), mean_of("switch_share"));
+            assert!((sr - share).abs() < 1e-12 && share > 0.0, "{from}: {sr} and {share}");
+            let all = of_groups.records().find(|row| row.text("from_group") == from).unwrap();
+            let variance = all.real("variance_mean").unwrap();
+            assert!((variance - mean_of("score_var")).abs() < 1e-12, "{from}");
+            assert_eq!(all.int("n"), Some(own.len() as i64));
+        }
+        let first = fs::read(work.path("out/rows/world_scores.parquet")).unwrap();
+        let again = "run kept.yaml --out again --replace --cache again-cache --threads 7";
+        work.cfaudit(0, again);
+        assert!(first == fs::read(work.path("again/rows/world_scores.parquet")).unwrap());
+        fs::remove_dir_all(work.path("again-cache")).unwrap();
+    }
+}
+
 /// Scores of the audited people by the keys of their rows, in a column of `outcomes`.
 fn scores_of(work: &Work, name: &str) -> BTreeMap<u64, f64> {
-    let outcomes = table(work, "outcomes");
+    column_by_key(&table(work, "outcomes"), name)
+}
+
+/// Numbers by the keys of their rows.
+fn column_by_key(outcomes: &TableFrame, name: &str) -> BTreeMap<u64, f64> {
     let (key, score) = (outcomes.column("row_key"), outcomes.column(name));
     let of = |row: &Vec<TableCell>| match (&row[key], &row[score]) {
         (TableCell::Key(key), TableCell::Real(score)) => (*key, *score),
