@@ -12,6 +12,7 @@ use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::words::LARGEST_BY_CHANCE;
+use crate::report::section::classes;
 use crate::report::section::switches::measures_of;
 
 /// Comparisons beyond which the page shows the widest only.
@@ -37,7 +38,12 @@ fn comparisons(audit: &AuditFolder, groups: &[String], at: &FacetKeyFn<'_>) -> V
     let pairs = groups.iter().flat_map(|a| groups.iter().map(move |d| at("pair", a, d)));
     let all: Vec<ResultKey> =
         pairs.chain(groups.iter().map(|d| at("one_vs_rest", "", d))).collect();
-    let gap = |key: &ResultKey| audit.measure(key, "dppl").map(|m| m.value.map_or(-1.0, f64::abs));
+    let gap = |key: &ResultKey| {
+        let names = audit.classes.names.iter();
+        let of_classes = names.filter_map(|class| audit.classes.measure(class, key, "dppl"));
+        let all = audit.measure(key, "dppl").into_iter().chain(of_classes);
+        all.map(|m| m.value.map_or(-1.0, f64::abs)).reduce(f64::max)
+    };
     let mut found: Vec<(f64, ResultKey)> =
         all.into_iter().filter_map(|key| Some((gap(&key)?, key))).collect();
     found.sort_by(|x, y| y.0.total_cmp(&x.0));
@@ -83,6 +89,14 @@ pub(crate) fn clarify(
         found.truncate(audit.rows_shown());
     }
     let total = at("total", "", "");
+    if audit.classes.are_there() {
+        let tables = found.iter().filter_map(|key| {
+            let of = RichText::from("Clarify's metrics, the favoured facet first: ");
+            let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts];
+            classes::of_facets(audit, (key, &total), of.and(sides(key)), lists, glossary)
+        });
+        return tables.map(PageBlock::Table).collect();
+    }
     let benefit: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
         .ids()
         .iter()

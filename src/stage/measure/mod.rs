@@ -209,7 +209,8 @@ impl AuditMeasurement<'_> {
         let label = self.checked.job.data.label.column();
         if let Some(label) = label.filter(|label| label.classes.is_some()) {
             let (part, into) = ((&builder, stages), (&mut self.tables, &mut self.curves));
-            return classes::measure(ctx, label, self.context, part, &text, into);
+            let of = (label, self.checked.job.clarify_class());
+            return classes::measure(ctx, of, self.context, part, &text, into);
         }
         let slices =
             stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
