@@ -456,9 +456,8 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             DefinitionBreak::Derived { columns, attributes, strata, features }
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
-        ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..] => {
-            DefinitionBreak::Nothing
-        }
+        ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..]
+        | ["counterfactuals", _, "graph-uncertain", "fit"] => DefinitionBreak::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

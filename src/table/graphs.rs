@@ -69,6 +69,36 @@ table! {
 }
 
 table! {
+    /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
+    /// that the others are compared with.
+    pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
+    one row per "set, attribute and scenario", written by "measure", read by "users" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the scenario
+        scenario: SharedText,
+        /// the scenario that it is compared with
+        against: SharedText,
+        /// mean over bootstraps of the score of its best graphs minus that of the other scenario,
+        /// on the scale 2 log-likelihood minus penalty; below 0 = it fits worse
+        difference: f64,
+        /// lower end of Student's interval of the mean, over bootstraps, at `level`; null = fewer
+        /// than two bootstraps, or all differences are equal
+        lo: Option<f64>,
+        /// upper end of it; null as lo
+        hi: Option<f64>,
+        /// the level of the interval
+        level: f64,
+        /// bootstraps in which it fits worse, by more than 1e-9 of the score
+        worse_in: i64,
+        /// bootstraps
+        bootstraps: i64,
+    }
+}
+
+table! {
     /// `edges`: one row per graph-uncertain set and directed edge that occurs.
     pub struct EdgeRow in "edges", version 1, key 4,
     one row per "set, attribute and edge that occurs in a graph",

@@ -8,10 +8,10 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow, PopulationRow,
-    ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef,
-    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
-    WorldScoreRow,
+    HistoryRow, IssueRow, KnowledgeFitRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow,
+    PopulationRow, ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow,
+    SupportRow, TableDef, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow,
+    WorldRow, WorldScoreRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -40,6 +40,7 @@ pub const TABLES: &[&TableDef] = &[
     NodeRow::TABLE,
     GraphRow::TABLE,
     SubgraphRow::TABLE,
+    KnowledgeFitRow::TABLE,
     TransitionRow::TABLE,
     ArmRow::TABLE,
     ArmFoldRow::TABLE,

@@ -42,7 +42,9 @@ pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::{GateRow, REASON_CODES, ReasonCode};
-pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
+pub use graphs::{
+    EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow,
+};
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use issues::hint_of_issue;
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};

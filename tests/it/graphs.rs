@@ -7,7 +7,7 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 
 use crate::frame::{TableCell, TableFrame, TableRecord, read_frame};
 use crate::persons::run_with_persons;
-use crate::work::{Work, column};
+use crate::work::{Work, column, root};
 
 const TRAINED: i64 = 400;
 const ROWS: i64 = 600;
@@ -233,6 +233,54 @@ fn single_people_add_up_to_all() {
         assert!(first == fs::read(work.path("again/rows/world_scores.parquet")).unwrap());
         fs::remove_dir_all(work.path("again-cache")).unwrap();
     }
+}
+
+/// The example of the guide: an order that the rows cannot tell from none, and two forbidden edges
+/// that they contradict, against the scores of the table of bootstraps.
+#[test]
+fn knowledge_that_does_not_fit_is_told() {
+    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
+    let section = guide.split("### Does the knowledge fit?\n").nth(1).unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let work = Work::new();
+    write(&work, &numbers);
+    let set = job("SET").replace("counterfactuals:\n  world: SET\n", "");
+    work.write("fit.yaml", &(set + example));
+    work.run(0, "fit.yaml", "");
+    let graphs = table(&work, "graphs");
+    let scores = |scenario: &str| -> Vec<f64> {
+        let set = format!("world/{scenario}");
+        let own = graphs.records().filter(|row| row.text("counterfactual") == set);
+        own.map(|row| row.real("score").unwrap()).collect()
+    };
+    let none = scores("none");
+    assert_eq!(none.len(), 30);
+    let fits = table(&work, "knowledge_fit");
+    let metrics = table(&work, "metrics");
+    assert_eq!(fits.rows.len(), 2);
+    for (scenario, worse) in [("late", 0), ("wrong", 30)] {
+        let row = fits.records().find(|row| row.text("scenario") == scenario).unwrap();
+        let differences: Vec<f64> =
+            scores(scenario).iter().zip(&none).map(|(own, other)| own - other).collect();
+        let mean = differences.iter().sum::<f64>() / 30.0;
+        assert_eq!((row.text("counterfactual"), row.text("against")), ("world", "none"));
+        assert!((row.real("difference").unwrap() - mean).abs() < 1e-9, "{scenario}");
+        assert_eq!((row.int("worse_in"), row.int("bootstraps")), (Some(worse), Some(30)));
+        let measured = metrics.records().find(|row| {
+            row.text("metric") == "fit_worse"
+                && row.text("counterfactual") == format!("world/{scenario}")
+        });
+        assert_eq!(measured.unwrap().real("value"), Some(worse as f64 / 30.0));
+    }
+    let wrong = fits.records().find(|row| row.text("scenario") == "wrong").unwrap();
+    assert!(wrong.real("hi").unwrap() < 0.0);
+    let of_fit = metrics.records().filter(|row| row.text("metric") == "fit_worse");
+    assert_eq!(of_fit.count(), 2, "none is compared with itself");
+    let gates = table(&work, "gates");
+    let judged: Vec<&str> = gates.records().map(|row| row.text("verdict")).collect();
+    assert_eq!(judged, ["pass"]);
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(page.contains("fits worse"), "{page}");
 }
 
 /// Scores of the audited people by the keys of their rows, in a column of `outcomes`.

@@ -75,6 +75,14 @@ pub struct GraphUncertainBlock {
     /// nearest are possible in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<ClipRule>,
+    /// Whether the fit of each scenario is compared with that of another, bootstrap by bootstrap:
+    /// table `knowledge_fit`, metric `fit_worse`. Default: `false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fit: bool,
+    /// With `fit`: the scenario that the others are compared with. Default: the one that states
+    /// least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Name>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
@@ -165,6 +173,16 @@ pub struct KnowledgeScenario {
     pub required: Vec<[ColumnName; 2]>,
 }
 
+impl KnowledgeScenario {
+    /// How many statements it is: each border of two tiers, each tier without edges within, each
+    /// edge.
+    pub fn n_statements(&self) -> usize {
+        let closed = self.tiers.iter().filter(|tier| tier.edges_within == EdgesWithin::Forbidden);
+        let borders = self.tiers.len().saturating_sub(1);
+        borders + closed.count() + self.forbidden.len() + self.required.len()
+    }
+}
+
 /// A group of variables of one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -245,7 +263,15 @@ impl GraphUncertainBlock {
     /// The part that decides which graphs are found: what is made of them changes none.
     pub fn search_part(&self) -> Self {
         let (levels, mechanism, clip) = (GraphLevels::Expected, None, None);
-        GraphUncertainBlock { levels, mechanism, clip, ..self.clone() }
+        let (fit, against) = (false, None);
+        GraphUncertainBlock { levels, mechanism, clip, fit, against, ..self.clone() }
+    }
+
+    /// The scenario that the fit of all others is compared with; none where nobody asks for it.
+    pub fn fit_reference(&self) -> Option<&Name> {
+        let least = || self.knowledge.iter().min_by_key(|(_, scenario)| scenario.n_statements());
+        let named = self.against.as_ref();
+        named.or_else(|| least().map(|(name, _)| name)).filter(|_| self.fit)
     }
 
     /// Number of bootstraps; 0 means one fit on the training rows as they are.

@@ -7,6 +7,7 @@ use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, ModelBlock,
 };
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::graph::FIT_WORSE;
 use crate::param::{Finite, Name};
 
 use super::amounts::is_of_amounts;
@@ -490,6 +491,29 @@ impl JobChecker<'_> {
         }
     }
 
+    /// Complains about a gate on the fit of knowledge that is not compared.
+    fn fit_of_knowledge(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        let Some(asked) = gate.counterfactual.as_ref().filter(|_| metric.id == FIT_WORSE) else {
+            return;
+        };
+        let Some((set, scenario)) = asked.as_str().split_once('/') else { return };
+        let mut sets = self.job.counterfactuals.iter();
+        let graphs = sets.find(|(name, _)| name.as_str() == set).and_then(|(_, set)| set.graphs());
+        let Some(graphs) = graphs else { return };
+        let (what, hint) = match graphs.fit_reference() {
+            None => (
+                format!("`{FIT_WORSE}` is measured only if the set `{set}` says so"),
+                "add `fit: true` to its block",
+            ),
+            Some(reference) if reference.as_str() == scenario => (
+                format!("the other scenarios of `{set}` are compared with `{scenario}`"),
+                "name another scenario; `against` names the one they are compared with",
+            ),
+            Some(_) => return,
+        };
+        self.push_problem("not-measured", join(at, "counterfactual"), what, hint);
+    }
+
     /// The label, the set and the family that the metric depends on.
     fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
         let named = self.job.sets();
@@ -540,6 +564,7 @@ impl JobChecker<'_> {
             }
             _ => {}
         }
+        self.fit_of_knowledge(at, gate, metric);
         let of_amounts = self.job.audits_amounts();
         if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && is_of_amounts(metric))

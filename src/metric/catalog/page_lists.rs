@@ -114,7 +114,7 @@ mod tests {
                 Reads::Strata(_) => &[Points, Count],
                 Reads::Benefit(_) => &[Number],
                 Reads::Shift(_) => &[Number, Signed],
-                Reads::Graphs => &[Count, Number],
+                Reads::Graphs => &[Count, Number, Share],
                 Reads::Scored(reading) => match reading {
                     ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
                         &[Signed]

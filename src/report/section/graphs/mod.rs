@@ -16,6 +16,7 @@ pub(crate) mod values;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
+use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::report::draw::chart::{self, IntervalWhisker};
@@ -137,16 +138,22 @@ fn overview(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> PageBlock {
-    let metrics = PageList::GraphsFound.ids();
+    // The fit of knowledge only where a set asks for it.
+    let is_there = |metric: &&&str| {
+        scenarios.iter().any(|s| of_graphs(audit, attribute, &s.set, metric).is_some())
+    };
+    let found = PageList::GraphsFound.ids().iter();
+    let metrics: Vec<&str> =
+        found.filter(|metric| **metric != FIT_WORSE || is_there(metric)).copied().collect();
     let row = |scenario: &&ScenarioGraphs| {
         let cell = |metric: &&str| -> PageCell {
             let Some(value) = of_graphs(audit, attribute, &scenario.set, metric) else {
                 return "\u{2013}".into();
             };
-            if find(metric).is_some_and(|metric| metric.unit == MetricUnit::Count) {
-                number::count(value as i64).into()
-            } else {
-                three_digits(value).into()
+            match find(metric).map(|metric| metric.unit) {
+                Some(MetricUnit::Count) => number::count(value as i64).into(),
+                Some(MetricUnit::Share) => number::percent_text(value, false).into(),
+                _ => three_digits(value).into(),
             }
         };
         let mut cells = vec![PageCell::from(number::count(scenario.bootstraps.len() as i64))];
