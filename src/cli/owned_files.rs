@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use serde_json::Value;
 
-use crate::folder::read::manifest;
+use crate::folder::read::is_output_folder;
 use crate::proof::pack::GUIDE;
 
 /// What is to be written.
@@ -100,7 +100,7 @@ const RESERVED_NAMES: [&str; 12] = [
 pub(crate) fn check(path: &Path, what: OwnedFile, folders: &[&Path]) -> Result<()> {
     let resolved = resolved(path);
     // Those of this command, which need not be there yet, and any other that the path lies in.
-    let finished = resolved.ancestors().skip(1).filter(|folder| manifest(folder).is_ok());
+    let finished = resolved.ancestors().skip(1).filter(|folder| is_output_folder(folder));
     let of_command = folders.iter().map(|folder| self::resolved(folder));
     for folder in of_command.chain(finished.map(Path::to_path_buf)) {
         let first = resolved.strip_prefix(&folder).ok().and_then(|below| below.components().next());

@@ -287,11 +287,6 @@ pub struct ReportBlock {
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub cases: u64,
-    /// The word for rows next to their counterfactuals in jobs of version 0.1, which wrote 0 into
-    /// every resolved job. More is refused, with the new word.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub example_pairs: u64,
 }
 
 fn twenty() -> Count {
@@ -300,13 +295,7 @@ fn twenty() -> Count {
 
 impl Default for ReportBlock {
     fn default() -> Self {
-        ReportBlock {
-            title: None,
-            rows_shown: twenty(),
-            annex: AnnexChoice::File,
-            cases: 0,
-            example_pairs: 0,
-        }
+        ReportBlock { title: None, rows_shown: twenty(), annex: AnnexChoice::File, cases: 0 }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
 use crate::table::file::write_rows;
+use crate::table::list::versions;
 use crate::table::{MetricRow, TableRow};
 
 /// Shares are weighted and say so, counts are people: 16 of 122 weigh 32 of 138.
@@ -339,7 +340,7 @@ fn a_folder_without_numbers_still_gives_a_page() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(
         folder.path().join("manifest.json"),
-        serde_json::to_string(&Manifest::default()).unwrap(),
+        serde_json::to_string(&Manifest { tables: versions(), ..Manifest::default() }).unwrap(),
     )
     .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();

@@ -33,7 +33,6 @@ table! {
         text: SharedText,
         /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
         /// other_side, no_group, without_score or without_label; null = another code
-        [since 2]
         state: Option<SharedText>,
     }
 }

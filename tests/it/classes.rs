@@ -8,7 +8,6 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
 use crate::batches::read_folder;
 use crate::frame::{TableFrame, TableRecord, read_frame};
-use crate::older::as_version;
 use crate::persons::run_with_persons;
 use crate::work::{Work, assert_same, column, results};
 
@@ -489,9 +488,6 @@ fn classes_of_persons() {
         }
         let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
         assert!(page.contains("Counts are rows; they belong to "));
-        // A table of the version before is read.
-        as_version(&work, "out", "tables/transitions.parquet", 1, &["denominator_persons"]);
-        work.cfaudit(0, "report out");
     }
 }
 

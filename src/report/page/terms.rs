@@ -11,7 +11,7 @@ use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::ComparisonRow;
+use crate::table::{ComparisonRow, has_flag};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -97,10 +97,7 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
 /// What a row says that depends on labels which are missing for some people more often than for
 /// others; none of other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
-    let flags = row.flags.as_deref().unwrap_or_default();
-    flags
-        .split(',')
-        .any(|flag| flag == SELECTIVE_LABELS)
+    has_flag(&row.flags, SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")
 }
 

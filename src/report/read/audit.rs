@@ -47,7 +47,7 @@ pub(crate) struct ScoreHistograms {
     pub(crate) counterfactual: Vec<HistogramBin>,
     /// Counterfactual minus factual.
     pub(crate) change: Vec<HistogramBin>,
-    /// The same three in bins that fit the data; empty in a folder of an older version.
+    /// The same three in bins that fit the data; empty of many groups.
     pub(crate) drawn: [Vec<HistogramBin>; 3],
 }
 

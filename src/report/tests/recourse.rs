@@ -6,7 +6,7 @@ use std::path::Path;
 use super::html::{annex, section, well_formed};
 use super::sample::{FolderSample, glossary, two_groups};
 use crate::report::render;
-use crate::table::file::{read_rows, write_rows};
+use crate::table::file::write_rows;
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, ComparedPair, CriterionWords, EcdRow,
     RankingRow, RecourseColumnRow, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
@@ -275,19 +275,6 @@ fn what_chance_explains_is_told() {
             "With at most 5 % false discoveries none of these 3 can be distinguished from chance."
         ),
         "{within}"
-    );
-    // A table of version 1 does not tell the deals, and the test was made anyway.
-    let of_version_1 = many(0.0501, 0.001).page(&alone(), |tables| {
-        let mut rows = read_rows::<RecourseRow>(tables).unwrap();
-        rows.iter_mut().for_each(|row| row.deals = None);
-        write_rows(tables, &rows).unwrap();
-    });
-    let of_version_1 = section(&of_version_1, "findings");
-    assert!(
-        of_version_1.contains("none of these 3 can be distinguished from chance.")
-            && !of_version_1.contains("were not tested against chance")
-            && !of_version_1.contains("smallest p"),
-        "{of_version_1}"
     );
     // A test that could find nothing is not a sign that there is nothing.
     let too_few_deals = findings(0.0501, 0.001);
