@@ -222,10 +222,6 @@ pub enum ExportFormat {
     Junit,
     /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
     Prometheus(PrometheusBlock),
-    /// `exports/metrics.csv`: the table of metrics.
-    Csv,
-    /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
-    Mlflow,
     /// `exports/model-card.json`: a bill of materials with a model card for each model, CycloneDX
     /// 1.6.
     #[serde(rename = "model-card")]
@@ -238,8 +234,6 @@ impl ExportFormat {
         match self {
             ExportFormat::Junit => "junit",
             ExportFormat::Prometheus(_) => "prometheus",
-            ExportFormat::Csv => "csv",
-            ExportFormat::Mlflow => "mlflow",
             ExportFormat::ModelCard => "model-card",
         }
     }

@@ -92,18 +92,18 @@ fn files_are_replaced_and_their_neighbours_are_not() {
     let people = people(&LIGHTGBM);
     audit(&work, "v1", &numbered(&people), &people, "", "", 0);
     work.write("metrics.new", "precious");
-    work.write("there.csv", "");
-    std::os::unix::fs::symlink("there.csv", work.path("link.csv")).unwrap();
-    work.cfaudit(0, "export v1 --to csv --file metrics.csv");
-    work.cfaudit(0, "export v1 --to csv --file link.csv");
+    work.write("there.prom", "");
+    std::os::unix::fs::symlink("there.prom", work.path("link.prom")).unwrap();
+    work.cfaudit(0, "export v1 --to prometheus --file metrics.prom");
+    work.cfaudit(0, "export v1 --to prometheus --file link.prom");
     assert_eq!(fs::read_to_string(work.path("metrics.new")).unwrap(), "precious");
-    assert!(fs::symlink_metadata(work.path("link.csv")).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(work.path("link.prom")).unwrap().is_symlink());
     assert_eq!(
-        fs::read(work.path("there.csv")).unwrap(),
-        fs::read(work.path("metrics.csv")).unwrap()
+        fs::read(work.path("there.prom")).unwrap(),
+        fs::read(work.path("metrics.prom")).unwrap()
     );
     let before: Vec<String> = files(&work.path("")).into_keys().collect();
-    work.cfaudit(5, "export v1 --to csv --file v1");
+    work.cfaudit(5, "export v1 --to junit --file v1");
     assert_eq!(files(&work.path("")).into_keys().collect::<Vec<_>>(), before);
 }
 
@@ -156,7 +156,7 @@ fn tables_of_other_versions_and_without_columns() {
     as_version(&work, "v1", "rows/outcomes.parquet", OutcomeRow::TABLE.version, &["score"]);
     work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "column `score` is missing"]);
     fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
-    for verb in ["diff v1 v2", "gate v1", "export v1 --to csv", "gate v2 --baseline v1"] {
+    for verb in ["diff v1 v2", "gate v1", "export v1 --to junit", "gate v2 --baseline v1"] {
         as_version(&work, "v1", "tables/metrics.parquet", 999, &[]);
         work.cfaudit(5, verb).says(&["metrics.parquet", "it is version 999 of table `metrics`"]);
         as_version(&work, "v1", "tables/metrics.parquet", MetricRow::TABLE.version, &["value"]);
