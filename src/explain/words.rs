@@ -123,10 +123,7 @@ pub(super) const BLOCKS: &[(&str, &str)] = &[
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
          otherwise another version of the model computed them, and the run ends with \
-         `recheck-differs`\n\
-         of a program or an ONNX file, `recheck: {repeats: 5, share: 0.05}`: some rows are scored \
-         again and again; how often two answers about a row lead to different decisions is the \
-         noise floor of the switch rates, and gates are judged as they are",
+         `recheck-differs`",
     ),
 ];
 

@@ -445,58 +445,8 @@ pub(crate) struct RecheckWords {
     pub differ: u64,
     /// The largest difference from their factual scores. Of scores computed elsewhere there is no
     /// folder where it is above the job's tolerance; of programs and ONNX files gates are
-    /// inconclusive where it is above 1e-6, unless `switches` tells what comes of it.
+    /// inconclusive where it is above 1e-6, unless the model accepts that.
     pub largest: f64,
-    /// How often the model's own decisions switch; absent where the job does not ask for repeats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switches: Option<SelfSwitchWords>,
-}
-
-/// How often a model that is asked again and again contradicts itself: the noise floor of the
-/// metrics of these names.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SelfSwitchWords {
-    /// How often each row was scored again.
-    pub repeats: u64,
-    /// Rows whose every answer is a decision.
-    pub people: u64,
-    /// Any switch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sr: Option<NoiseFloor>,
-    /// From positive to negative.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub psr: Option<NoiseFloor>,
-    /// From negative to positive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nsr: Option<NoiseFloor>,
-}
-
-/// A rate of switches between two answers about the same row.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NoiseFloor {
-    /// Ordered pairs of answers that switch.
-    pub numerator: u64,
-    /// Ordered pairs of answers.
-    pub denominator: u64,
-    /// The rate.
-    pub value: f64,
-    /// Lower end of its interval, Wilson's on people.
-    pub lo: f64,
-    /// Upper end.
-    pub hi: f64,
-}
-
-impl RecheckWords {
-    /// The noise floor of a metric, where it was measured.
-    pub(crate) fn floor(&self, metric: &str) -> Option<NoiseFloor> {
-        let switches = self.switches?;
-        match metric {
-            "sr" => switches.sr,
-            "psr" => switches.psr,
-            "nsr" => switches.nsr,
-            _ => None,
-        }
-    }
 }
 
 /// Scores next to those that the model is known to give.

@@ -405,8 +405,7 @@ fn rows_scored_again_are_told_in_the_method() {
     two_groups().write(folder.path());
     let mut manifest = two_groups().manifest();
     "scores".clone_into(&mut manifest.models[0].kind);
-    manifest.models[0].recheck =
-        Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8, switches: None });
+    manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
         .unwrap();
     let html = annex(folder.path());

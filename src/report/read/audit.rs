@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::folder::manifest::{Manifest, RecheckWords};
+use crate::folder::manifest::Manifest;
 use crate::folder::read as opened;
 use crate::metric::catalog::shift;
 use crate::report::read::cases::{ReportedCase, cases_of};
@@ -306,11 +306,6 @@ impl AuditFolder {
         } else {
             title.to_owned()
         }
-    }
-
-    /// What scoring rows of a model again gave.
-    pub(crate) fn recheck(&self, model: &str) -> Option<RecheckWords> {
-        self.manifest.models.iter().find(|words| words.name == model)?.recheck
     }
 
     /// Rows of a long table that the page shows.

@@ -371,15 +371,9 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
         let (why, how) = match model.kind.as_str() {
             "scores" | "decision" => {
-                ("another version of a model", "again together with the counterfactuals".to_owned())
+                ("another version of a model", "again together with the counterfactuals")
             }
-            _ => match recheck.switches {
-                None => ("a model that is not repeatable", "twice".to_owned()),
-                Some(told) => (
-                    "a model that is not repeatable",
-                    format!("{} times more", count(told.repeats)),
-                ),
-            },
+            _ => ("a model that is not repeatable", "twice"),
         };
         let differ = if recheck.differ > 0 {
             format!(", and {} of them differ", count(recheck.differ))
