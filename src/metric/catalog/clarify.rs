@@ -237,23 +237,7 @@ pub(crate) const METRICS: &[Metric] = &[
         undefined_when: "a facet is empty",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 5)],
-        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips { reversed: false })
-    },
-    Metric {
-        reading: "the flip test with the sign that the library smclarify 0.5 returns",
-        sign: "below 0 the disfavoured facet d is worse off",
-        undefined_when: "a facet is empty",
-        source: "smclarify 0.5, whose sign is opposite to that of the documentation",
-        needs_label: false,
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
-        shown: &[At(L::ClarifyNotes, 3)],
-        ..facets(
-            "ft_library_sign",
-            "FT_library_sign",
-            "flip test, sign of the library",
-            "(F- - F+) / n_d",
-            Reads::Flips { reversed: true },
-        )
+        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips)
     },
     Metric {
         reading: "how unequally benefits b = prediction - label + 1 are spread over all people",
