@@ -80,7 +80,7 @@ pub(super) const BLOCKS: &[(&str, &str)] = &[
          every scenario under `knowledge` (tiers, forbidden, required) is a separate set, here \
          `graph/none`; `discovery: {given: {edges: [[a, b]]}}` uses your own graph\n\
          with `levels: expected`, the default, only models trained in the run can score such sets, \
-         with `drawn` or `nearest` any model; `counts`, `score_shift` and `outcomes` use the mean \
+         with `drawn` any model; `counts`, `score_shift` and `outcomes` use the mean \
          score of each person over all graphs",
     ),
     (

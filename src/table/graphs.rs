@@ -122,7 +122,7 @@ table! {
         /// itself
         below_sensitive: f64,
         /// mean over graphs of the movement, in the unit of the column; of a level in shares of 1;
-        /// of drawn and nearest levels the mean over the audited people of `from_group`
+        /// of drawn levels the mean over the audited people of `from_group`
         r#move: f64,
         /// variance of the movement over graphs; null = one graph
         move_var: Option<f64>,
