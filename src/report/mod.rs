@@ -1,7 +1,7 @@
 //! Builds the two pages of an audit only from an output folder; needs no data, model or job.
 //!
 //! `report.html` is the page that people read and sign: the brief, which prints on two pages, and
-//! the evidence. `annex.html` holds everything else: verdict, findings, all results, against the
+//! the evidence. `annex.html` holds everything else: gates, all results, against the
 //! last version, who switches, scores, how sure the causal graphs are, how plausible the other
 //! worlds are, groups, slices, models, augmentation, recourse, what was excluded, method,
 //! provenance. A section that has nothing to show is absent, and the headings are numbered by what

@@ -214,28 +214,6 @@ pub(crate) fn intervals_of_weights(units: &str) -> String {
          equal in all replicates, have Wilson's interval on the effective number of {units}."
     )
 }
-
-/// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
-pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {
-    let (part, whole) = measure.counts?;
-    let value = measure.value?;
-    let mut text = format!(
-        "{} of {} ({}",
-        number::count(part),
-        number::count(whole),
-        number::percent_text(value, measure.weights.is_some())
-    );
-    if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
-        text.push_str(&format!(
-            "; {} interval {}",
-            number::level(level),
-            NumberFormat::Share.interval(value, lo, hi)
-        ));
-    }
-    text.push(')');
-    Some(text)
-}
-
 /// `set flip (naive), model gbm`.
 pub(crate) fn origin(panel: &AuditPanel) -> RichText {
     let words = RichText::new().text("set ").name(&panel.set);
