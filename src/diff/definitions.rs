@@ -352,7 +352,7 @@ fn reads_decisions(metric: &Metric) -> bool {
         | Reads::FavourableMinRatio
         | Reads::Strata(_)
         | Reads::StrataRate(_)
-        | Reads::Flips { .. }
+        | Reads::Flips
         | Reads::SwitchRate(_)
         | Reads::SwitchScore(_)
         | Reads::SwitchRatio(_)

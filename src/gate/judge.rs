@@ -788,7 +788,7 @@ fn row(
         unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
         baseline_value: seen.baseline.and_then(finite),
-        reason_code: Some(ruling.code().word().into()),
+        reason_code: ruling.code().word().into(),
         reason: ruling.words().into(),
         job_line: whole(question.line),
         decides: decides.into(),
@@ -797,6 +797,6 @@ fn row(
         people_needed_80: needed.people[0].map(whole),
         people_needed_95: needed.people[1].map(whole),
         detectable: needed.detectable.and_then(finite),
-        needed_how: Some(needed.how.into()),
+        needed_how: needed.how.into(),
     }
 }

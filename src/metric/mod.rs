@@ -208,11 +208,8 @@ pub enum Reads {
     /// A rate of the same.
     StrataRate(fn(&[FacetStratum]) -> Rate),
     /// Predictions that neighbours would turn favourable minus those that they would turn
-    /// unfavourable, or the reverse.
-    Flips {
-        /// Whether it is the reverse.
-        reversed: bool,
-    },
+    /// unfavourable.
+    Flips,
     /// A rate of one direction.
     SwitchRate(fn(&Eccm) -> Rate),
     /// A rate of one direction that goes by the prediction that people want.

@@ -1,5 +1,7 @@
 //! All tables, in the order of docs/tables.md.
 
+use std::collections::BTreeMap;
+
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow,
@@ -63,3 +65,8 @@ pub const TABLES: &[&TableDef] = &[
     WorldScoreRow::TABLE,
     SelectedRow::TABLE,
 ];
+
+/// The version of each table by name, as the manifest of a folder has them.
+pub(crate) fn versions() -> BTreeMap<String, u32> {
+    TABLES.iter().map(|table| (table.name.to_owned(), table.version)).collect()
+}

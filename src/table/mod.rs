@@ -90,8 +90,6 @@ pub struct ColumnDef {
     pub meaning: &'static str,
     /// Whether it may be null.
     pub nullable: bool,
-    /// First version of the table that has it.
-    pub since: u32,
 }
 
 /// One table.
@@ -99,9 +97,8 @@ pub struct ColumnDef {
 pub struct TableDef {
     /// Its name; the file is `tables/<name>.parquet`.
     pub name: &'static str,
-    /// Raised whenever a column is added or changes its meaning. Files of older versions are read:
-    /// columns that came later are null where they may be, and empty where they are texts of the
-    /// key; files that lack anything else are refused.
+    /// Raised whenever a column is added or changes its meaning. Files of other versions are
+    /// refused.
     pub version: u32,
     /// What one row represents.
     pub one_row_per: &'static str,
@@ -142,13 +139,6 @@ mod tests {
                     "{}.{} is a key",
                     table.name,
                     column.name
-                );
-                assert!(
-                    (1..=table.version).contains(&column.since),
-                    "{}.{} cannot be of version {}",
-                    table.name,
-                    column.name,
-                    column.since
                 );
                 assert!(
                     !column.nullable || column.meaning.contains("null"),

@@ -39,15 +39,12 @@ table! {
         /// counterfactual score, of a graph-uncertain set its mean over all graphs; null as score
         score_cf: Option<f64>,
         /// what the row weighs, in whole units that are the same for all rows of the run; null =
-        /// nobody has a weight. Version 1 had no such column
-        [since 2]
+        /// nobody has a weight
         weight: Option<i64>,
         /// the row id of the source as text, or the row number; null where the job does not name
-        /// `run.keep_rows`. Versions 1 and 2 had no such column
-        [since 3]
+        /// `run.keep_rows`
         row_id: Option<SharedText>,
         /// hash of whose row it is, the same in every run; null = each row is a person
-        [since 4]
         person_key: Option<u64>,
     }
 }

@@ -43,7 +43,7 @@ pub struct GraphUncertainBlock {
     #[schemars(range(max = 10_000))]
     pub bootstraps: Option<u64>,
     /// What counterfactuals hold: shares of levels (`expected`, the paper), or possible rows, which
-    /// any model can be asked (`drawn`, `nearest`).
+    /// any model can be asked (`drawn`).
     #[serde(default)]
     pub levels: GraphLevels,
     /// What gives the values of variables that follow from the attribute: `linear`, `binned`, or
@@ -71,8 +71,8 @@ pub struct GraphUncertainBlock {
     pub stratify: BootstrapStrata,
     /// What is done to counterfactual values that no row could have: `none` (the paper),
     /// `indicators` are brought into [0, 1], with `range` also numbers into the range of the
-    /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn or
-    /// nearest are possible in any case.
+    /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn
+    /// are possible in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<ClipRule>,
     /// Whether the fit of each scenario is compared with that of another, bootstrap by bootstrap:
@@ -243,7 +243,7 @@ impl GraphUncertainBlock {
     pub fn equations(&self) -> EquationKind {
         self.mechanism.clone().unwrap_or(match self.levels {
             GraphLevels::Expected => EquationKind::Linear,
-            GraphLevels::Drawn | GraphLevels::Nearest => EquationKind::Binned(Default::default()),
+            GraphLevels::Drawn => EquationKind::Binned(Default::default()),
         })
     }
 
@@ -251,7 +251,7 @@ impl GraphUncertainBlock {
     pub fn clip_rule(&self) -> ClipRule {
         self.clip.unwrap_or(match self.levels {
             GraphLevels::Expected => ClipRule::None,
-            GraphLevels::Drawn | GraphLevels::Nearest => ClipRule::Range,
+            GraphLevels::Drawn => ClipRule::Range,
         })
     }
 

@@ -3,8 +3,8 @@
 //!
 //! With `levels: expected` a counterfactual of such a set has levels by halves and counts below 0:
 //! only models that are trained here, on the one encoding, can score it, and nothing that follows
-//! from a variable by another rule than the graph may be read by a model. Levels that are drawn or
-//! nearest make rows, which any model can be asked.
+//! from a variable by another rule than the graph may be read by a model. Levels that are drawn
+//! make rows, which any model can be asked.
 
 use crate::counterfactual::graph_uncertain::knobs::{
     GraphSource, GraphUncertainBlock, KnowledgeProblem,

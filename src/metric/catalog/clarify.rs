@@ -239,7 +239,7 @@ pub(crate) const METRICS: &[Metric] = &[
         undefined_when: "a facet is empty",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 5)],
-        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips { reversed: false })
+        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips)
     },
     Metric {
         reading: "how much more often people of the favoured facet have the favourable label",
@@ -269,22 +269,6 @@ pub(crate) const METRICS: &[Metric] = &[
             "change of bias from labels to predictions",
             "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
             Reads::MeanDifference(lift),
-        )
-    },
-    Metric {
-        reading: "the flip test with the sign that the library smclarify 0.5 returns",
-        sign: "below 0 the disfavoured facet d is worse off",
-        undefined_when: "a facet is empty",
-        source: "smclarify 0.5, whose sign is opposite to that of the documentation",
-        needs_label: false,
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
-        shown: &[At(L::ClarifyNotes, 3)],
-        ..facets(
-            "ft_library_sign",
-            "FT_library_sign",
-            "flip test, sign of the library",
-            "(F- - F+) / n_d",
-            Reads::Flips { reversed: true },
         )
     },
     Metric {

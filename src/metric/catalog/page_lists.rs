@@ -98,9 +98,7 @@ mod tests {
                 | Reads::SwitchRate(_)
                 | Reads::SwitchByFavour { .. }
                 | Reads::AnySwitch(_) => &[Share],
-                Reads::RateDifference(_) | Reads::Flips { .. } | Reads::MeanDifference(_) => {
-                    &[Points]
-                }
+                Reads::RateDifference(_) | Reads::Flips | Reads::MeanDifference(_) => &[Points],
                 Reads::RateRatio(_)
                 | Reads::FavourableRatio
                 | Reads::FavourableMinRatio

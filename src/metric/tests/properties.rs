@@ -41,7 +41,7 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
             // None of them reads counts.
-            Reads::Flips { .. } | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
+            Reads::Flips | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
             _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);

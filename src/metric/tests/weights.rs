@@ -121,7 +121,7 @@ fn unweighed(
     .measured;
     // Neighbours have one vote each, regardless of their weights: the flip test has tests of its
     // own.
-    all.into_iter().filter(|m| !matches!(m.metric.reads, Reads::Flips { .. })).collect()
+    all.into_iter().filter(|m| !matches!(m.metric.reads, Reads::Flips)).collect()
 }
 
 const PLACES: [(usize, usize, usize); 4] = [(2, 1, 700), (2, 3, 300), (3, 1, 600), (4, 2, 400)];

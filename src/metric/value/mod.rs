@@ -15,7 +15,6 @@ pub(crate) mod repeated_values;
 pub(crate) mod sanity;
 pub(crate) mod scope_people;
 pub(crate) mod scores;
-pub(crate) mod self_switch;
 pub(crate) mod settings;
 pub(crate) mod switches;
 pub(crate) mod worlds;

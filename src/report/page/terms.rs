@@ -11,7 +11,7 @@ use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::ComparisonRow;
+use crate::table::{ComparisonRow, has_flag};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -106,10 +106,7 @@ pub(crate) fn between_directions(metric: &str) -> &'static str {
 /// What a row says that depends on labels which are missing for some people more often than for
 /// others; none of other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
-    let flags = row.flags.as_deref().unwrap_or_default();
-    flags
-        .split(',')
-        .any(|flag| flag == SELECTIVE_LABELS)
+    has_flag(&row.flags, SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")
 }
 
@@ -226,28 +223,6 @@ pub(crate) fn intervals_of_weights(units: &str) -> String {
          equal in all replicates, have Wilson's interval on the effective number of {units}."
     )
 }
-
-/// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
-pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {
-    let (part, whole) = measure.counts?;
-    let value = measure.value?;
-    let mut text = format!(
-        "{} of {} ({}",
-        number::count(part),
-        number::count(whole),
-        number::percent_text(value, measure.weights.is_some())
-    );
-    if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
-        text.push_str(&format!(
-            "; {} interval {}",
-            number::level(level),
-            NumberFormat::Share.interval(value, lo, hi)
-        ));
-    }
-    text.push(')');
-    Some(text)
-}
-
 /// `set flip (naive), model gbm`.
 pub(crate) fn origin(panel: &AuditPanel) -> RichText {
     let words = RichText::new().text("set ").name(&panel.set);

@@ -247,7 +247,7 @@ pub(crate) fn of_groups(
     }
     let shown = classes.shown(&at("total", "", ""));
     let weighted = audit.manifest.weight.is_some();
-    let told: Vec<&String> = groups.iter().take(audit.halvings.halved(GROUPS_AT_MOST)).collect();
+    let told: Vec<&String> = groups.iter().take(GROUPS_AT_MOST).collect();
     let mut blocks: Vec<PageBlock> = classes
         .note(&shown, "tables/counts.parquet and tables/metrics.parquet")
         .into_iter()

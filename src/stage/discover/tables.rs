@@ -192,7 +192,7 @@ impl GraphTables {
                 class_size: replicate.size.map(whole),
                 drawn: drawn.into(),
                 determined: determined.join(",").into(),
-                attribute_follows: Some(whole(following[b])),
+                attribute_follows: whole(following[b]),
             });
         }
         for (graph, count) in bag.descendant_graphs() {

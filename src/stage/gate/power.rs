@@ -129,7 +129,6 @@ pub(crate) fn of_job(
 
 fn of_row(row: &GateRow) -> GateForecast {
     let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
-    let word = || row.needed_how.as_ref().map(ToString::to_string);
     GateForecast {
         gate: row.gate.to_string(),
         sensitive: row.sensitive.to_string(),
@@ -145,7 +144,7 @@ fn of_row(row: &GateRow) -> GateForecast {
         people_needed_80: number(row.people_needed_80),
         people_needed_95: number(row.people_needed_95),
         detectable: row.detectable,
-        how: word().unwrap_or_else(|| "older_folder".to_owned()),
+        how: row.needed_how.to_string(),
     }
 }
 

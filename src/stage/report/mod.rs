@@ -174,7 +174,6 @@ impl FolderInputs<'_> {
             all.rows += one.rows;
             all.differ += one.differ;
             all.largest = all.largest.max(one.largest);
-            all.switches = one.switches;
         };
         for (model, stage) in &self.rechecks_of_files {
             add(model, stage.rechecked(ctx)?);

@@ -2,7 +2,7 @@
 //! every world, and what the worlds say together.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
-//! is encoded once and no counterfactual row is ever written. With levels that are drawn or nearest
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn
 //! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
 //! model, and here every world takes the score of its row. Kept are, for each world, counts and
 //! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores

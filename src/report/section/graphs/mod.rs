@@ -93,7 +93,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         for model in audit.manifest.models.iter().map(|model| model.name.as_str()) {
             blocks.extend(rates(audit, attribute, model, scenarios, glossary));
         }
-        blocks.extend(drawings(audit, scenarios));
+        blocks.extend(drawings(scenarios));
         blocks.push(edges(audit, scenarios));
         blocks.push(movements(audit, scenarios));
     }
@@ -568,9 +568,8 @@ fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &
 }
 
 /// The graphs as drawings, side by side.
-fn drawings(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
-    let shown: Vec<&&ScenarioGraphs> =
-        scenarios.iter().take(audit.halvings.halved(DRAWN_AT_MOST)).collect();
+fn drawings(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
+    let shown: Vec<&&ScenarioGraphs> = scenarios.iter().take(DRAWN_AT_MOST).collect();
     let mut caption = RichText::new();
     for (i, scenario) in shown.iter().enumerate() {
         caption = caption.text(if i == 0 { "In order: " } else { ", " }).name(&scenario.set);
@@ -647,11 +646,8 @@ fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
 fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
     let mut rows = Vec::new();
     let Some(first) = scenarios.first() else { return PageBlock::Note(RichText::new()) };
-    for node in first
-        .nodes
-        .iter()
-        .filter(|node| node.variable != first.sensitive)
-        .take(audit.halvings.halved(MOVES_AT_MOST))
+    for node in
+        first.nodes.iter().filter(|node| node.variable != first.sensitive).take(MOVES_AT_MOST)
     {
         let cell = |scenario: &&ScenarioGraphs| -> PageCell {
             let Some(found) = scenario
