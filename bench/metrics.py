@@ -343,7 +343,7 @@ def case(args: argparse.Namespace, rows: int, groups: int) -> None:
     if "smclarify FT" in answers:
         ft = answers["smclarify FT"]
         theirs, own = ft["ft_rows"] / ft["ft_cpu"], rows / cpu["cfaudit, FT"]
-        value = mine["values"][key("pair", "ft_library_sign", *group_names(groups))]
+        value = -mine["values"][key("pair", "ft", *group_names(groups))]  # the library has the opposite sign
         notes.append(f"FT of smclarify {ft['ft']:.4f}, {theirs:,.0f} rows per CPU s without imports; of cfaudit {value:.4f}, {own:,.0f} rows "
                      f"per CPU s with everything from reading to the report, {own / theirs:.1f} times as many")
     notes += [f"{name} left out: by the smaller case it would need {expected[name] / 60:,.0f} minutes" for name in slow]

@@ -128,7 +128,7 @@ class Audit:
         return found
 
     def export(self, form: str) -> str:
-        """The audit in the form of another tool: junit, prometheus, csv, mlflow, model-card."""
+        """The audit in the form of another tool: junit, prometheus, model-card."""
         return call(["export", self.folder, "--to", form])[1]
 
     def verify(self, fingerprint: str | None = None) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-//! Which counterfactuals of the training rows an arm takes: all, switched, or a fraction of
-//! matches.
+//! Which counterfactuals of the training rows an arm takes: all, switched, a fraction of matches,
+//! or the farthest from the training rows.
 //!
 //! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 +
 //! 1e-9) matches with the smallest `h(seed, row key, position of the target group)`; the selection
@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::augment::diverse::FarthestCandidates;
 use crate::exec::accumulator::Accumulator;
 use crate::num::seed::h;
 
@@ -33,7 +34,16 @@ pub(crate) struct CounterfactualCandidate {
     pub predicted_cf: Option<bool>,
 }
 
+/// What tells a counterfactual of the training rows from all others: row key, target group,
+/// attribute, number.
+pub(crate) type CandidateKey = (u64, u16, usize, u16);
+
 impl CounterfactualCandidate {
+    /// What tells it from all others.
+    pub(crate) fn key(&self) -> CandidateKey {
+        (self.row_key, self.to, self.attribute, self.cf_index)
+    }
+
     /// Whether the base model's decision differs from that for its row; false without a score.
     pub(crate) fn switches(&self) -> bool {
         matches!((self.predicted, self.predicted_cf),
@@ -76,10 +86,16 @@ impl SelectionRule {
 }
 
 /// The sort key of a counterfactual among the matches of a rule.
-type SelectionKey = (u64, u64, u16, usize, u16);
+type SelectionKey = (u64, CandidateKey);
 
 fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
-    (h(seed, of.row_key, u64::from(of.to)), of.row_key, of.to, of.attribute, of.cf_index)
+    (h(seed, of.row_key, u64::from(of.to)), of.key())
+}
+
+/// How many of `n` a fraction of them is, rounded to the nearest whole number.
+pub(crate) fn share_of(fraction: f64, n: usize) -> usize {
+    // Numbers of counterfactuals are far below 2^53, so they are exact as floats.
+    ((fraction * n as f64 + 0.5 + 1e-9).floor() as usize).min(n)
 }
 
 /// The matches of every rule; add candidates and merge in any order.
@@ -114,9 +130,7 @@ impl RuleMatches {
     /// Draws this fraction of each rule's matches.
     pub(crate) fn draw(mut self, fraction: f64) -> DrawnMatches {
         let last = |keys: &mut Vec<SelectionKey>| {
-            // Numbers of matches are far below 2^53, so they are exact as floats.
-            let wanted = (fraction * keys.len() as f64 + 0.5 + 1e-9).floor() as usize;
-            let wanted = wanted.min(keys.len()).checked_sub(1)?;
+            let wanted = share_of(fraction, keys.len()).checked_sub(1)?;
             Some(*keys.select_nth_unstable(wanted).1)
         };
         let last = self.keys.iter_mut().map(last).collect();
@@ -163,6 +177,8 @@ pub(crate) enum CounterfactualSelection {
     Switched,
     /// Those that were drawn.
     Drawn(DrawnMatches),
+    /// Those that are farthest from the training rows.
+    Farthest(FarthestCandidates),
 }
 
 impl CounterfactualSelection {
@@ -172,6 +188,7 @@ impl CounterfactualSelection {
             CounterfactualSelection::All => true,
             CounterfactualSelection::Switched => candidate.switches(),
             CounterfactualSelection::Drawn(drawn) => drawn.contains(candidate),
+            CounterfactualSelection::Farthest(farthest) => farthest.contains(candidate),
         }
     }
 }

@@ -11,15 +11,17 @@
 //! | `all` | every valid counterfactual of R |
 //! | `switched` | the counterfactuals with another decision of the fold's base model |
 //! | `directed` | of each rule, a fraction of the counterfactuals that match it |
+//! | `diverse` | the fraction of the counterfactuals that is farthest from its nearest row of R |
 //! | `adasyn` | synthetic rows between neighbours of the rarer class |
 //! | `cfs_adasyn` | the counterfactuals of another arm, then synthetic rows from the enlarged set |
 //!
 //! A counterfactual carries the label and the weight of its original. [`choose`] decides which
-//! counterfactuals are taken, [`adasyn`] generates rows. Both work on one row at a time, or on rows
-//! in memory; files, folds and models are left to the stages.
+//! counterfactuals are taken, [`diverse`] how far they are from R, [`adasyn`] generates rows. All
+//! work on one row at a time, or on rows in memory; files, folds and models are left to the stages.
 
 pub(crate) mod adasyn;
 pub(crate) mod choose;
+pub(crate) mod diverse;
 pub(crate) mod knobs;
 
 #[cfg(test)]
@@ -39,6 +41,8 @@ pub(crate) enum ExperimentArm {
     Switched,
     /// With a fraction of the counterfactuals that match a rule.
     Directed,
+    /// With the counterfactuals that are farthest from the training rows.
+    Diverse,
     /// With synthetic rows of the rarer class.
     Adasyn,
     /// With counterfactuals, then synthetic rows.
@@ -47,11 +51,12 @@ pub(crate) enum ExperimentArm {
 
 impl ExperimentArm {
     /// All arms, in the order in which they are shown.
-    pub(crate) const ALL: [ExperimentArm; 6] = [
+    pub(crate) const ALL: [ExperimentArm; 7] = [
         ExperimentArm::Base,
         ExperimentArm::All,
         ExperimentArm::Switched,
         ExperimentArm::Directed,
+        ExperimentArm::Diverse,
         ExperimentArm::Adasyn,
         ExperimentArm::CfsAdasyn,
     ];
@@ -63,6 +68,7 @@ impl ExperimentArm {
             ExperimentArm::All => "all",
             ExperimentArm::Switched => "switched",
             ExperimentArm::Directed => "directed",
+            ExperimentArm::Diverse => "diverse",
             ExperimentArm::Adasyn => "adasyn",
             ExperimentArm::CfsAdasyn => "cfs_adasyn",
         }

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use super::choose::{CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule};
+use super::diverse::{FarthestCandidates, GowerSpace};
 use super::knobs::AdasynArm;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
@@ -278,6 +279,51 @@ fn those_that_switch() {
         !CounterfactualSelection::Switched.contains(&unscored)
             && CounterfactualSelection::All.contains(&unscored)
     );
+}
+
+/// Distances to (0, a, low) and (10, b, high) worked by hand; 40 % of five are two.
+#[test]
+fn the_farthest_by_gowers_distance() {
+    let variables = || {
+        vec![
+            variable("x", 0, VariableScale::Continuous { integer: false }),
+            variable("colour", 1, levels(2)),
+            variable("grade", 2, VariableScale::Ordinal {}),
+        ]
+    };
+    let rows = |x: &[f64], colour: &[u32], grade: &[u32]| FeatureRows {
+        n: x.len(),
+        columns: vec![
+            FeatureColumn::Number(x.to_vec()),
+            FeatureColumn::Code(colour.to_vec()),
+            FeatureColumn::Code(grade.to_vec()),
+        ],
+        source: Vec::new(),
+    };
+    let made = rows(&[0.0, 5.0, 10.0, f64::NAN, 20.0], &[0, 1, 0, MISSING, 1], &[0, 2, 2, 1, 2]);
+    let distances = |training: &FeatureRows| -> Vec<f64> {
+        let space = GowerSpace::new(variables(), training);
+        (0..made.n).map(|i| space.nearest(&made, i)).collect()
+    };
+    let found = distances(&rows(&[0.0, 10.0], &[0, 1], &[0, 2]));
+    near(&found, &[0.0, 1.0 / 6.0, 1.0 / 3.0, 5.0 / 6.0, 1.0 / 3.0]);
+    // Missing against missing is no distance, and what does not vary is a level.
+    let found = distances(&rows(&[f64::NAN, 5.0], &[MISSING, 1], &[1, 1]));
+    near(&found, &[1.0, 1.0 / 3.0, 1.0, 0.0, 2.0 / 3.0]);
+    let taken = |distances: &[f64], keys: [u64; 5], fraction: f64| -> Vec<u64> {
+        let of = |(distance, key): (&f64, &u64)| (*distance, candidate(*key).key());
+        let all = distances.iter().zip(&keys).map(of).collect();
+        let choice = CounterfactualSelection::Farthest(FarthestCandidates::new(all, fraction));
+        keys.into_iter().filter(|key| choice.contains(&candidate(*key))).collect()
+    };
+    let of_two = [0.0, 1.0 / 6.0, 1.0 / 3.0, 5.0 / 6.0, 1.0 / 3.0];
+    // Of the two at a third the one with the lower key.
+    assert_eq!(taken(&of_two, [1, 2, 3, 4, 5], 0.4), [3, 4]);
+    assert_eq!(taken(&of_two, [1, 2, 5, 4, 3], 0.4), [4, 3]);
+    assert_eq!(taken(&of_two, [1, 2, 3, 4, 5], 0.0).len(), 0);
+    assert_eq!(taken(&of_two, [1, 2, 3, 4, 5], 1.0).len(), 5);
+    let none = GowerSpace::new(variables(), &rows(&[], &[], &[]));
+    assert_eq!(none.nearest(&made, 0), f64::INFINITY);
 }
 
 #[test]

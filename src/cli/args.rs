@@ -52,7 +52,7 @@ pub(crate) enum CommandVerb {
     Power(PowerArgs),
     /// Compare two finished folders: what changed, by how much, and whether it is more than chance
     Diff(DiffArgs),
-    /// Export a finished folder for another tool: JUnit, Prometheus, CSV, MLflow, CycloneDX
+    /// Export a finished folder for another tool: JUnit, Prometheus, CycloneDX
     Export(ExportArgs),
     /// Check that a folder is what its run wrote: hashes, table versions, gates judged again
     Verify(VerifyArgs),
@@ -354,10 +354,6 @@ pub(crate) enum ExportTarget {
     Junit,
     /// Prometheus text format, for the textfile collector
     Prometheus,
-    /// The table of metrics as CSV
-    Csv,
-    /// A JSON object of values for `mlflow.log_metrics`
-    Mlflow,
     /// A bill of materials with model cards, CycloneDX 1.6
     ModelCard,
     /// A CSV of people by their ids, with decisions before and after
@@ -370,8 +366,6 @@ impl ExportTarget {
         match self {
             ExportTarget::Junit => Some(ExportFormat::Junit),
             ExportTarget::Prometheus => Some(ExportFormat::Prometheus(PrometheusBlock::default())),
-            ExportTarget::Csv => Some(ExportFormat::Csv),
-            ExportTarget::Mlflow => Some(ExportFormat::Mlflow),
             ExportTarget::ModelCard => Some(ExportFormat::ModelCard),
             ExportTarget::Cases => None,
         }

@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::args::ExportTarget;
 use crate::error::{Error, Result};
 use crate::exec::files;
-use serde_json::Value;
 
-use crate::folder::read::manifest;
+use crate::folder::read::is_output_folder;
 use crate::proof::pack::GUIDE;
 
 /// What is to be written.
@@ -48,7 +47,6 @@ impl OwnedFile {
                 b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
             }
             OwnedFile::Export(ExportTarget::Prometheus) => b"# HELP cfaudit_",
-            OwnedFile::Export(ExportTarget::Csv) => b"arm,model,counterfactual,",
             OwnedFile::Export(ExportTarget::ModelCard) => {
                 b"{\n  \"$schema\": \"http://cyclonedx.org/schema/bom-1.6.schema.json\""
             }
@@ -61,21 +59,13 @@ impl OwnedFile {
                 return text.starts_with(b"PK\x03\x04") && name.ends_with(GUIDE.as_bytes());
             }
             OwnedFile::Export(ExportTarget::Cases) => b"row_id,model,counterfactual,",
-            OwnedFile::Export(ExportTarget::Mlflow) => {
-                let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
-                // Other programs write flat objects of numbers too; every name of ours is a path,
-                // the metric behind its scope.
-                let is_ours =
-                    |(name, value): (&String, &Value)| value.is_number() && name.contains('/');
-                return numbers.is_ok_and(|numbers| numbers.iter().all(is_ours));
-            }
         };
         text.starts_with(start)
     }
 }
 
-/// Bytes that are read to tell what a file holds; more than any export of numbers has.
-const BYTES_READ: u64 = 16 << 20;
+/// Bytes that are read to tell what a file holds.
+const BYTES_READ: u64 = 4 << 10;
 
 /// Names that cfaudit gives to files and folders of an output folder.
 const RESERVED_NAMES: [&str; 12] = [
@@ -100,7 +90,7 @@ const RESERVED_NAMES: [&str; 12] = [
 pub(crate) fn check(path: &Path, what: OwnedFile, folders: &[&Path]) -> Result<()> {
     let resolved = resolved(path);
     // Those of this command, which need not be there yet, and any other that the path lies in.
-    let finished = resolved.ancestors().skip(1).filter(|folder| manifest(folder).is_ok());
+    let finished = resolved.ancestors().skip(1).filter(|folder| is_output_folder(folder));
     let of_command = folders.iter().map(|folder| self::resolved(folder));
     for folder in of_command.chain(finished.map(Path::to_path_buf)) {
         let first = resolved.strip_prefix(&folder).ok().and_then(|below| below.components().next());

@@ -21,10 +21,6 @@ const ROUNDING: f64 = 1e-12;
 /// Why a change of a fitted set is not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefitReason {
-    /// The old run is of version 0.1, which does not say what sets were fitted on.
-    OldUnknown,
-    /// The new run is.
-    NewUnknown,
     /// The set was fitted in one of the runs only.
     OneRun,
     /// It learns from a reference whose rows, or their classes, differ.
@@ -48,14 +44,6 @@ impl RefitReason {
     /// The reason, and what helps.
     fn words(self) -> &'static str {
         match self {
-            RefitReason::OldUnknown => {
-                "the baseline is of version 0.1, which does not record the rows on which its sets \
-                 were fitted: run its job again with this program and approve that folder"
-            }
-            RefitReason::NewUnknown => {
-                "the run is of version 0.1, which does not record the rows on which its sets were \
-                 fitted: run its job again with this program"
-            }
             RefitReason::OneRun => {
                 "the set was fitted in only one of the two runs, and the effect of that on the \
                  set is unknown"
@@ -263,7 +251,13 @@ impl<'a> ValueChange<'a> {
             return along;
         };
         let ratio = find(new.metric.as_str()).is_some_and(|m| {
-            matches!(m.reads, Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio)
+            matches!(
+                m.reads,
+                Reads::RateRatio(_)
+                    | Reads::ScoreRatio(_)
+                    | Reads::FavourableRatio
+                    | Reads::SwitchRatio(_)
+            )
         });
         let from_ideal = |value: f64| match ratio && value > 0.0 && ideal > 0.0 {
             true => libm::log(value / ideal),

@@ -344,6 +344,7 @@ fn reads_decisions(metric: &Metric) -> bool {
         Reads::Score(of)
         | Reads::ScoreDifference(of)
         | Reads::ScoreRise(of)
+        | Reads::MeanDifference(of)
         | Reads::ScoreRatio(of)
         | Reads::ScoreToTotal(of)
         | Reads::Benefit(of) => of(&one) != of(&other),
@@ -351,9 +352,10 @@ fn reads_decisions(metric: &Metric) -> bool {
         | Reads::FavourableMinRatio
         | Reads::Strata(_)
         | Reads::StrataRate(_)
-        | Reads::Flips { .. }
+        | Reads::Flips
         | Reads::SwitchRate(_)
         | Reads::SwitchScore(_)
+        | Reads::SwitchRatio(_)
         | Reads::SwitchByFavour { .. }
         | Reads::AnySwitch(_) => true,
     }
@@ -454,9 +456,8 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             DefinitionBreak::Derived { columns, attributes, strata, features }
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
-        ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..] => {
-            DefinitionBreak::Nothing
-        }
+        ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..]
+        | ["counterfactuals", _, "graph-uncertain", "fit"] => DefinitionBreak::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

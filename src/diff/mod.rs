@@ -53,7 +53,7 @@ use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
 use crate::diff::paired::ValueKey;
 use crate::error::Result;
-use crate::folder::manifest::{PolicyVersions, RunComparison};
+use crate::folder::manifest::RunComparison;
 use crate::table::{ChangeRow, MetricRow, TableRow};
 
 /// Two runs compared.
@@ -113,8 +113,8 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
     Ok(DiffResult { compared, changes })
 }
 
-/// Why the change of a value is not judged whose set was fitted on other rows in one of the runs,
-/// or nobody knows what on; none where the fit is the same.
+/// Why the change of a value is not judged whose set was fitted on other rows in one of the runs;
+/// none where the fit is the same.
 fn refit(
     sides: [&ComparedRun; 2],
     row: &MetricRow,
@@ -131,7 +131,6 @@ fn refit(
     let [old, new] = sides
         .map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
     let in_folds = !experiment.is_empty() && sides[1].fitted_on.contains_key(&key(experiment));
-    let is_first = sides.map(|side| side.rules.policies == PolicyVersions::default());
     let has_reference = || {
         sides[1]
             .values
@@ -140,8 +139,6 @@ fn refit(
     };
     match (old, new) {
         (Some(old), Some(new)) if old == new => None,
-        (None, _) if is_first[0] => Some(RefitReason::OldUnknown),
-        (_, None) if is_first[1] => Some(RefitReason::NewUnknown),
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
         _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
         _ if has_reference() => Some(RefitReason::Reference),

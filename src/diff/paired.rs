@@ -116,12 +116,8 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         labelled: &labelled,
         people,
     };
-    let of_old = gather(old_file, &old.scales, &asked)?;
-    let (Some(before), Some(after)) = (of_old, gather(new_file, &new.scales, &asked)?) else {
-        return Ok(PairedValues::unpaired(
-            "people have weights, which outcomes of an older version do not hold",
-        ));
-    };
+    let before = gather(old_file, &old.scales, &asked)?;
+    let after = gather(new_file, &new.scales, &asked)?;
     let (n_old, n_new, both) = count_shared_people(&before, &after);
     if both == 0 {
         return Ok(PairedValues::unpaired("no person is in both runs"));

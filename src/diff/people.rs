@@ -133,29 +133,25 @@ struct PersonOutcomes {
     counterfactuals: Vec<ScoredCounterfactual>,
     /// Their numbers.
     indices: Vec<i64>,
-    has_weight: bool,
 }
 
 /// By model the scale of its scores, where these are not probabilities.
 type ScoreScales = BTreeMap<String, ScoreScale>;
 
-/// Gathers a file of outcomes; none where weights are asked for and it has none.
+/// Gathers a file of outcomes.
 ///
 /// `scales` are those of the scores of models, where these are not probabilities.
 pub(super) fn gather(
     file: &Path,
     scales: &ScoreScales,
     asked: &GatherSettings<'_>,
-) -> Result<Option<RunOutcomes>> {
-    let (mut parts, mut complete) = (RunOutcomes::new(), true);
-    each_person(file, scales, asked, |found| {
-        complete &= found.has_weight || !asked.weighted;
-        add(&mut parts, scales, asked, found);
-    })?;
-    if complete && asked.people > MAX_SINGLE_PEOPLE {
+) -> Result<RunOutcomes> {
+    let mut parts = RunOutcomes::new();
+    each_person(file, scales, asked, |found| add(&mut parts, scales, asked, found))?;
+    if asked.people > MAX_SINGLE_PEOPLE {
         fill_blocks(file, scales, asked, &mut parts)?;
     }
-    Ok(complete.then_some(parts))
+    Ok(parts)
 }
 
 /// The most units that a weight has, see `WeightUnit`.
@@ -206,6 +202,10 @@ fn each_person(
             misfit = misfit.or(Some("a weight that no run writes"));
             return;
         }
+        if asked.weighted && outcome.weight.is_none() {
+            misfit = misfit.or(Some("a row without a weight"));
+            return;
+        }
         if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
             misfit = misfit.or(Some("a row that is in two groups"));
             return;
@@ -229,7 +229,6 @@ fn each_person(
                 score: outcome.score,
                 counterfactuals: Vec::new(),
                 indices: Vec::new(),
-                has_weight: weight.is_some(),
             });
         }
         if let Some(open) = &mut open {

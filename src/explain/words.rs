@@ -80,7 +80,7 @@ pub(super) const BLOCKS: &[(&str, &str)] = &[
          every scenario under `knowledge` (tiers, forbidden, required) is a separate set, here \
          `graph/none`; `discovery: {given: {edges: [[a, b]]}}` uses your own graph\n\
          with `levels: expected`, the default, only models trained in the run can score such sets, \
-         with `drawn` or `nearest` any model; `counts`, `score_shift` and `outcomes` use the mean \
+         with `drawn` any model; `counts`, `score_shift` and `outcomes` use the mean \
          score of each person over all graphs",
     ),
     (
@@ -123,10 +123,7 @@ pub(super) const BLOCKS: &[(&str, &str)] = &[
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
          otherwise another version of the model computed them, and the run ends with \
-         `recheck-differs`\n\
-         of a program or an ONNX file, `recheck: {repeats: 5, share: 0.05}`: some rows are scored \
-         again and again; how often two answers about a row lead to different decisions is the \
-         noise floor of the switch rates, and gates are judged as they are",
+         `recheck-differs`",
     ),
 ];
 
@@ -150,7 +147,10 @@ pub(super) const SCOPES: &[(&str, &str)] = &[
         "the groups that are furthest apart: highest minus lowest, lowest over highest, or the \
          largest distance to all",
     ),
-    ("difference", "the direction from the first group to the second minus the one back"),
+    (
+        "difference",
+        "the direction from the first group to the second minus the one back; of a ratio over it",
+    ),
     ("one_to_rest", "the people of one group (`from_group`) as members of all others"),
     ("rest_to_one", "the people of all other groups as members of one (`to_group`)"),
 ];

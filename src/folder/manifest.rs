@@ -82,9 +82,7 @@ pub(crate) struct Manifest {
     pub command: String,
     /// Version of every table.
     pub tables: BTreeMap<String, u32>,
-    /// Versions of the rules that decide what values mean; a folder without them was written by
-    /// version 0.1.
-    #[serde(default)]
+    /// Versions of the rules that decide what values mean.
     pub policies: PolicyVersions,
     /// The earlier run that this one was compared with; absent where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +106,7 @@ pub(crate) struct Manifest {
 
 /// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
 /// that two folders with different numbers tell that the values it touches cannot be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct PolicyVersions {
     /// Who counts in which metric. 1: where the job has a label, people without one count in none;
     /// 2: each metric counts everybody it can.
@@ -118,13 +116,6 @@ pub(crate) struct PolicyVersions {
     pub boundaries: u32,
     /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
     pub starts: u32,
-}
-
-impl Default for PolicyVersions {
-    /// Those of version 0.1, whose folders name none.
-    fn default() -> Self {
-        PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 }
-    }
 }
 
 /// Words for the report; none of them changes a number.
@@ -274,7 +265,7 @@ pub(crate) struct SetWords {
     /// Its knobs as written in the resolved job, `name: value`.
     pub knobs: Vec<String>,
     /// Direct effects that the knowledge of its scenario rules out, each with cause and effect;
-    /// empty without such, of other sets, and in folders before this key.
+    /// empty without such, and of other sets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects_ruled_out: Vec<[String; 2]>,
     /// Direct effects that the knowledge of its scenario requires, likewise.
@@ -289,8 +280,7 @@ pub(crate) struct SetWords {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<u64>,
     /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
-    /// classes that the fit read are equal in value. Empty for sets that are not fitted, and in
-    /// folders of version 0.1.
+    /// classes that the fit read are equal in value. Empty for sets that are not fitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fitted_on: BTreeMap<String, String>,
     /// What represents the groups of derived attributes in the rows that models saw, by attribute.
@@ -455,58 +445,8 @@ pub(crate) struct RecheckWords {
     pub differ: u64,
     /// The largest difference from their factual scores. Of scores computed elsewhere there is no
     /// folder where it is above the job's tolerance; of programs and ONNX files gates are
-    /// inconclusive where it is above 1e-6, unless `switches` tells what comes of it.
+    /// inconclusive where it is above 1e-6, unless the model accepts that.
     pub largest: f64,
-    /// How often the model's own decisions switch; absent where the job does not ask for repeats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switches: Option<SelfSwitchWords>,
-}
-
-/// How often a model that is asked again and again contradicts itself: the noise floor of the
-/// metrics of these names.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SelfSwitchWords {
-    /// How often each row was scored again.
-    pub repeats: u64,
-    /// Rows whose every answer is a decision.
-    pub people: u64,
-    /// Any switch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sr: Option<NoiseFloor>,
-    /// From positive to negative.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub psr: Option<NoiseFloor>,
-    /// From negative to positive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nsr: Option<NoiseFloor>,
-}
-
-/// A rate of switches between two answers about the same row.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NoiseFloor {
-    /// Ordered pairs of answers that switch.
-    pub numerator: u64,
-    /// Ordered pairs of answers.
-    pub denominator: u64,
-    /// The rate.
-    pub value: f64,
-    /// Lower end of its interval, Wilson's on people.
-    pub lo: f64,
-    /// Upper end.
-    pub hi: f64,
-}
-
-impl RecheckWords {
-    /// The noise floor of a metric, where it was measured.
-    pub(crate) fn floor(&self, metric: &str) -> Option<NoiseFloor> {
-        let switches = self.switches?;
-        match metric {
-            "sr" => switches.sr,
-            "psr" => switches.psr,
-            "nsr" => switches.nsr,
-            _ => None,
-        }
-    }
 }
 
 /// Scores next to those that the model is known to give.
@@ -782,18 +722,7 @@ pub struct WorstGate {
 
 #[cfg(test)]
 mod tests {
-    use super::{Manifest, PolicyVersions};
-
-    #[test]
-    fn a_folder_without_policies_has_those_of_version_0_1() {
-        let policies = PolicyVersions { who_counts: 2, boundaries: 2, starts: 2 };
-        let manifest = Manifest { policies, ..Manifest::default() };
-        let mut written = serde_json::to_value(manifest).unwrap();
-        let read = |json| serde_json::from_value::<Manifest>(json).unwrap().policies;
-        assert_eq!(read(written.clone()), policies);
-        assert!(written.as_object_mut().unwrap().shift_remove("policies").is_some());
-        assert_eq!(read(written), PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 });
-    }
+    use super::Manifest;
 
     #[test]
     fn codes_are_told_in_the_words_of_the_job() {

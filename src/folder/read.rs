@@ -2,17 +2,23 @@
 //! lists.
 //!
 //! A folder may come from anywhere, so nothing in it is taken on trust: every path that a manifest
-//! names goes through [`path_below`], and every file that is used is hashed first.
+//! names goes through [`path_below`], and every file that is used is hashed first. Tables of
+//! another version mean something else, so their folder is refused as a whole, here and nowhere
+//! else.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::files::read_json;
 use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
-use crate::table::list::TABLES;
+use crate::table::file::OTHER_VERSION;
+use crate::table::list::{self, TABLES};
 
 /// What a folder says about itself.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -45,11 +51,15 @@ pub(crate) fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     Err(damaged(&folder.join(MANIFEST), cause))
 }
 
-/// The manifest of a folder, whose paths all lie in the folder, and its bytes.
-///
-/// # Errors
-/// The folder is none of cfaudit's, or its manifest is not as it was written.
-pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+/// What the manifests of all versions say.
+#[derive(Deserialize)]
+struct ManifestHead {
+    tables: BTreeMap<String, u32>,
+    stopped_after: Option<String>,
+}
+
+/// The head of a manifest, and its bytes.
+fn head(folder: &Path) -> Result<(ManifestHead, Vec<u8>)> {
     let path = folder.join(MANIFEST);
     let hint = "name a finished output folder of `cfaudit run`, such as outputs/demo";
     if !folder.is_dir() {
@@ -63,7 +73,52 @@ pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let bytes = text.map_err(|cause| {
         Error::operator("read", folder, format!("it has no readable manifest.json ({cause})"), hint)
     })?;
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
+    let head = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
+    Ok((head, bytes))
+}
+
+/// Whether a folder is one of cfaudit's, of any version.
+pub(crate) fn is_output_folder(folder: &Path) -> bool {
+    head(folder).is_ok()
+}
+
+/// The first table of which a folder has another version than this program, with both versions;
+/// none where all are of this program.
+pub(crate) fn other_table(versions: &BTreeMap<String, u32>) -> Option<String> {
+    let ours = list::versions();
+    let mut names = versions.keys().chain(ours.keys());
+    let version = |of: Option<&u32>| of.map_or("no version".to_owned(), |v| format!("version {v}"));
+    names.find(|name| versions.get(*name) != ours.get(*name)).map(|name| {
+        let [there, here] = [versions.get(name), ours.get(name)].map(version);
+        let name = name.escape_debug();
+        format!("the table `{name}` has {there} there, and {here} in this program")
+    })
+}
+
+/// The manifest of a folder, whose tables have the versions of this program and whose paths all lie
+/// in the folder, and its bytes.
+///
+/// # Errors
+/// The folder is none of cfaudit's, its tables are of another version, or its manifest is not as it
+/// was written.
+pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    if let Some(cause) = other_table(&head(folder)?.0.tables) {
+        return Err(Error::operator("read", folder, cause, OTHER_VERSION));
+    }
+    manifest_of_any_version(folder)
+}
+
+/// The manifest of a folder whose tables may be of another version, and its bytes.
+///
+/// # Errors
+/// As [`manifest`], where the other version has other keys in its manifest.
+pub(crate) fn manifest_of_any_version(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    let (head, bytes) = head(folder)?;
+    let manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|e| match other_table(&head.tables) {
+            Some(cause) => Error::operator("read", folder, cause, OTHER_VERSION),
+            None => damaged(&folder.join(MANIFEST), e),
+        })?;
     manifest.files.keys().try_for_each(|name| path_below(folder, name).map(|_| ()))?;
     Ok((manifest, bytes))
 }
@@ -133,7 +188,7 @@ fn check_finished(folder: &Path, manifest: &Manifest) -> Result<()> {
 /// # Errors
 /// There is one.
 pub(crate) fn check_no_audit(folder: &Path) -> Result<()> {
-    if manifest(folder).is_ok_and(|(manifest, _)| manifest.stopped_after.is_none()) {
+    if head(folder).is_ok_and(|(head, _)| head.stopped_after.is_none()) {
         let cause = "it holds a finished audit, and a run with `--until` would leave only rows";
         let hint = "give the rows another folder with `--out`, or add `--replace`";
         return Err(Error::operator("replace", folder, cause, hint));

@@ -502,9 +502,10 @@ impl DoubtInterval {
 }
 
 /// What becomes of the values of a gate in a scope where the groups change places. The difference
-/// between two directions changes its sign for every metric.
+/// between two directions changes its sign for every metric that is no ratio of them.
 fn swap_of(question: &GateQuestion, scope: &str) -> SwapEffect {
-    let metric = find(&question.metric).filter(|_| scope != "difference");
+    let metric = find(&question.metric)
+        .filter(|metric| scope != "difference" || metric.is_of_two_directions());
     metric.map_or(SwapEffect::Negated, SwapEffect::of)
 }
 
@@ -787,7 +788,7 @@ fn row(
         unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
         baseline_value: seen.baseline.and_then(finite),
-        reason_code: Some(ruling.code().word().into()),
+        reason_code: ruling.code().word().into(),
         reason: ruling.words().into(),
         job_line: whole(question.line),
         decides: decides.into(),
@@ -796,6 +797,6 @@ fn row(
         people_needed_80: needed.people[0].map(whole),
         people_needed_95: needed.people[1].map(whole),
         detectable: needed.detectable.and_then(finite),
-        needed_how: Some(needed.how.into()),
+        needed_how: needed.how.into(),
     }
 }

@@ -16,6 +16,7 @@ use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRulin
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
+use crate::metric::rate::Rate;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{AuditKey, CountRow, ReasonCode};
 
@@ -130,6 +131,25 @@ fn shift_of(
     })
 }
 
+/// The same of the ratio of a rate of two directions; those without a switch of rounding stay.
+fn shift_of_ratio(
+    rate: fn(&Eccm) -> Rate,
+    both: [Option<&RoundedSwitches>; 2],
+    own: Option<f64>,
+) -> Option<[f64; 2]> {
+    let factor = |of: Option<&RoundedSwitches>| {
+        let Some(of) = of else { return Some(1.0) };
+        let [with, without] = with_and_without(of).map(|cells| rate(&cells).value().ok());
+        let (with, without) = (with?, without?);
+        // Fewer switches leave a rate of 0 as it is.
+        Some(if with > 0.0 { without / with } else { 1.0 })
+    };
+    let [forth, back] = both.map(factor);
+    let (forth, back) = (forth?, back.filter(|back| *back > 0.0)?);
+    let shift = own? * (forth / back - 1.0);
+    Some([shift, shift])
+}
+
 /// What becomes of a comparison without the switches of rounding behind it.
 struct RoundingShift {
     /// How much its value changes, at least and at most; none where it becomes undefined.
@@ -165,28 +185,44 @@ impl RoundingShift {
                 vec![(rounded[0], new, 1.0), (rounded[1], old, -1.0)]
             }
         };
+        let of_ratio = find(&seen.metric).and_then(|metric| match metric.reads {
+            Reads::SwitchRatio(rate) => Some(rate),
+            _ => None,
+        });
         let mut sum: Option<RoundingShift> = None;
+        let mut add = |of: &RoundedSwitches, shift: Option<[f64; 2]>, sign: f64| {
+            let all =
+                sum.get_or_insert(RoundingShift { ends: Some([0.0; 2]), rounded: 0, switches: 0 });
+            all.ends = all.ends.zip(shift).map(|([lo, hi], shift)| {
+                let [a, b] = shift.map(|end| sign * end);
+                [lo + a.min(b), hi + a.max(b)]
+            });
+            all.rounded += of.rounded;
+            all.switches += of.switches;
+        };
         for (of_run, own, sign_of_run) in runs {
-            for (scope, sign_of_scope) in &scopes {
+            let at = |scope: [&str; 3]| {
                 let audit = [&question.arm, &question.model, &question.counterfactual];
-                let of = of_run.iter().find(|of| {
+                of_run.iter().find(|of| {
                     [&of.arm, &of.model, &of.counterfactual] == audit
                         && of.sensitive == seen.sensitive
-                        && [&of.scope, &of.from_group, &of.to_group] == *scope
-                });
-                let shift = of.and_then(|of| Some((of, shift_of(question, seen, of, own)?)));
+                        && [&of.scope, &of.from_group, &of.to_group] == scope
+                })
+            };
+            if let Some(rate) = of_ratio {
+                let both = [at(there), at(["direction", to, from])];
+                let mut shift = shift_of_ratio(rate, both, own);
+                for of in both.into_iter().flatten() {
+                    add(of, shift, sign_of_run);
+                    // It is that of both together.
+                    shift = shift.map(|_| [0.0; 2]);
+                }
+                continue;
+            }
+            for &(scope, sign_of_scope) in &scopes {
+                let shift = at(scope).and_then(|of| Some((of, shift_of(question, seen, of, own)?)));
                 let Some((of, shift)) = shift else { continue };
-                let all = sum.get_or_insert(RoundingShift {
-                    ends: Some([0.0; 2]),
-                    rounded: 0,
-                    switches: 0,
-                });
-                all.ends = all.ends.zip(shift).map(|([lo, hi], shift)| {
-                    let [a, b] = shift.map(|end| sign_of_run * sign_of_scope * end);
-                    [lo + a.min(b), hi + a.max(b)]
-                });
-                all.rounded += of.rounded;
-                all.switches += of.switches;
+                add(of, shift, sign_of_run * sign_of_scope);
             }
         }
         sum.filter(|sum| sum.ends != Some([0.0; 2]))

@@ -276,6 +276,11 @@ impl Evidence<'_> {
                 let [a, b] = [score(&moved(0).0).ok()?, score(&moved(1).0).ok()?];
                 Some(Computed { value: a - b, ends: None })
             }
+            (ValueForm::SwitchGap, Reads::SwitchRatio(_)) => {
+                let [(p, n), (q, m)] = [switch(0)?, switch(1)?];
+                let ends = n.zip(m).map(|(n, m)| ratio_ends((p, n), (q, m), z));
+                Some(Computed { value: if q > 0.0 { p / q } else { f64::INFINITY }, ends })
+            }
             (ValueForm::SwitchGap, _) => Some(minus(switch(0)?, switch(1)?)),
             _ => None,
         }
@@ -392,10 +397,10 @@ fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
     (least, lo.abs().max(hi.abs()))
 }
 
-/// The rate of a direction that a metric reads.
+/// The rate of a direction that a metric reads, or compares two directions by.
 fn switch_rate(metric: &Metric, favourable: FavourableClass) -> Option<fn(&Eccm) -> Rate> {
     match metric.reads {
-        Reads::SwitchRate(rate) => Some(rate),
+        Reads::SwitchRate(rate) | Reads::SwitchRatio(rate) => Some(rate),
         Reads::SwitchByFavour { if_positive, if_negative } => Some(match favourable {
             FavourableClass::Positive => if_positive,
             FavourableClass::Negative => if_negative,
@@ -760,7 +765,7 @@ fn evidence<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Ev
         vec![Arrangement::of_rows(of, sides).into_evidence(of, metric, form)]
     };
     let direction = |from: &'a str, to: &'a str| {
-        (vec![(from, to)], of.effective(metric.id, ["direction", from, to]))
+        (vec![(from, to)], of.effective(base, ["direction", from, to]))
     };
     let (from, to) = (seen.from.as_str(), seen.to.as_str());
     let is_set = !of.question.counterfactual.is_empty();

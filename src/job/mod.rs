@@ -222,10 +222,6 @@ pub enum ExportFormat {
     Junit,
     /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
     Prometheus(PrometheusBlock),
-    /// `exports/metrics.csv`: the table of metrics.
-    Csv,
-    /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
-    Mlflow,
     /// `exports/model-card.json`: a bill of materials with a model card for each model, CycloneDX
     /// 1.6.
     #[serde(rename = "model-card")]
@@ -238,8 +234,6 @@ impl ExportFormat {
         match self {
             ExportFormat::Junit => "junit",
             ExportFormat::Prometheus(_) => "prometheus",
-            ExportFormat::Csv => "csv",
-            ExportFormat::Mlflow => "mlflow",
             ExportFormat::ModelCard => "model-card",
         }
     }
@@ -287,11 +281,6 @@ pub struct ReportBlock {
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub cases: u64,
-    /// The word for rows next to their counterfactuals in jobs of version 0.1, which wrote 0 into
-    /// every resolved job. More is refused, with the new word.
-    #[serde(default, skip_serializing)]
-    #[schemars(skip)]
-    pub example_pairs: u64,
 }
 
 fn twenty() -> Count {
@@ -300,13 +289,7 @@ fn twenty() -> Count {
 
 impl Default for ReportBlock {
     fn default() -> Self {
-        ReportBlock {
-            title: None,
-            rows_shown: twenty(),
-            annex: AnnexChoice::File,
-            cases: 0,
-            example_pairs: 0,
-        }
+        ReportBlock { title: None, rows_shown: twenty(), annex: AnnexChoice::File, cases: 0 }
     }
 }
 

@@ -190,6 +190,9 @@ pub enum Reads {
     ScoreDifference(fn(&Confusion) -> MetricValue),
     /// Another value of B minus that of A.
     ScoreRise(fn(&Confusion) -> MetricValue),
+    /// A mean over the people of A with a label minus that of B. Of one person the function gives
+    /// the number of that person.
+    MeanDifference(fn(&Confusion) -> MetricValue),
     /// Another value of A divided by that of B.
     ScoreRatio(fn(&Confusion) -> MetricValue),
     /// The larger of two absolute differences of rates.
@@ -205,11 +208,8 @@ pub enum Reads {
     /// A rate of the same.
     StrataRate(fn(&[FacetStratum]) -> Rate),
     /// Predictions that neighbours would turn favourable minus those that they would turn
-    /// unfavourable, or the reverse.
-    Flips {
-        /// Whether it is the reverse.
-        reversed: bool,
-    },
+    /// unfavourable.
+    Flips,
     /// A rate of one direction.
     SwitchRate(fn(&Eccm) -> Rate),
     /// A rate of one direction that goes by the prediction that people want.
@@ -221,6 +221,8 @@ pub enum Reads {
     },
     /// Another value of one direction.
     SwitchScore(fn(&Eccm) -> MetricValue),
+    /// The rate of the direction A -> B divided by that of B -> A.
+    SwitchRatio(fn(&Eccm) -> Rate),
     /// A rate of people with counterfactuals in several groups.
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
@@ -291,7 +293,8 @@ pub enum ImpairedGroupRule {
 pub enum MetricUnit {
     /// A share, from 0 to 1; printed in per cent.
     Share,
-    /// A difference of shares with its sign, from -1 to 1; printed in percentage points.
+    /// A difference of shares with its sign, from -1 to 1, or of two such differences, from -2 to
+    /// 2; printed in percentage points.
     Points,
     /// A difference of shares without its sign, from 0 to 1; printed in percentage points.
     Distance,
@@ -355,7 +358,7 @@ impl GapTransform {
     }
 }
 
-/// The gaps that exist of a metric of one group; [`group`] makes their records.
+/// The gaps that exist of a metric of one group; `catalog::group_gaps` makes their records.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricGaps {
     /// What the names of the gaps call the metric.
@@ -412,6 +415,12 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// Whether it compares two directions itself: it is measured in the scope of their difference
+    /// alone, and is no difference there.
+    pub(crate) fn is_of_two_directions(&self) -> bool {
+        matches!(self.reads, Reads::SwitchRatio(_))
+    }
+
     /// What the records of all families start from.
     pub(crate) const UNSTATED: Metric = Metric {
         id: "",

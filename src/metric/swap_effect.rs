@@ -24,10 +24,13 @@ pub(crate) enum SwapEffect {
 }
 
 impl SwapEffect {
-    /// How the value of a metric of the family group changes.
+    /// How the value of a metric of two groups, or of two directions, changes.
     pub(crate) fn of(metric: &Metric) -> SwapEffect {
         match metric.reads {
-            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::Amount(AmountSubject::Ratio) => {
+            Reads::RateRatio(_)
+            | Reads::ScoreRatio(_)
+            | Reads::SwitchRatio(_)
+            | Reads::Amount(AmountSubject::Ratio) => {
                 SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
             }
             Reads::FavourableRatio => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),

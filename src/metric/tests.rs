@@ -8,6 +8,7 @@ mod class_persons;
 mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;
+mod direction_ratios;
 mod impaired;
 mod oracle;
 mod person_coverage;

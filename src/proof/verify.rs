@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | fingerprint | it is not the one that the caller expects | |
 //! | files | one differs from its hash in the manifest or is missing; a table, page or row file is there that the manifest does not list | rows were removed, which `docs/privacy.md` allows; other files are not covered |
-//! | tables | a version that is not the manifest's | a table that this program does not know |
+//! | tables | a version that is not the manifest's | |
 //! | manifest | words that do not follow from `job.resolved.yaml` | |
 //! | gates, summary | a row of `gates`, or a value of the summary, is not what the tables give | |
 //! | pages | other pages follow from the tables | |
@@ -28,7 +28,7 @@ use crate::report::export::deciding;
 use crate::report::{self, PAGES};
 use crate::stage::artifact::GateOutcome;
 use crate::stage::report::{glossary, summary, words, words_of_job};
-use crate::table::file::{open_table, table_version};
+use crate::table::file::open_table;
 use crate::table::list::TABLES;
 use crate::table::{GateRow, MetricTable, RowColumns, TableRow};
 
@@ -94,7 +94,7 @@ pub(crate) fn is_removable(name: &str) -> bool {
 /// The folder has no readable manifest, or its manifest names paths outside of the folder. What is
 /// wrong with other files is in the result.
 pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProof> {
-    let (manifest, bytes) = read::manifest(folder)?;
+    let (manifest, bytes) = read::manifest_of_any_version(folder)?;
     let mut proof = FolderProof {
         manifest,
         fingerprint: sha256(&bytes),
@@ -140,10 +140,6 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
 fn other_program(manifest: &Manifest) -> Option<String> {
     let (program, ours) = (env!("CARGO_PKG_VERSION"), words::policies());
     let PolicyVersions { who_counts, boundaries, starts } = manifest.policies;
-    let tables = TABLES.iter().filter_map(|table| {
-        let theirs = *manifest.tables.get(table.name)?;
-        (theirs != table.version).then_some((table.name, theirs, table.version))
-    });
     let rules = [
         ("who counts", who_counts, ours.who_counts),
         ("intervals at boundaries", boundaries, ours.boundaries),
@@ -152,9 +148,7 @@ fn other_program(manifest: &Manifest) -> Option<String> {
     let rules = rules.into_iter().filter(|(_, theirs, ours)| theirs != ours);
     let differs: Vec<String> = rules
         .map(|(rule, theirs, ours)| format!("the rule `{rule}` has version {theirs}, here {ours}"))
-        .chain(tables.map(|(table, theirs, ours)| {
-            format!("the table `{table}` has version {theirs}, here {ours}")
-        }))
+        .chain(read::other_table(&manifest.tables))
         .collect();
     if manifest.program != program {
         Some(format!("version {} of cfaudit wrote it, and this is {program}", manifest.program))
@@ -216,40 +210,19 @@ fn check_files(folder: &Path, proof: &mut FolderProof) -> Result<()> {
     Ok(())
 }
 
-/// Whether every table has the version that the manifest names.
+/// Whether every table has the version that the manifest names, which is that of this program.
 fn check_tables(folder: &Path, proof: &mut FolderProof) {
-    let listed: Vec<String> = proof.manifest.files.keys().cloned().collect();
-    let mut known = BTreeSet::new();
     for table in TABLES {
         for below in ["tables", "rows"] {
             let name = format!("{below}/{}", table.file());
-            known.insert(name.clone());
-            if !listed.contains(&name) || proof.problems.iter().any(|p| p.file == name) {
+            let is_listed = proof.manifest.files.contains_key(&name);
+            if !is_listed || proof.problems.iter().any(|p| p.file == name) {
                 continue;
             }
-            match open_table(&folder.join(below), table) {
-                Err(error) => proof.problem(&name, error.cause()),
-                Ok(file) => {
-                    let found = file.as_ref().and_then(table_version);
-                    let noted = proof.manifest.tables.get(table.name).copied();
-                    if let (Some(found), Some(noted)) = (found, noted)
-                        && found != noted
-                    {
-                        let what =
-                            format!("it is of version {found}, and manifest.json says {noted}");
-                        proof.problem(&name, what);
-                    }
-                }
+            if let Err(error) = open_table(&folder.join(below), table) {
+                proof.problem(&name, error.cause());
             }
         }
-    }
-    let unknown: Vec<String> = listed
-        .into_iter()
-        .filter(|name| name.starts_with("tables/") && !known.contains(name))
-        .collect();
-    if !unknown.is_empty() {
-        let note = format!("tables that this program does not know: {}", unknown.join(", "));
-        proof.notes.push(note);
     }
 }
 

@@ -54,8 +54,6 @@ impl FolderDiff<'_> {
             run: manifest.run.clone(),
             program: manifest.program.clone(),
             stand_in: self.stand_in().map(str::to_owned),
-            thrifty: false,
-            too_large: false,
             is_annex: false,
             sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())]
                 .into_iter()

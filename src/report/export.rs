@@ -1,14 +1,11 @@
-//! An output folder in the forms of other tools: JUnit, a Prometheus text file, CSV, metrics for
-//! MLflow. No form carries a time.
+//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries a
+//! time.
 //!
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
 //! | Prometheus | the defined values that are asked for, with their intervals, and the gates, as gauges | node exporter's textfile collector |
-//! | CSV | the table `metrics`, RFC 4180; a text that a spreadsheet would run as a formula begins with an apostrophe | anything |
-//! | MLflow | a JSON object of every defined value by a name that MLflow allows | `mlflow.log_metrics(json.load(file))` |
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::folder::manifest::{Manifest, RunSummary};
@@ -18,7 +15,7 @@ use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
-use crate::table::{AuditKey, ColumnType, GateRow, MetricRow, RowColumns, TableRow};
+use crate::table::{AuditKey, GateRow, MetricRow, RowColumns};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +96,8 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         ("", to) => format!(" all others against {to}"),
         (from, "") => format!(" of {from}"),
         (from, to) if row.scope == "difference" => {
-            format!(" {from} to {to} minus {to} to {from}")
+            let between = terms::between_directions(&row.metric);
+            format!(" {from} to {to}{between}{to} to {from}")
         }
         (from, to) if row.scope == "pair" => format!(" {from} against {to}"),
         (from, to) => format!(" {from} to {to}"),
@@ -260,96 +258,9 @@ pub(crate) fn prometheus(
     text
 }
 
-/// A text as a field of CSV.
-pub(crate) fn csv_field(text: &str) -> String {
-    // Names of groups and ids come from data: one that begins like a formula must not become one.
-    let text =
-        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
-    let quoted = text.contains([',', '"', '\n', '\r']);
-    if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-/// The table `metrics` as CSV (RFC 4180, lines end with LF).
-pub(crate) fn csv(audit: &ExportedAudit<'_>) -> String {
-    let columns = MetricRow::TABLE.columns;
-    let mut text = columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\n";
-    for row in audit.metrics {
-        let cells = columns.iter().zip(row.texts()).map(|(column, cell)| match column.kind {
-            ColumnType::Text => csv_field(&cell),
-            _ => cell,
-        });
-        text.push_str(&cells.collect::<Vec<_>>().join(","));
-        text.push('\n');
-    }
-    text
-}
-
-/// The longest name of a metric without the number that tells it from others; MLflow allows 250
-/// letters.
-const NAME_AT_MOST: usize = 235;
-
-/// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
-pub(crate) fn mlflow(audit: &ExportedAudit<'_>) -> String {
-    let allowed = |text: &str| -> String {
-        // A part of only dots would lead out of the name, which is a path to MLflow.
-        let dots = text.chars().all(|c| c == '.');
-        text.chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "_- ".contains(c) || c == '.' && !dots {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect()
-    };
-    let mut values: BTreeMap<String, f64> = BTreeMap::new();
-    for row in audit.metrics.iter() {
-        let Some(value) = row.value else { continue };
-        let mut parts: Vec<String> = [
-            &row.key.arm,
-            &row.key.model,
-            &row.key.counterfactual,
-            &row.key.sensitive,
-            &row.key.slice,
-            &row.class,
-        ]
-        .into_iter()
-        .map(|name| allowed(name))
-        .collect();
-        let groups = [row.key.from_group.as_str(), row.key.to_group.as_str()].map(allowed);
-        parts.push(match row.key.scope.as_str() {
-            "total" => "total".to_owned(),
-            scope => [scope, &groups[0], &groups[1]]
-                .iter()
-                .filter(|part| !part.is_empty())
-                .copied()
-                .collect::<Vec<_>>()
-                .join(" "),
-        });
-        parts.push(row.metric.to_string());
-        parts.retain(|part| !part.is_empty());
-        // Names that differ in letters which MLflow does not allow, or beyond its length, get a
-        // number.
-        let mut name = parts.join("/");
-        if name.len() > NAME_AT_MOST {
-            let end = format!("/{}", row.metric.as_str());
-            name.truncate(NAME_AT_MOST - end.len());
-            name = name.trim_end_matches('/').to_owned() + &end;
-        }
-        let free = (2..).map(|n| format!("{name}.{n}"));
-        let name = std::iter::once(name.clone())
-            .chain(free)
-            .find(|name| !values.contains_key(name))
-            .unwrap_or(name);
-        values.insert(name, value);
-    }
-    serde_json::to_string_pretty(&values).unwrap_or_default() + "\n"
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ExportedAudit, csv, junit, mlflow, prometheus};
+    use super::{ExportedAudit, junit, prometheus};
     use crate::folder::manifest::{Manifest, RunSummary};
     use crate::table::{AuditKey, GateRow, MetricRow};
 
@@ -504,68 +415,6 @@ mod tests {
             let none = prometheus(audit, |_| false, false);
             assert!(!none.contains("cfaudit_metric") && !none.contains("cfaudit_gate"), "{none}");
             assert!(none.contains("cfaudit_people{audit=\"j\"} "), "{none}");
-
-            let table = csv(audit);
-            assert_eq!(table.lines().count(), 4);
-            assert!(
-                table.contains(",flip,sex,direction,\"a,b\",c<d,") && table.contains("\"m\"\"x\""),
-                "{table}"
-            );
-
-            let values: serde_json::Value = serde_json::from_str(&mlflow(audit)).unwrap();
-            let names: Vec<&String> = values.as_object().unwrap().keys().collect();
-            assert_eq!(
-                names,
-                ["m_x/flip/sex/direction a_b c_d/nsr", "m_x/flip/sex/direction a_b c_d/nsr.2"]
-            );
         });
-    }
-
-    /// Names of groups that lead out of a path, run as a formula, or are longer than MLflow allows.
-    #[test]
-    fn names_that_other_tools_refuse() {
-        let long = "x".repeat(300);
-        let value = |from: &str, to: &str| MetricRow {
-            key: AuditKey {
-                model: "m".into(),
-                scope: "pair".into(),
-                from_group: from.into(),
-                to_group: to.into(),
-                slice: "..".into(),
-                ..AuditKey::default()
-            },
-            metric: "di".into(),
-            value: Some(-0.5),
-            ..MetricRow::default()
-        };
-        let rows = [value(&long, "a"), value(&long, "b"), value("=1+1", "-x"), value("@a", "30+")];
-        let metrics = rows;
-        let (manifest, summary) = (Manifest::default(), RunSummary::default());
-        let gates = Vec::<GateRow>::new();
-        let audit = ExportedAudit {
-            manifest: &manifest,
-            summary: &summary,
-            metrics: &metrics,
-            gates: &gates,
-            inconclusive_fails: true,
-        };
-        let values: serde_json::Value = serde_json::from_str(&mlflow(&audit)).unwrap();
-        let names: Vec<&String> = values.as_object().unwrap().keys().collect();
-        assert!(
-            names.len() == 4
-                && names
-                    .iter()
-                    .all(|name| name.len() <= 250 && name.ends_with("/di")
-                        || name.ends_with("/di.2")),
-            "{names:?}"
-        );
-        assert!(names.iter().all(|name| name.starts_with("m/__/pair ")), "{names:?}");
-        let table = csv(&audit);
-        assert!(
-            table.contains(",'=1+1,'-x,..,")
-                && table.contains(",'@a,30+,..,")
-                && table.contains(",-0.5,"),
-            "{table}"
-        );
     }
 }

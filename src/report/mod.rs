@@ -1,7 +1,7 @@
 //! Builds the two pages of an audit only from an output folder; needs no data, model or job.
 //!
 //! `report.html` is the page that people read and sign: the brief, which prints on two pages, and
-//! the evidence. `annex.html` holds everything else: verdict, findings, all results, against the
+//! the evidence. `annex.html` holds everything else: gates, all results, against the
 //! last version, who switches, scores, how sure the causal graphs are, how plausible the other
 //! worlds are, groups, slices, models, augmentation, recourse, what was excluded, method,
 //! provenance. A section that has nothing to show is absent, and the headings are numbered by what
@@ -65,33 +65,17 @@ pub(crate) fn render(
     title: Option<&str>,
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
 ) -> Result<RenderedPages> {
-    let mut audit = AuditFolder::read(folder)?;
+    let audit = AuditFolder::read(folder)?;
     let shown = title.map_or_else(|| audit.title(), str::to_owned);
     let report = brief::page(&audit, shown, &mut PageGlossary::new(glossary)).html();
-    if audit.manifest.words.without_annex {
-        return Ok(RenderedPages { report, annex: None });
-    }
-    let mut html = annex(&audit, title, glossary, false);
-    while html.len() > BYTES_AT_MOST && audit.halvings.0 < LEAST_ROOM {
-        audit.halvings.0 += 1;
-        html = annex(&audit, title, glossary, false);
-    }
-    if html.len() > BYTES_AT_MOST {
-        html = annex(&audit, title, glossary, true);
-    }
-    Ok(RenderedPages { report, annex: Some(html) })
+    let annex = (!audit.manifest.words.without_annex).then(|| annex(&audit, title, glossary));
+    Ok(RenderedPages { report, annex })
 }
-
-/// What the annex may weigh. Long names and many groups can bring it beyond: then it shows half as
-/// many directions and drawings, until it fits or little is left, and says so.
-const BYTES_AT_MOST: usize = 1_000_000;
-const LEAST_ROOM: u32 = 3;
 
 fn annex(
     audit: &AuditFolder,
     title: Option<&str>,
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
-    too_large: bool,
 ) -> String {
     let mut glossary = PageGlossary::new(glossary);
     let sections = section::sections(audit, &mut glossary);
@@ -101,8 +85,6 @@ fn annex(
         run: audit.manifest.run.clone(),
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
-        thrifty: audit.halvings.0 > 0,
-        too_large,
         is_annex: true,
         sections,
     };

@@ -26,7 +26,7 @@ use crate::stage::input::digest::FileHashes;
 use crate::stage::population::KeptPopulation;
 use crate::stage::score::join::JoinedScores;
 use crate::stage::score::levels::UnknownValues;
-use crate::stage::score::recheck::RepeatedAnswers;
+use crate::stage::score::recheck::SecondAnswers;
 
 /// States of one type that are read from files and merged.
 pub(crate) trait OpenState {
@@ -121,7 +121,7 @@ states! {
     SurveyedRows = "surveyed-rows" version 2;
     GenerationSums = "generation-sums" version 1;
     JoinedScores = "joined-scores" version 1;
-    RepeatedAnswers = "repeated-answers" version 1;
+    SecondAnswers = "second-answers" version 1;
     UnknownValues = "unknown-values" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;

@@ -18,10 +18,6 @@ pub const WITH_FITS: &str = "satterthwaite";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    ///
-    /// Version 5 added what the earlier run could have been with everybody measured.
-    ///
-    /// Version 4 counts persons, and people with weights, as version 11 of `metrics` does.
     pub struct ChangeRow in "changes", version 5, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report" {
@@ -84,17 +80,13 @@ table! {
         new_rows: i64,
         /// denominator_persons of `metrics` in the baseline; null = neither `data.person` nor
         /// `data.weight` there, or no rate
-        [since 3]
         old_denominator_persons: Option<i64>,
         /// the same in the run; null as old_denominator_persons
-        [since 3]
         new_denominator_persons: Option<i64>,
         /// n_persons of `metrics` in the baseline; null = neither `data.person` nor `data.weight`
         /// there
-        [since 3]
         old_persons: Option<i64>,
         /// the same in the run; null as old_persons
-        [since 3]
         new_persons: Option<i64>,
         /// flags that either value has: small_group, small_denominator, sampled; joined by `,`;
         /// empty = none
@@ -117,7 +109,6 @@ table! {
         [meaning TO_GROUP]
         to_group: SharedText,
         [meaning SCOPE]
-        [since 2]
         scope: SharedText,
         /// id of the earlier run
         run: SharedText,
@@ -126,16 +117,12 @@ table! {
         /// the metric judged
         metric: SharedText,
         [meaning ARM]
-        [since 2]
         arm: SharedText,
         [meaning MODEL]
-        [since 2]
         model: SharedText,
         [meaning COUNTERFACTUAL]
-        [since 2]
         counterfactual: SharedText,
         [meaning CLASS]
-        [since 2]
         class: SharedText,
         /// pass, fail, inconclusive, skipped
         verdict: SharedText,

@@ -7,11 +7,6 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `comparisons`: one row per value of two models on the same people.
-    ///
-    /// Version 3 added `flags`. In a file of version 2 nothing tells whether labels are missing for
-    /// some people more often than for others.
-    /// Version 4 added `training_lo` to `training_repeats`. In a file of version 3 no difference
-    /// was measured for other trainings.
     pub struct ComparisonRow in "comparisons", version 4, key 10,
     one row per "two models or arms, key and metric", written by "measure", read by "report" {
         [meaning ARM]
@@ -62,24 +57,18 @@ table! {
         /// both models): quantile at the level of `metrics.interval`, below 40 repeats the
         /// smallest; null = not asked for as often of both, no difference, or fewer than 95 % of
         /// the repeats give one
-        [since 4]
         training_lo: Option<f64>,
         /// upper end of these differences: quantile or largest; null as training_lo
-        [since 4]
         training_hi: Option<f64>,
         /// variance of these differences, divisor training_repeats - 1; null as training_lo
-        [since 4]
         training_var: Option<f64>,
         /// repeats in which there is a difference; null = not asked for as often of both, or not
         /// measured (scores as such)
-        [since 4]
         training_repeats: Option<i64>,
         /// people behind the value, the fewer of both models
         n_rows: i64,
-        /// selective_labels, as in metrics, where it holds of either; empty = none; null = version
-        /// 2 or older
-        [since 3]
-        flags: Option<SharedText>,
+        /// selective_labels, as in metrics, where it holds of either; empty = none
+        flags: SharedText,
     }
 }
 

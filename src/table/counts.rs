@@ -13,17 +13,6 @@ pub(crate) const NO_GROUP: &str = "no_group";
 table! {
     /// `counts`: one row per key and cell. The scope of rows as they are is group, total or
     /// no_group, that of counterfactuals direction or total.
-    ///
-    /// Version 5 added the people without a score, whose prediction is empty, those without a group
-    /// (scope no_group), and the cells of jobs without a label.
-    ///
-    /// Version 4 added `n_rounded` and `weight_rounded`. In a file of an older version nothing
-    /// tells which switches may be those of rounding.
-    ///
-    /// Version 3 names the classes of a label of several; of these only cells that hold somebody
-    /// have a row. In a file of version 2 every label has two sides.
-    ///
-    /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
     pub struct CountRow in "counts", version 5, key 11,
     one row per "key and cell", written by "measure", read by "gate, report, diff" {
         ..key: AuditKey,
@@ -40,7 +29,6 @@ table! {
         /// graph-uncertain set by the mean score of each person over all graphs
         n: i64,
         /// what the people of the cell weigh, once per counterfactual; null = no weights in the job
-        [since 2]
         weight: Option<f64>,
         /// sum of squared score changes in units of 2^-52, each pair once regardless of its weight;
         /// null where no counterfactual is involved, and of several classes
@@ -48,26 +36,19 @@ table! {
         /// of n those whose two scores agree to single precision (their distance is at most 2^-20
         /// of the larger) and stand on two sides of the threshold, so that rounding may be the
         /// whole switch; null where no counterfactual is involved, and of several classes
-        [since 4]
         n_rounded: Option<i64>,
         /// what the people of n_rounded weigh, once per counterfactual; null = no weights in the
         /// job, or n_rounded is null
-        [since 4]
         weight_rounded: Option<f64>,
     }
 }
 
 table! {
     /// `score_shift`: one row per key, side and bin.
-    ///
-    /// Version 3 added `class`. In a file of version 2 every label has two sides.
-    ///
-    /// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
     pub struct ScoreShiftRow in "score_shift", version 4, key 11,
     one row per "key, side and bin", written by "measure", read by "report" {
         ..key: AuditKey,
         [meaning CLASS]
-        [since 3]
         class: SharedText,
         /// original, counterfactual, or change (counterfactual minus original); drawn_original,
         /// drawn_counterfactual and drawn_change hold the same cases of everybody, of at most 6
@@ -82,7 +63,6 @@ table! {
         /// scores over all graphs
         n: i64,
         /// what their people weigh, once per counterfactual; null = no weights in the job
-        [since 2]
         weight: Option<f64>,
     }
 }
@@ -114,7 +94,6 @@ table! {
         weight_denominator: Option<f64>,
         /// with `data.person` or `data.weight` the persons with a counterfactual below the share
         /// (that weighs more than 0); null = neither in the job
-        [since 2]
         denominator_persons: Option<i64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,

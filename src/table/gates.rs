@@ -5,13 +5,6 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `gates`: one row per gate and direction judged.
-    ///
-    /// Version 2 added `class` and gates against a baseline, whose value is a change. In a file of
-    /// version 1 every label has two sides, and every value is one of `metrics`.
-    ///
-    /// Version 4 added how many people would decide. In a file of version 3 nothing tells it.
-    ///
-    /// Version 5 added `reason_code`, and has a ratio under the groups of its row in `metrics`.
     pub struct GateRow in "gates", version 5, key 4,
     one row per "gate and direction judged", written by "gate",
     read by "gate, report, diff, exports, explain" {
@@ -41,7 +34,6 @@ table! {
         counterfactual: SharedText,
         /// of several classes the one judged against all others; empty = all, and a label of two
         /// sides
-        [since 2]
         class: SharedText,
         /// the value as the gate asks it, of `between` a difference from_group minus to_group
         /// (`metrics` has one order), a ratio as `metrics` has it for these groups; of a gate
@@ -58,27 +50,22 @@ table! {
         rule: SharedText,
         /// cases on top of the rate; null where the metric is not a rate of counts, where graphs
         /// differ, and of a change
-        [since 3]
         numerator: Option<i64>,
         /// cases below the rate; null where the metric is not a rate
         denominator: Option<i64>,
         /// of a gate on recourse, the subgroups on top that are unfair to from_group; null =
         /// another gate, or nothing was counted
-        [since 4]
         unfair_to_from: Option<i64>,
         /// the same of to_group; null as unfair_to_from
-        [since 4]
         unfair_to_to: Option<i64>,
         /// cases asked for before the gate decides
         enough: i64,
         /// value of the baseline, to which `value` is to be added; null = none involved, or
         /// undefined there
-        [since 2]
         baseline_value: Option<f64>,
         /// why, as a word of a closed list; of several reasons the first. `cfaudit explain CODE`
-        /// tells more; null = version 4 or older
-        [since 5]
-        reason_code: Option<SharedText>,
+        /// tells more
+        reason_code: SharedText,
         /// why, in words
         reason: SharedText,
         /// line of the gate in the job file; 0 = not known
@@ -88,30 +75,23 @@ table! {
         /// people below the value (of a gap in both groups, shared out as today) from which on the
         /// row is decided with probability 0.8, if the true value is this one; never below
         /// `enough`; null = see needed_how
-        [since 4]
         n_needed_80: Option<i64>,
         /// the same with probability 0.95; null as n_needed_80, or above 10^9
-        [since 4]
         n_needed_95: Option<i64>,
         /// audited people who bring n_needed_80, where the same part of them counts as today; null
         /// as n_needed_80
-        [since 4]
         people_needed_80: Option<i64>,
         /// audited people who bring n_needed_95; null as n_needed_95
-        [since 4]
         people_needed_95: Option<i64>,
         /// the smallest true excess over the limit that today's people show with probability 0.8;
         /// null = none, or not known
-        [since 4]
         detectable: Option<f64>,
         /// how the numbers were found (exact, normal, effective, from effective numbers of weights
         /// or persons, or interval, which are approximate) or why there are none: decided,
         /// on_the_limit, more_than_cap (10^9), boundary (a ratio with a rate of 0 or 1),
         /// undefined, no_interval, by_estimate, by_worlds, by_fit (fits take part, too),
-        /// by_training, by_all, skipped, other_reason (more people would not help); null = version
-        /// 3 or older
-        [since 4]
-        needed_how: Option<SharedText>,
+        /// by_training, by_all, skipped, other_reason (more people would not help)
+        needed_how: SharedText,
     }
 }
 

@@ -69,6 +69,36 @@ table! {
 }
 
 table! {
+    /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
+    /// that the others are compared with.
+    pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
+    one row per "set, attribute and scenario", written by "measure", read by "users" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the scenario
+        scenario: SharedText,
+        /// the scenario that it is compared with
+        against: SharedText,
+        /// mean over bootstraps of the score of its best graphs minus that of the other scenario,
+        /// on the scale 2 log-likelihood minus penalty; below 0 = it fits worse
+        difference: f64,
+        /// lower end of Student's interval of the mean, over bootstraps, at `level`; null = fewer
+        /// than two bootstraps, or all differences are equal
+        lo: Option<f64>,
+        /// upper end of it; null as lo
+        hi: Option<f64>,
+        /// the level of the interval
+        level: f64,
+        /// bootstraps in which it fits worse, by more than 1e-9 of the score
+        worse_in: i64,
+        /// bootstraps
+        bootstraps: i64,
+    }
+}
+
+table! {
     /// `edges`: one row per graph-uncertain set and directed edge that occurs.
     pub struct EdgeRow in "edges", version 1, key 4,
     one row per "set, attribute and edge that occurs in a graph",
@@ -98,9 +128,6 @@ table! {
 
 table! {
     /// `nodes`: one row per graph-uncertain set, encoded column and pair of groups.
-    ///
-    /// Version 2 moved `from_group` and `to_group` into the key, because sets may have several
-    /// groups, and added `by_cells`, `by_levels` and `by_equation`.
     pub struct NodeRow in "nodes", version 2, key 6,
     one row per "set, attribute, variable, level and pair of groups",
     written by "measure", read by "report" {
@@ -125,7 +152,7 @@ table! {
         /// itself
         below_sensitive: f64,
         /// mean over graphs of the movement, in the unit of the column; of a level in shares of 1;
-        /// of drawn and nearest levels the mean over the audited people of `from_group`
+        /// of drawn levels the mean over the audited people of `from_group`
         r#move: f64,
         /// variance of the movement over graphs; null = one graph
         move_var: Option<f64>,
@@ -134,24 +161,18 @@ table! {
         /// upper percentile over graphs; null = one graph
         move_hi: Option<f64>,
         /// values that cells of levels and bins gave, over people and worlds, of the variable: the
-        /// same in the row of each of its levels; null = `levels: expected`, or version 1
-        [since 2]
+        /// same in the row of each of its levels; null = `levels: expected`
         by_cells: Option<i64>,
         /// values that cells of levels alone gave, because others had too few rows; repeated and
         /// null likewise
-        [since 2]
         by_levels: Option<i64>,
         /// values that the linear equation gave; repeated and null likewise
-        [since 2]
         by_equation: Option<i64>,
     }
 }
 
 table! {
     /// `graphs`: one row per graph-uncertain set and bootstrap.
-    ///
-    /// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to only
-    /// the attribute, in `edges`.
     pub struct GraphRow in "graphs", version 2, key 3,
     one row per "set, attribute and bootstrap", written by "measure", read by "report" {
         [meaning SET]
@@ -175,10 +196,8 @@ table! {
         /// variables that their parents determine in this bootstrap, joined by `,`: their scores
         /// are a convention; empty = none
         determined: SharedText,
-        /// of the graphs taken those in which the attribute follows from another variable; null =
-        /// version 1
-        [since 2]
-        attribute_follows: Option<i64>,
+        /// of the graphs taken those in which the attribute follows from another variable
+        attribute_follows: i64,
     }
 }
 

@@ -5,9 +5,6 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `groups`: one row per attribute, group and slice.
-    ///
-    /// Version 3 added `n_missing_stratum`. Version 2 added `weight`. In a file of version 1
-    /// nothing tells what groups weigh.
     pub struct GroupRow in "groups", version 4, key 4,
     one row per "model, attribute, group and slice", written by "measure",
     read by "gate, report, diff" {
@@ -22,10 +19,8 @@ table! {
         /// audited rows of the group, counted without weights
         n: i64,
         /// persons whose rows these are; null = no `data.person` in the job
-        [since 4]
         persons: Option<i64>,
         /// what they weigh together; null = no weights in the job
-        [since 2]
         weight: Option<f64>,
         /// of them with the positive label, or one of the positive classes; null = no label in the
         /// job
@@ -44,7 +39,6 @@ table! {
         /// first is taken
         n_scores_equal_threshold: i64,
         /// of those who count, without a value of the column of strata; null = the job names none
-        [since 3]
         n_missing_stratum: Option<i64>,
     }
 }

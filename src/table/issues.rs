@@ -33,7 +33,6 @@ table! {
         text: SharedText,
         /// of `selective` the state of the people: unmatched, filtered, duplicate, dropped,
         /// other_side, no_group, without_score or without_label; null = another code
-        [since 2]
         state: Option<SharedText>,
     }
 }
@@ -322,9 +321,8 @@ pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
              [unknown-levels]` of the model lets gates be decided anyway"
         }
         "not-repeatable" => {
-            "make the scores repeatable, for instance by a fixed seed, measure how often decisions \
-             switch by `recheck: {repeats: 5}`, or let gates be decided anyway by `accept: \
-             [not-repeatable]` of the model"
+            "make the scores repeatable, for instance by a fixed seed, or let gates be decided \
+             anyway by `accept: [not-repeatable]` of the model"
         }
         "inverted-scores" => {
             "check which class the scores are of, the positive values of the label and of \

@@ -1,5 +1,7 @@
 //! All tables, in the order of docs/tables.md.
 
+use std::collections::BTreeMap;
+
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow,
@@ -8,9 +10,10 @@ use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
     ChangeRow, ComparisonRow, CountRow, CurveRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow, PopulationRow,
-    ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow, SupportRow, TableDef,
-    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow, WorldRow,
+    HistoryRow, IssueRow, KnowledgeFitRow, MetricRow, ModelContractRow, NodeRow, OutcomeRow,
+    PopulationRow, ReliabilityRow, ScoreShiftRow, SelectedRow, SubgraphRow, SupportCountRow,
+    SupportRow, TableDef, TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldPeopleRow,
+    WorldRow, WorldScoreRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -39,6 +42,7 @@ pub const TABLES: &[&TableDef] = &[
     NodeRow::TABLE,
     GraphRow::TABLE,
     SubgraphRow::TABLE,
+    KnowledgeFitRow::TABLE,
     TransitionRow::TABLE,
     ArmRow::TABLE,
     ArmFoldRow::TABLE,
@@ -58,5 +62,11 @@ pub const TABLES: &[&TableDef] = &[
     FilterRow::TABLE,
     IssueRow::TABLE,
     OutcomeRow::TABLE,
+    WorldScoreRow::TABLE,
     SelectedRow::TABLE,
 ];
+
+/// The version of each table by name, as the manifest of a folder has them.
+pub(crate) fn versions() -> BTreeMap<String, u32> {
+    TABLES.iter().map(|table| (table.name.to_owned(), table.version)).collect()
+}

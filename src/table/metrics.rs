@@ -10,54 +10,14 @@ use crate::table::support::SUPPORTED;
 
 table! {
     /// `metrics`: one row per key and metric.
-    ///
-    /// Version 13 added `support` to the key: the families ccm and eccm also have rows of the
-    /// supported people alone.
-    ///
-    /// Version 12 counts favourable decisions in `demp_min_ratio`, has ratios of two groups in both
-    /// orders, and intervals `largest`.
-    ///
-    /// Version 11 fills `n_persons`, `denominator_persons` and `n_eff` in jobs with `data.weight`
-    /// too. In a file of version 10 they are null without `data.person`, and people of weight 0
-    /// count for what is enough.
-    ///
-    /// Version 10 added `training_lo` to `training_repeats`. In a file of version 9 no model was
-    /// trained again.
-    ///
-    /// Version 9 added `fit_lo` to `fit_repeats`. In a file of version 8 no set was fitted again.
-    ///
-    /// Version 7 added `world_level` and `between_lo` to `mixed_var`. In a file of version 6
-    /// nothing tells other graphs from refits of their coefficients.
-    ///
-    /// Files of version 6 that program 0.1 wrote name an impaired group for any value away from the
-    /// ideal, and lack `denied_by_group` and `favoured_by_group`; no column changed, so that they
-    /// stay readable.
-    ///
-    /// Version 6 filled the columns of causal graphs and added `world_var`, `world_even`,
-    /// `n_worlds`, `n_worlds_undefined` and the family graph. In a file of version 5 no set has
-    /// graphs.
-    ///
-    /// Version 5 added `class`. In a file of version 4 every label has two sides.
-    ///
-    /// Version 4 added the family clarify, the scopes `one_vs_rest` and `worst_case`, and who holds
-    /// the values of the latter. In a file of version 3 groups are compared in pairs only.
-    ///
-    /// Version 3 added the weights of rates, and intervals from blocks of people for every metric
-    /// of a job with weights. In a file of version 2 weights were not used in any value.
-    ///
-    /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
-    /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
-    /// interval of that family means that none was made.
     pub struct MetricRow in "metrics", version 13, key 11,
     one row per "key and metric", written by "measure",
     read by "gate, report, diff, exports, explain" {
         ..key: AuditKey,
         [meaning CLASS]
-        [since 5]
         class: SharedText,
         /// all; or supported, of the families ccm and eccm: only the counterfactuals whose values
-        /// the reference rows of the group hold (table `support`); empty = version 12 or older
-        [since 13]
+        /// the reference rows of the group hold (table `support`)
         support: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula
         metric: SharedText,
@@ -77,27 +37,22 @@ table! {
         denominator: Option<i64>,
         /// what the cases on top of a rate weigh: over weight_denominator it is the value; null =
         /// no weights in the job, or no rate of counts
-        [since 3]
         weight_numerator: Option<f64>,
         /// what the cases below a rate weigh; null as weight_numerator
-        [since 3]
         weight_denominator: Option<f64>,
         /// people whom the metric counts: those with the scores that it needs, and with a label
         /// where it needs one; of jobs with `data.person` their rows
         n_rows: i64,
         /// those whose rows n_rows are: persons with `data.person`, else people; with `data.weight`
         /// only such that weigh more than 0; null = neither in the job
-        [since 8]
         n_persons: Option<i64>,
         /// of n_persons those with a row below a rate, without `data.person` their cases; of a
         /// graph-uncertain set at least so many persons, where the denominator depends on what
         /// switches; null as n_persons, and where the metric is not a rate
-        [since 8]
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the
         /// design effect of persons; null as denominator_persons, and where a row counts more than
         /// once and the rate is not 0 or 1
-        [since 8]
         n_eff: Option<f64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,
@@ -122,86 +77,63 @@ table! {
         world_hi: Option<f64>,
         /// variance of the values of all causal graphs, divisor M - 1; the sum of between_var,
         /// within_var and mixed_var where these are known; null as world_lo
-        [since 6]
         world_var: Option<f64>,
         /// level of the percentiles over graphs; null as world_lo
-        [since 7]
         world_level: Option<f64>,
         /// lower percentile of the values of the same graphs with equations fitted on all training
         /// rows: what other graphs give, their coefficients apart; null as world_lo, or a graph has
         /// no value then
-        [since 7]
         between_lo: Option<f64>,
         /// upper percentile of these values; null as between_lo
-        [since 7]
         between_hi: Option<f64>,
         /// variance of these values; null as between_lo
-        [since 7]
         between_var: Option<f64>,
         /// lower percentile of what a bootstrap's own coefficients change in the value of its
         /// graph, around the mean of the values behind between_lo: what refits of the coefficients
         /// give; of a rate it may lie below 0; null as between_lo, and of a single bootstrap, which
         /// refits nothing
-        [since 7]
         within_lo: Option<f64>,
         /// upper percentile of that; of a rate it may lie above 1; null as within_lo
-        [since 7]
         within_hi: Option<f64>,
         /// variance of that; null as within_lo
-        [since 7]
         within_var: Option<f64>,
         /// twice the covariance of both, which may be negative; null as within_lo
-        [since 7]
         mixed_var: Option<f64>,
         /// mean over graphs in which every bootstrap weighs the same, regardless of the size of its
         /// class; null = no graphs, or undefined in all
-        [since 6]
         world_even: Option<f64>,
         /// causal graphs in which the metric has a value; null = no graphs
-        [since 6]
         n_worlds: Option<i64>,
         /// causal graphs in which it has none, and which are left out; null = no graphs
-        [since 6]
         n_worlds_undefined: Option<i64>,
         /// lower end of what sampling noise gives: 2.5 % quantile of the repeats, below 40
         /// repeats the smallest; null = no placebo, or undefined in every repeat
-        [since 2]
         placebo_lo: Option<f64>,
         /// upper end of what sampling noise gives: 97.5 % quantile or largest; null as
         /// placebo_lo
-        [since 2]
         placebo_hi: Option<f64>,
         /// repeats of the placebo; null = none asked for
-        [since 2]
         placebo_repeats: Option<i64>,
         /// lower end of the values that other rows to learn from give (`doubt` of the set):
         /// quantile at the level of `metrics.interval`, below 40 repeats the smallest; null = not
         /// asked for, no value, or fewer than 95 % of the repeats give one
-        [since 9]
         fit_lo: Option<f64>,
         /// upper end of these values: quantile or largest; null as fit_lo
-        [since 9]
         fit_hi: Option<f64>,
         /// variance of these values, divisor fit_repeats - 1; null as fit_lo
-        [since 9]
         fit_var: Option<f64>,
         /// repeats in which the metric has a value; null = no `doubt` in the set
-        [since 9]
         fit_repeats: Option<i64>,
         /// lower end of the values that other trainings of the model give (`doubt` of the model):
         /// quantile at the level of `metrics.interval`, below 40 repeats the smallest; null = not
         /// asked for, no value, or fewer than 95 % of the repeats give one
-        [since 10]
         training_lo: Option<f64>,
         /// upper end of these values: quantile or largest; null as training_lo
-        [since 10]
         training_hi: Option<f64>,
         /// variance of these values, divisor training_repeats - 1; null as training_lo
-        [since 10]
         training_var: Option<f64>,
         /// repeats in which the metric has a value; null = no `doubt` in the model, or not measured
         /// (slices, the flip test, scores as such)
-        [since 10]
         training_repeats: Option<i64>,
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
@@ -219,14 +151,11 @@ table! {
         impaired_group: SharedText,
         /// of worst_case the group with the highest value, or the one furthest from all; empty =
         /// another scope, or no value
-        [since 4]
         highest_group: SharedText,
         /// of worst_case the group with the lowest value; empty as highest_group, and for a
         /// distance to all
-        [since 4]
         lowest_group: SharedText,
         /// of worst_case the groups without a value, which are left out; null = another scope
-        [since 4]
         groups_undefined: Option<i64>,
     }
 }

@@ -42,14 +42,16 @@ pub use counts::{CountRow, ScoreShiftRow, TransitionRow};
 pub(crate) use counts::{DRAWN_SIDES, NO_GROUP};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use gates::{GateRow, REASON_CODES, ReasonCode};
-pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
+pub use graphs::{
+    EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow,
+};
 pub use groups::{GroupRow, ThresholdRow};
 pub(crate) use issues::hint_of_issue;
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;
 pub use metrics::MetricRow;
 pub(crate) use metrics::MetricTable;
-pub use outcomes::OutcomeRow;
+pub use outcomes::{OutcomeRow, WorldScoreRow};
 pub use population::PopulationRow;
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SetPair};
 pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
@@ -88,8 +90,6 @@ pub struct ColumnDef {
     pub meaning: &'static str,
     /// Whether it may be null.
     pub nullable: bool,
-    /// First version of the table that has it.
-    pub since: u32,
 }
 
 /// One table.
@@ -97,9 +97,8 @@ pub struct ColumnDef {
 pub struct TableDef {
     /// Its name; the file is `tables/<name>.parquet`.
     pub name: &'static str,
-    /// Raised whenever a column is added or changes its meaning. Files of older versions are read:
-    /// columns that came later are null where they may be, and empty where they are texts of the
-    /// key; files that lack anything else are refused.
+    /// Raised whenever a column is added or changes its meaning. Files of other versions are
+    /// refused.
     pub version: u32,
     /// What one row represents.
     pub one_row_per: &'static str,
@@ -140,13 +139,6 @@ mod tests {
                     "{}.{} is a key",
                     table.name,
                     column.name
-                );
-                assert!(
-                    (1..=table.version).contains(&column.since),
-                    "{}.{} cannot be of version {}",
-                    table.name,
-                    column.name,
-                    column.since
                 );
                 assert!(
                     !column.nullable || column.meaning.contains("null"),

@@ -1,4 +1,5 @@
-//! The table of outcomes: each audited person with scores and predictions.
+//! The tables of single people: each audited person with scores and predictions, and what graphs
+//! say about the person.
 
 use super::key_columns::{ARM, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
@@ -38,15 +39,46 @@ table! {
         /// counterfactual score, of a graph-uncertain set its mean over all graphs; null as score
         score_cf: Option<f64>,
         /// what the row weighs, in whole units that are the same for all rows of the run; null =
-        /// nobody has a weight. Version 1 had no such column
-        [since 2]
+        /// nobody has a weight
         weight: Option<i64>,
         /// the row id of the source as text, or the row number; null where the job does not name
-        /// `run.keep_rows`. Versions 1 and 2 had no such column
-        [since 3]
+        /// `run.keep_rows`
         row_id: Option<SharedText>,
         /// hash of whose row it is, the same in every run; null = each row is a person
-        [since 4]
         person_key: Option<u64>,
+    }
+}
+
+table! {
+    /// `world_scores` (in `rows/`): one row per person and target group of graph-uncertain sets;
+    /// only with `run.keep_rows: outcomes` or `all`. In order of model, set and attribute, then of
+    /// the source rows. A graph counts as often as it was found.
+    pub struct WorldScoreRow in "world_scores", version 1, key 5,
+    one row per "row, direction, model and graph-uncertain set", written by "score",
+    read by "users" {
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the row number, or the integer row id, or the xxh3-64 of its text
+        row_key: u64,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// graphs in which the counterfactual has a score
+        n_graphs: i64,
+        /// mean of the scores over these graphs, in the numbers of the model's scale; null =
+        /// n_graphs is 0, or the model gives decisions without scores
+        score_mean: Option<f64>,
+        /// variance of these scores, divisor n_graphs - 1; null as score_mean, or n_graphs is 1
+        score_var: Option<f64>,
+        /// 2.5 % quantile of these scores; null as score_var
+        score_lo: Option<f64>,
+        /// 97.5 % quantile of these scores; null as score_var
+        score_hi: Option<f64>,
+        /// share of these graphs in which the decision differs from that for the row; null = there
+        /// is no decision to compare
+        switch_share: Option<f64>,
     }
 }

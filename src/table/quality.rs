@@ -58,9 +58,6 @@ table! {
 table! {
     /// `cf_distributions`: one row per counterfactual set, attribute, ordered pair of groups,
     /// feature, side and bin.
-    ///
-    /// Version 2 added `share`. In a file of version 1 only the counts stand, which compare groups
-    /// with different shares of labels.
     pub struct CfDistributionRow in "cf_distributions", version 3, key 7,
     one row per "set, attribute, ordered pair of groups (the 30 that are left farthest from their \
                  target), feature, side and bin",
@@ -76,7 +73,7 @@ table! {
         bin: i64,
         /// the level, which may be empty; empty for a number, and `(rare)` for the others together:
         /// those beyond the 30 most frequent, and those that fewer than 5 people of the reference
-        /// have. Up to version 2 it was empty there and bin 30 held the former alone
+        /// have.
         level: SharedText,
         /// left edge of the bin, part of it; values below the first count in it; null = levels
         bin_lo: Option<f64>,
@@ -88,7 +85,6 @@ table! {
         /// share of the side; of target the mean of the shares in its classes, weighted by the
         /// counterfactuals of the class as in `dist_after` of cf_features, so that n is not behind
         /// it; null = the side is empty
-        [since 2]
         share: Option<f64>,
     }
 }
@@ -96,14 +92,10 @@ table! {
 table! {
     /// `cf_examples`: one row per model, counterfactual set, attribute, person who switches and
     /// feature that models read. Absent unless the job asks for people by `report.cases`.
-    ///
-    /// Version 2 added the model, scores and decisions, and holds people who switch only. In a
-    /// file of version 1 stand people of any decision.
     pub struct CfExampleRow in "cf_examples", version 2, key 7,
     one row per "model, set, attribute, person who switches and feature",
     written by "count", read by "report" {
         [meaning MODEL]
-        [since 2]
         model: SharedText,
         [meaning SET]
         counterfactual: SharedText,
@@ -124,18 +116,14 @@ table! {
         value_cf: Option<SharedText>,
         /// 1 where the two differ, else 0
         changed: bool,
-        /// the score of the row as it is, in the numbers of the model; null = missing, or version 1
-        [since 2]
+        /// the score of the row as it is, in the numbers of the model; null = missing
         score: Option<f64>,
         /// the score of the counterfactual; null as score
-        [since 2]
         score_cf: Option<f64>,
-        /// the decision about the row as it is: 1 = positive, 0 = negative; null = version 1
-        [since 2]
-        decision: Option<bool>,
-        /// the decision about the counterfactual, which is the other one; null = version 1
-        [since 2]
-        decision_cf: Option<bool>,
+        /// the decision about the row as it is: 1 = positive, 0 = negative
+        decision: bool,
+        /// the decision about the counterfactual, which is the other one
+        decision_cf: bool,
     }
 }
 

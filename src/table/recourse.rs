@@ -45,10 +45,6 @@ columns! {
 
 table! {
     /// `recourse`: one row per comparison of two groups.
-    ///
-    /// Version 2 added `deals`. In a file of version 1 only the values of p in `subgroups` tell
-    /// whether the job asked for `chance`. Version 3 added `person_rows` and `persons`: before,
-    /// jobs with `data.person` had no recourse.
     pub(crate) struct RecourseRow in "recourse", version 3, key 3,
     one row per "block of the job and pair of groups", written by "recourse",
     read by "gate, report" {
@@ -82,16 +78,13 @@ table! {
         /// pairs of a person and a set of changes that the model decided about
         asked: i64,
         /// the most deals of a subgroup's people to two groups by chance; null = the job asks for
-        /// no `chance`, or version 1
-        [since 2]
+        /// no `chance`
         deals: Option<i64>,
         /// audited rows with a decision, of which one of each person is judged; null = the job
         /// names no `data.person`, so each row is a person
-        [since 3]
         person_rows: Option<i64>,
         /// the persons of these rows, also those without a declared group: every number of people
         /// in the tables of recourse is one of persons; null = as person_rows
-        [since 3]
         persons: Option<i64>,
     }
 }
@@ -238,8 +231,6 @@ table! {
 
 table! {
     /// `comparatives`: one row per subgroup that the page shows, group and listed action.
-    ///
-    /// Version 2 added `no_action`. In a file of version 1 a null `action` has two meanings.
     pub(crate) struct ComparativeRow in "comparatives", version 2, key 9,
     one row per "block of the job, pair of groups, definition, view, shown subgroup, group and \
                  listed action",
@@ -271,9 +262,8 @@ table! {
         n_lines: i64,
         /// why no action is listed: none_meets = no action of this group meets what the definition
         /// asks (its phi, its budget), none_helps = those that it refers to, n_lines, help nobody
-        /// of the group; empty = an action is listed; null = version 1
-        [since 2]
-        no_action: Option<SharedText>,
+        /// of the group; empty = an action is listed
+        no_action: SharedText,
     }
 }
 

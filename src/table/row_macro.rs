@@ -334,8 +334,7 @@ pub trait TableRow: RowColumns {
 /// The columns of several parts, one after the other.
 #[doc(hidden)]
 pub(crate) const fn joined_columns<const N: usize>(parts: &[&[ColumnDef]]) -> [ColumnDef; N] {
-    let none =
-        ColumnDef { name: "", kind: ColumnType::Text, meaning: "", nullable: false, since: 1 };
+    let none = ColumnDef { name: "", kind: ColumnType::Text, meaning: "", nullable: false };
     let mut columns = [none; N];
     let (mut part, mut n) = (0, 0);
     while part < parts.len() {
@@ -384,8 +383,6 @@ pub(crate) const fn meaning(own: &'static str, shared: &[&'static str]) -> &'sta
 ///
 /// `..NAME: TYPE` splices in columns that several tables share, another such struct; such parts
 /// come first. `meaning NAME` takes what a column says from a constant that several columns share.
-/// `since N` is the first version of the table that has the column: in a file of an older version
-/// it is null where it may be, empty where it is a text of the key, and else the file is refused.
 macro_rules! columns {
     (
         $(#[$attribute:meta])*
@@ -394,7 +391,6 @@ macro_rules! columns {
             $(
                 $(#[doc = $own:literal])*
                 $([meaning $shared:ident])?
-                $([since $since:literal])?
                 $column:ident: $cell:ty,
             )+
         }
@@ -426,7 +422,6 @@ macro_rules! columns {
                             &[$($shared)?],
                         ),
                         nullable: <$cell as $crate::table::row_macro::CellValue>::NULLABLE,
-                        since: [$($since,)? 1][0],
                     }
                 ),+];
                 const N: usize =

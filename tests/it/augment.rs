@@ -104,6 +104,10 @@ fn arms_add_what_they_say() {
             "directed" => {
                 assert!(some && !synthetic && of("n_counterfactuals") < of("n_candidates") / 2)
             }
+            "diverse" => {
+                let tenth = (0.1 * of("n_candidates") as f64 + 0.5 + 1e-9).floor() as i64;
+                assert_eq!((of("n_counterfactuals"), synthetic), (tenth, false));
+            }
             "adasyn" => assert_eq!((some, synthetic, of("n_candidates")), (false, true, 0)),
             _ => assert!(some && synthetic && mine.iter().all(switches)),
         }
@@ -114,7 +118,7 @@ fn arms_add_what_they_say() {
         );
         names.insert(arm.to_owned());
     }
-    assert_eq!(names.len(), 10, "{names:?}");
+    assert_eq!(names.len(), 11, "{names:?}");
     // Both folds are measured, and what is added to one is not that of the other.
     let of_fold = |fold: i64| -> BTreeSet<String> {
         let mine = selected

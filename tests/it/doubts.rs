@@ -519,7 +519,8 @@ fn added_rows_are_drawn_with_their_rows() {
 }
 
 /// Values of a graph-uncertain set by another training are those of the same job with its seed, for
-/// counterfactuals of encoded columns and for rows; a gate is decided by them.
+/// counterfactuals of encoded columns and for rows, of which nothing is drawn where all columns are
+/// numbers; a gate is decided by them.
 #[test]
 fn graphs_are_asked_of_every_training() {
     let work = Work::new();
@@ -527,7 +528,7 @@ fn graphs_are_asked_of_every_training() {
     let given = "discovery: {given: {edges: [[sex, income], [income, age]]}}, knowledge: {own: {}}";
     let sets = format!(
         "  flip: {{naive: {{}}}}\n  graph: {{graph-uncertain: {{{given}}}}}\n  near: \
-         {{graph-uncertain: {{levels: nearest, mechanism: linear, {given}}}}}\nmodels:"
+         {{graph-uncertain: {{levels: drawn, mechanism: linear, {given}}}}}\nmodels:"
     );
     let job = |seed: u64, doubt: &str| {
         let gates = "gates:\n  seeds: {metric: sr, model: one, counterfactual: graph/own, at_most: \

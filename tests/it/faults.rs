@@ -110,7 +110,7 @@ fn folders_that_may_only_be_read() {
         ran(5, "diff archive/a archive/b --out archive/diff"),
         ran(5, "report archive/a --title other"),
         ran(5, "run job.yaml --out archive/a --cache off"),
-        ran(5, "export archive/a --to csv --file archive/a.csv"),
+        ran(5, "export archive/a --to junit --file archive/a.xml"),
     ];
     let after = files(&work.path("archive"));
     names.iter().for_each(|name| set_mode(&work, name, 0o755));
@@ -153,7 +153,7 @@ fn readers_that_go_away() {
         "gate out",
         "diff out out --all",
         "diff out out --json --all",
-        "export out --to csv",
+        "export out --to junit",
         "verify out",
         "pack out --file out.zip",
         "run job.yaml --out other --cache cache",

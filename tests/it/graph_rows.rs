@@ -330,12 +330,11 @@ fn threads_and_the_order_of_columns_change_nothing() {
 }
 
 /// Kinds of values: the row of the guide, and what a set says for it.
-const KINDS: [[&str; 3]; 5] = [
+const KINDS: [[&str; 3]; 4] = [
     ["expected", "expected, linear, no clip (the paper)", ""],
     ["free", "drawn, linear, no clip", "levels: drawn, mechanism: linear, clip: none, "],
     ["clipped", "drawn, linear, clip `range`", "levels: drawn, mechanism: linear, "],
     ["binned", "drawn, binned, clip `range` (default)", "levels: drawn, "],
-    ["nearest", "nearest, linear, clip `range`", "levels: nearest, mechanism: linear, "],
 ];
 
 /// The search of the shipped job about COMPAS, with the scenario that states knowledge.
@@ -350,10 +349,10 @@ const ADULT_SEARCH: &str = "bootstraps: 10, discovery: {boss: {starts: 30}}, wor
     forbidden}, {columns: [education-num, marital-status]}, {columns: [workclass, \
     occupation, hours-per-week, capital-gain, capital-loss]}]}}";
 
-/// The table of the guide that compares expected, drawn and nearest values, and what it says below
-/// of graphs and cells: five sets of each shipped job, on the same graphs.
+/// The table of the guide that compares expected and drawn values, and what it says below
+/// of graphs and cells: four sets of each shipped job, on the same graphs.
 #[test]
-#[ignore = "slow, `make test-slow` runs it: five kinds of values on COMPAS and Adult"]
+#[ignore = "slow, `make test-slow` runs it: four kinds of values on COMPAS and Adult"]
 fn the_table_of_the_guide_is_computed_again() {
     let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
     let mut rows = KINDS.map(|[_, row, _]| format!("| {row} |"));

@@ -114,7 +114,7 @@ fn run_survives(
 /// What is done with a finished folder.
 const VERBS: [Task<'static>; 4] = [
     Task { args: "pack out --file packed.zip", status: 0, makes: "packed.zip" },
-    Task { args: "export out --to csv --file rows.csv", status: 0, makes: "rows.csv" },
+    Task { args: "export out --to prometheus --file out.prom", status: 0, makes: "out.prom" },
     Task { args: "diff old out --out changes", status: 0, makes: "changes/changes.parquet" },
     Task { args: GATE, status: 0, makes: "out" },
 ];

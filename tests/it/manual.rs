@@ -123,7 +123,7 @@ fn bash_completes_verbs_flags_and_values() {
         ("cfaudit ex", vec!["explain", "export"]),
         ("cfaudit run --bas", vec!["--baseline"]),
         ("cfaudit run --gates r", vec!["report"]),
-        ("cfaudit export --to m", vec!["mlflow", "model-card"]),
+        ("cfaudit export --to m", vec!["model-card"]),
     ] {
         let script = format!(
             "source cfaudit.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \

@@ -74,7 +74,7 @@ fn audited(work: &Work, out: &str, version: &str) {
         .replace(
             "vars: {dollar: \"$\"}",
             "vars: {dollar: \"$\", version: required}\n\
-             exports: [junit, prometheus, csv, mlflow]\nmetrics: {bootstrap: {samples: 100}}",
+             exports: [junit, prometheus]\nmetrics: {bootstrap: {samples: 100}}",
         )
         .replace(
             "    level: warn",
@@ -167,28 +167,10 @@ fn exports(work: &Work) {
         let bare = name.replace("\\\\", "").replace("\\\"", "");
         assert_eq!(bare.matches('"').count(), 2 * bare.matches("=\"").count(), "{line}");
     }
-    let mlflow: Json = serde_json::from_str(&exported("mlflow")).unwrap();
-    let allowed = |name: &String| {
-        name.len() <= 250
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./ ".contains(c))
-            && name.split('/').all(|part| !["", ".", ".."].contains(&part))
-    };
-    assert!(mlflow.as_object().unwrap().keys().all(allowed), "{mlflow}");
-    let csv = exported("csv");
-    assert!(
-        csv.contains("'=HYPERLINK") && !csv.contains(",\"=HYPERLINK") && csv.contains(",'-1|"),
-        "{csv}"
-    );
-
-    // What readers of the two forms make of them.
+    // What a reader of the form makes of it.
     work.write("junit.xml", &junit);
-    work.write("metrics.csv", &csv);
-    let script = "import csv, sys, xml.etree.ElementTree as tree\n\
-                  cases = tree.parse('junit.xml').getroot().iter('testcase')\n\
-                  rows = list(csv.DictReader(open('metrics.csv', newline='', encoding='utf-8')))\n\
-                  groups = {row['from_group'].lstrip(\"'\") for row in rows} - {''}\n\
-                  assert all(None not in row and None not in row.values() for row in rows)\n\
-                  print(len(list(cases)), len(groups))\n";
+    let script = "import xml.etree.ElementTree as tree\n\
+                  print(len(list(tree.parse('junit.xml').getroot().iter('testcase'))))\n";
     let python = Command::new("timeout")
         .args(["60", "python3", "-c", script])
         .current_dir(work.path(""))
@@ -196,7 +178,7 @@ fn exports(work: &Work) {
         .output();
     match python {
         Ok(output) if output.status.code() != Some(127) => {
-            assert_eq!(String::from_utf8_lossy(&output.stdout), "2 5\n")
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n")
         }
         _ => crate::work::skip("in part: python3 is not there"),
     }

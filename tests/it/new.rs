@@ -303,7 +303,7 @@ fn a_new_job_reads_the_files_of_other_countries() {
     let bytes: Vec<u8> =
         text.chars().map(|c| if c == '€' { 0x80 } else { u8::try_from(c).unwrap() }).collect();
     fs::write(work.path("kredite.csv"), bytes).unwrap();
-    let told = "new kredite.csv --label Entscheidung --sensitive Geschlecht";
+    let told = "new kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
     let text = work.cfaudit(0, told).stdout;
     for words in [
         "csv: {path: kredite.csv, delimiter: \";\", encoding: windows-1252, decimal: \",\", \
@@ -374,31 +374,31 @@ fn a_guess_is_said() {
             i,
             ["w", "m", "m"][i % 3],
             20 + i % 50,
-            if i.is_multiple_of(4) { "nein" } else { "ja" }
+            if i.is_multiple_of(4) { "no" } else { "yes" }
         )
     };
     work.write(
         "kredit.csv",
-        &format!("nummer;geschlecht;alter;zusage\n{}", (0..200).map(line).collect::<String>()),
+        &format!("number;sex;age;offer\n{}", (0..200).map(line).collect::<String>()),
     );
     let new = |args: &str| {
-        work.cfaudit(0, &format!("new kredit.csv --label zusage --sensitive geschlecht {args}"))
+        work.cfaudit(0, &format!("new kredit.csv --label offer --sensitive sex {args}"))
     };
     let guessed = new("");
     guessed.says(&[
-        "guessed: `positive: [ja]` of the label `zusage`",
+        "guessed: `positive: [\"yes\"]` of the label `offer`",
         "guessed: `favourable: positive`: the file",
         "guessed: `reference: m`",
     ]);
     for words in [
-        "positive: [ja]   # DECIDE: a guess",
-        "# A guess: the file does not show whether people want ja as zusage.\n    favourable: \
+        "positive: [\"yes\"]   # DECIDE: a guess",
+        "# A guess: the file does not show whether people want \"yes\" as offer.\n    favourable: \
          positive",
     ] {
         assert!(guessed.stdout.contains(words), "`{words}` is not in\n{}", guessed.stdout);
     }
     // The caller's word, and a guess that does not call a no good news.
-    let refused = new("--positive nein --reference w");
+    let refused = new("--positive no --reference w");
     refused.says(&["guessed: `favourable: negative`"]);
     assert!(
         !refused.stderr.contains("`positive: ") && !refused.stderr.contains("`reference: "),
@@ -406,7 +406,7 @@ fn a_guess_is_said() {
         refused.stderr
     );
     assert!(refused.stdout.contains("favourable: negative   # DECIDE: "), "{}", refused.stdout);
-    let said = new("--positive nein --favourable negative --reference w");
+    let said = new("--positive no --favourable negative --reference w");
     assert!(
         said.stderr.is_empty() && !said.stdout.contains("# A guess"),
         "{}{}",
@@ -415,11 +415,11 @@ fn a_guess_is_said() {
     );
     // The same value under a label that is bad news.
     let text = fs::read_to_string(work.path("kredit.csv")).unwrap();
-    work.write("kredit.csv", &text.replace("zusage", "ausfall"));
-    work.cfaudit(0, "new kredit.csv --label ausfall --sensitive geschlecht")
-        .says(&["`positive: [ja]`", "`favourable: negative`"]);
-    work.write("kredit.csv", &text.replace("ja", "vielleicht"));
-    new("").says(&["`positive: [vielleicht]`", "`favourable: positive`"]);
+    work.write("kredit.csv", &text.replace("offer", "default"));
+    work.cfaudit(0, "new kredit.csv --label default --sensitive sex")
+        .says(&["`positive: [\"yes\"]`", "`favourable: negative`"]);
+    work.write("kredit.csv", &text.replace("yes", "perhaps"));
+    new("").says(&["`positive: [perhaps]`", "`favourable: positive`"]);
 }
 
 /// What tells the label, the score, the decision or the person is not an input of a model; what
@@ -547,7 +547,7 @@ fn names_of_labels_tell_what_people_want() {
         ("not_approved", "negative"),
         ("LoanDefault", "negative"),
         ("hasDefaulted", "negative"),
-        ("nichtAbgelehnt", "positive"),
+        ("notRejected", "positive"),
     ] {
         let line = |i: i64| {
             format!("{},{}", draw(i, 7), i64::from(draw(i, 5) > 0.5 + (i % 2) as f64 / 4.0))

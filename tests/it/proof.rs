@@ -1,5 +1,5 @@
 //! Proof that travels: `verify` finds every alteration, `pack` gives the same bytes, the model card
-//! is one by the official schema, and a folder of version 0.1 takes part in all of it.
+//! is one by the official schema.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -258,14 +258,10 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     assert!(found.contains("report.html: it is not the page that its tables give"), "{found}");
     restore("report.html", page.as_bytes());
 
-    // A table of a version that this program does not read, and one that the manifest does not
-    // mean.
-    crate::older::as_version(&work, "out", "tables/groups.parquet", 999, &[]);
+    // A table of another version than the manifest says.
+    crate::other_versions::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
     let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("tables/groups.parquet: it is version 999"), "{found}");
-    crate::older::as_version(&work, "out", "tables/groups.parquet", 1, &[]);
-    let found = work.cfaudit(5, "verify out").stdout;
-    assert!(found.contains("it is of version 1, and manifest.json says"), "{found}");
+    assert!(found.contains("tables/groups.parquet: it is version 1 of table"), "{found}");
 }
 
 /// The entries of an archive by name.
@@ -418,48 +414,4 @@ fn the_model_card_is_one_by_the_official_schema() {
         .says(&["does not hold an export"]);
     let Some(python) = interpreter("cyclonedx.validation.json, jsonschema") else { return };
     assert_valid_by_cyclonedx(&python, &work.path("card.json"));
-}
-
-/// Of a folder that version 0.1 wrote the files are checked, and it serves as a baseline.
-#[test]
-fn a_folder_of_version_0_1_takes_part() {
-    let work = Work::new();
-    let old = root().join("tests/folders/version-0.1");
-    for (name, bytes) in files(&old.join("out")) {
-        let path = work.path("old").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-    assert_eq!(work.json("old/manifest.json")["program"], "0.1.0");
-    let before = results(&work.path("old"));
-    let found = work.cfaudit(5, "verify old").stdout;
-    assert!(found.contains("old: not checked"), "{found}");
-    assert!(found.contains("version 0.1.0 of cfaudit wrote it, and this is"), "{found}");
-    work.cfaudit(5, "pack old --file old.zip").says(&["cannot pack `old`"]);
-    // Alterations are found in it as in any other.
-    let page = fs::read(work.path("old/report.html")).unwrap();
-    fs::write(work.path("old/report.html"), [page.as_slice(), b" "].concat()).unwrap();
-    let found = work.cfaudit(5, "verify old").stdout;
-    assert!(found.contains("problem: report.html"), "{found}");
-    fs::write(work.path("old/report.html"), page).unwrap();
-
-    // The same job today, with a gate on the change.
-    let job = fs::read_to_string(old.join("job.yaml")).unwrap().replace(
-        "gates:\n",
-        "gates:\n  no-worse: {metric: sr, model: scorecard, counterfactual: flip, against: \
-         baseline, rise_at_most: 0.05, level: warn}\n",
-    );
-    work.write("job.yaml", &job);
-    work.cfaudit(0, "run job.yaml --out new --cache off --baseline old");
-    work.cfaudit(0, "gate new --baseline old");
-    work.cfaudit(0, "verify new");
-    let told: Json =
-        serde_json::from_str(&work.cfaudit(0, "diff old new --json --all").stdout).unwrap();
-    assert!(told["n_changes"].as_u64().unwrap() > 20, "{told}");
-    let gate = crate::frame::read_frame(&work.path("new/tables"), "gates")
-        .records()
-        .find(|row| row.text("gate") == "no-worse")
-        .map(|row| row.text("verdict").to_owned());
-    assert!(matches!(gate.as_deref(), Some("pass" | "inconclusive")), "{gate:?}");
-    assert_same(&before, &results(&work.path("old")), "a baseline is only read");
 }

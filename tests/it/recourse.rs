@@ -544,34 +544,6 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     assert_same(&expected, &work.results(), "stopped thrice");
 }
 
-/// Recourse is one finding among others: where all have something to say, the page still holds
-/// seven.
-#[test]
-fn findings_are_at_most_seven() {
-    let work = trained();
-    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
-    let job = job
-        .replace(
-            "\n  features:",
-            "\n    old: {from: age, bins: [17, 79, 81], reference: \"[17, 79]\"}\n  features:",
-        )
-        .replace(
-            "models:\n",
-            "counterfactuals:\n  flip: {naive: {}, sensitive: [sex]}\n  typical: {greedy: \
-             {condition_on: label}}\nmodels:\n  blind: {logistic: {l2: 1.0, omit: [sex]}}\n",
-        );
-    work.write("job.yaml", &job);
-    work.run(0, "job.yaml", "");
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    let findings = page
-        .split("id=\"findings\"")
-        .nth(1)
-        .and_then(|rest| rest.split("</section>").next())
-        .unwrap();
-    assert_eq!(findings.matches("<li>").count(), 7, "{findings}");
-    assert!(findings.contains("See recourse") && findings.contains("Not defined"), "{findings}");
-}
-
 /// As the authors do, Husband and Wife are one level: no subgroup and no action of the shipped job
 /// distinguishes them.
 #[test]

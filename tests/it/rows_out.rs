@@ -224,7 +224,7 @@ fn a_run_may_end_with_its_counterfactuals() {
     let again = work.cfaudit(0, "run job.yaml --until generate --out rows-only --cache cache");
     again.says(&["nothing to do"]);
     // It is not an audit.
-    for verb in ["gate", "report", "diff rows-only", "export --to csv"] {
+    for verb in ["gate", "report", "diff rows-only", "export --to junit"] {
         work.cfaudit(5, &format!("{verb} rows-only"))
             .says(&["was to stop after `generate`", "hint: name the folder of a finished run"]);
     }
@@ -322,13 +322,13 @@ fn cases_leave_a_folder_as_csv() {
     assert_eq!(worded, named);
     // A file of cases may be replaced by one, and by nothing else.
     work.cfaudit(0, "export out --to cases --switched --file all.csv");
-    work.cfaudit(5, "export out --to csv --file all.csv").says(&["all.csv", "would be lost"]);
+    work.cfaudit(5, "export out --to junit --file all.csv").says(&["all.csv", "would be lost"]);
     for (args, words) in [
         ("--to cases --model logi", ["`logi` of `--model`", "did you mean `logit`?"]),
         ("--to cases --counterfactual wurld", ["`wurld`", "did you mean `world`?"]),
         ("--to cases --direction w,x", ["`x` of `--direction`", "hint: "]),
         ("--to cases --direction w", ["`--direction` takes two groups", "hint: "]),
-        ("--to csv --switched", ["choose cases", "hint: add `--to cases`"]),
+        ("--to junit --switched", ["choose cases", "hint: add `--to cases`"]),
     ] {
         work.cfaudit(2, &format!("export out {args}")).says(&words);
     }

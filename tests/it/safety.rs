@@ -122,7 +122,7 @@ fn readers_of_a_folder_verify_it() {
         "pack out --file out.zip",
         "gate out",
         "diff out out",
-        "export out --to csv",
+        "export out --to junit",
         "explain demp_difference --in out",
     ];
     for (name, readers) in [
@@ -177,7 +177,7 @@ fn flags_overwrite_no_input() {
             refused(&format!("{args} --summary-file {file}"));
             refused(&format!("{args} --log-file {file}"));
         }
-        for form in ["junit", "prometheus", "csv", "mlflow"] {
+        for form in ["junit", "prometheus", "model-card"] {
             refused(&format!("export out --to {form} --file {file}"));
         }
     }
@@ -195,13 +195,13 @@ fn flags_overwrite_no_input() {
         "run {DEMO} {FEW} --cache cache --summary-file outputs/gate-demo/summary.json"
     ));
     // A folder that the command does not name.
-    refused("export out --to csv --file sound/exports/metrics.csv");
+    refused("export out --to junit --file sound/exports/junit.xml");
     refused(&format!("check {DEMO} --cache cache --log-file sound/logs/run.jsonl"));
     // What these flags wrote before is replaced, or appended to; a job that cannot be read leaves
     // no old summary, and no other file less.
     for _ in 0..2 {
         work.cfaudit(0, &format!("{run} --summary-file line --log-file log"));
-        for form in ["junit", "prometheus", "csv", "mlflow"] {
+        for form in ["junit", "prometheus", "model-card"] {
             work.cfaudit(0, &format!("export out --to {form} --file as.{form}"));
         }
     }
@@ -244,7 +244,7 @@ fn files_of_users_stay_in_the_output_folder() {
     assert!(work.path("out/tables/changes.parquet").exists());
     theirs("gate");
     work.write("out/exports", "a list of what was exported by hand");
-    work.run(5, DEMO, &format!("{FEW} --set exports=[csv]"))
+    work.run(5, DEMO, &format!("{FEW} --set exports=[junit]"))
         .says(&["exports", "hint: move or rename your file"]);
     theirs("a refused run");
 }

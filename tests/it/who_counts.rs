@@ -167,12 +167,9 @@ fn labels_of_granted_people_only() {
         issue.text("text")
     );
 
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    let lead = page.find("Selective labels.").unwrap();
-    assert!(
-        lead < page.find("id=\"findings\"").unwrap()
-            && lead < page.find("class=\"verdict").unwrap()
-    );
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let lead = page.find("Outcomes are known for some people only.").unwrap();
+    assert!(lead < page.find("class=\"hero").unwrap());
     let line = &page[lead..lead + 1500];
     assert!(
         [without.as_str(), &without_men, "100.0 %", "0.0 %"]

@@ -15,15 +15,6 @@ const SHARE_ROUNDING: f64 = 1e-12;
 /// Of two numbers that differ by less than this neither is larger.
 const TIE: f64 = 1e-9;
 
-/// How a node without a residual gets its level, and a whole number its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LevelChoice {
-    /// By the person's uniform number.
-    Drawn,
-    /// The most probable one.
-    Nearest,
-}
-
 /// The uniform numbers of the people, one for each node, the same in all graphs and directions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeUniforms {
@@ -79,29 +70,21 @@ pub(crate) fn own_shares(
     );
 }
 
-/// The level of a person with these probabilities: by `u`, or the most probable one, of which the
-/// person's own comes first.
-pub(crate) fn choose_level(shares: &[f64], own: usize, choice: LevelChoice, u: f64) -> usize {
-    let others = || (0..shares.len()).filter(move |&j| j != own);
-    match choice {
-        LevelChoice::Drawn => {
-            let mut end = shares[own];
-            if u < end {
-                return own;
-            }
-            let mut last = own;
-            for j in others().filter(|&j| shares[j] > 0.0) {
-                (end, last) = (end + shares[j], j);
-                if u < end {
-                    break;
-                }
-            }
-            last
-        }
-        LevelChoice::Nearest => {
-            others().fold(own, |best, j| if shares[j] > shares[best] + TIE { j } else { best })
+/// The level that the uniform number `u` gives to a person with these probabilities; the person's
+/// own comes first.
+pub(crate) fn draw_level(shares: &[f64], own: usize, u: f64) -> usize {
+    let mut end = shares[own];
+    if u < end {
+        return own;
+    }
+    let mut last = own;
+    for j in (0..shares.len()).filter(|&j| j != own && shares[j] > 0.0) {
+        (end, last) = (end + shares[j], j);
+        if u < end {
+            break;
         }
     }
+    last
 }
 
 /// The numbers that a column can have.
@@ -116,8 +99,9 @@ pub(crate) enum ValueLattice {
 }
 
 impl ValueLattice {
-    /// One of the two neighbours of `y` on the lattice, which also holds the person's value `own`.
-    pub(crate) fn round(&self, y: f64, own: f64, choice: LevelChoice, u: f64) -> f64 {
+    /// One of the two neighbours of `y` on the lattice, which also holds the person's value `own`:
+    /// over uniform numbers `u` their mean is `y`.
+    pub(crate) fn round(&self, y: f64, own: f64, u: f64) -> f64 {
         let (below, above) = match self {
             ValueLattice::Any => return y,
             ValueLattice::Whole => (y.floor(), y.floor() + 1.0),
@@ -132,11 +116,7 @@ impl ValueLattice {
             return if below.is_infinite() { above } else { below };
         }
         let part = (y - below) / (above - below);
-        let up = match choice {
-            LevelChoice::Nearest => part >= 0.5 - TIE,
-            LevelChoice::Drawn => u >= 1.0 - part,
-        };
-        if up { above } else { below }
+        if u >= 1.0 - part { above } else { below }
     }
 }
 
@@ -149,9 +129,7 @@ pub(crate) fn has_moved(from: f64, to: f64) -> bool {
 mod tests {
     use serde_json::Value as Json;
 
-    use super::{
-        LevelChoice, NodeUniforms, ValueLattice, choose_level, clip_shares, has_moved, own_shares,
-    };
+    use super::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
     use crate::causal::tests::frame::{expected, near};
     use crate::num::seed::RandomStream;
     use crate::tests::json;
@@ -187,11 +165,9 @@ mod tests {
                     near(*found, expected, 1e-12, name);
                 }
             }
-            let nearest = choose_level(&shares, own, LevelChoice::Nearest, 0.0);
-            assert_eq!(Some(nearest), position(&case["nearest"]), "{case}");
             for draw in case["draws"].as_array().unwrap() {
                 let u = draw["u"].as_f64().unwrap();
-                let level = choose_level(&shares, own, LevelChoice::Drawn, u);
+                let level = draw_level(&shares, own, u);
                 assert_eq!(Some(level), position(&draw["level"]), "{case}");
             }
         }
@@ -205,7 +181,7 @@ mod tests {
             let number = |key: &str| case[key].as_f64().unwrap();
             let (own, moved, u) = (number("own"), number("moved_to"), number("u"));
             if !has_moved(own, moved) {
-                assert_eq!((number("drawn"), number("nearest")), (own, own), "{case}");
+                assert_eq!(number("drawn"), own, "{case}");
                 continue;
             }
             let lattice = if kind.starts_with("integer") {
@@ -215,8 +191,7 @@ mod tests {
                 ValueLattice::Training(words.filter_map(|word| word.parse().ok()).collect())
             };
             let y = number("clipped");
-            near(lattice.round(y, own, LevelChoice::Drawn, u), number("drawn"), 1e-12, kind);
-            near(lattice.round(y, own, LevelChoice::Nearest, u), number("nearest"), 1e-12, kind);
+            near(lattice.round(y, own, u), number("drawn"), 1e-12, kind);
         }
     }
 
@@ -262,7 +237,7 @@ mod tests {
         let mut drawn = [0.0; 4];
         for key in 0..n {
             let u = uniforms.of(key, "job");
-            drawn[choose_level(&shares, 3, LevelChoice::Drawn, u)] += 1.0 / n as f64;
+            drawn[draw_level(&shares, 3, u)] += 1.0 / n as f64;
         }
         for (drawn, share) in drawn.iter().zip(shares) {
             let error = (share * (1.0 - share) / n as f64).sqrt();

@@ -43,7 +43,7 @@ pub struct GraphUncertainBlock {
     #[schemars(range(max = 10_000))]
     pub bootstraps: Option<u64>,
     /// What counterfactuals hold: shares of levels (`expected`, the paper), or possible rows, which
-    /// any model can be asked (`drawn`, `nearest`).
+    /// any model can be asked (`drawn`).
     #[serde(default)]
     pub levels: GraphLevels,
     /// What gives the values of variables that follow from the attribute: `linear`, `binned`, or
@@ -71,10 +71,18 @@ pub struct GraphUncertainBlock {
     pub stratify: BootstrapStrata,
     /// What is done to counterfactual values that no row could have: `none` (the paper),
     /// `indicators` are brought into [0, 1], with `range` also numbers into the range of the
-    /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn or
-    /// nearest are possible in any case.
+    /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn
+    /// are possible in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<ClipRule>,
+    /// Whether the fit of each scenario is compared with that of another, bootstrap by bootstrap:
+    /// table `knowledge_fit`, metric `fit_worse`. Default: `false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fit: bool,
+    /// With `fit`: the scenario that the others are compared with. Default: the one that states
+    /// least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Name>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
@@ -165,6 +173,16 @@ pub struct KnowledgeScenario {
     pub required: Vec<[ColumnName; 2]>,
 }
 
+impl KnowledgeScenario {
+    /// How many statements it is: each border of two tiers, each tier without edges within, each
+    /// edge.
+    pub fn n_statements(&self) -> usize {
+        let closed = self.tiers.iter().filter(|tier| tier.edges_within == EdgesWithin::Forbidden);
+        let borders = self.tiers.len().saturating_sub(1);
+        borders + closed.count() + self.forbidden.len() + self.required.len()
+    }
+}
+
 /// A group of variables of one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -225,7 +243,7 @@ impl GraphUncertainBlock {
     pub fn equations(&self) -> EquationKind {
         self.mechanism.clone().unwrap_or(match self.levels {
             GraphLevels::Expected => EquationKind::Linear,
-            GraphLevels::Drawn | GraphLevels::Nearest => EquationKind::Binned(Default::default()),
+            GraphLevels::Drawn => EquationKind::Binned(Default::default()),
         })
     }
 
@@ -233,7 +251,7 @@ impl GraphUncertainBlock {
     pub fn clip_rule(&self) -> ClipRule {
         self.clip.unwrap_or(match self.levels {
             GraphLevels::Expected => ClipRule::None,
-            GraphLevels::Drawn | GraphLevels::Nearest => ClipRule::Range,
+            GraphLevels::Drawn => ClipRule::Range,
         })
     }
 
@@ -245,7 +263,15 @@ impl GraphUncertainBlock {
     /// The part that decides which graphs are found: what is made of them changes none.
     pub fn search_part(&self) -> Self {
         let (levels, mechanism, clip) = (GraphLevels::Expected, None, None);
-        GraphUncertainBlock { levels, mechanism, clip, ..self.clone() }
+        let (fit, against) = (false, None);
+        GraphUncertainBlock { levels, mechanism, clip, fit, against, ..self.clone() }
+    }
+
+    /// The scenario that the fit of all others is compared with; none where nobody asks for it.
+    pub fn fit_reference(&self) -> Option<&Name> {
+        let least = || self.knowledge.iter().min_by_key(|(_, scenario)| scenario.n_statements());
+        let named = self.against.as_ref();
+        named.or_else(|| least().map(|(name, _)| name)).filter(|_| self.fit)
     }
 
     /// Number of bootstraps; 0 means one fit on the training rows as they are.

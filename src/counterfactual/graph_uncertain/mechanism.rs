@@ -9,7 +9,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::counterfactual::graph_uncertain::coupling::LevelChoice;
 use crate::param::{ColumnName, Count, Finite};
 
 /// What counterfactuals of a graph-uncertain set hold.
@@ -22,19 +21,6 @@ pub enum GraphLevels {
     /// One possible row per person and world: levels and whole numbers are drawn from their shares,
     /// with one random number per person and column. Any model can be asked.
     Drawn,
-    /// The most probable row per person and world. For looking at persons, not for rates.
-    Nearest,
-}
-
-impl GraphLevels {
-    /// How levels are chosen; none where there are only shares.
-    pub(crate) fn choice(self) -> Option<LevelChoice> {
-        match self {
-            GraphLevels::Expected => None,
-            GraphLevels::Drawn => Some(LevelChoice::Drawn),
-            GraphLevels::Nearest => Some(LevelChoice::Nearest),
-        }
-    }
 }
 
 /// What gives the values of variables that follow from the attribute.
@@ -44,8 +30,7 @@ pub enum EquationKind {
     /// Least squares on the encoded columns; indicators are treated as numbers, as in the paper.
     Linear,
     /// The people of the same levels and bins of the parents, with slopes for numbers; where they
-    /// are too few, people of the same levels, then the linear equation. Needs `levels: drawn` or
-    /// `nearest`.
+    /// are too few, people of the same levels, then the linear equation. Needs `levels: drawn`.
     Binned(ParentCells),
 }
 

@@ -8,7 +8,7 @@
 //! all rows, against the first group: the difference of the groups in the columns of the attribute,
 //! sums of coefficients along the paths from it below. Counterfactual indicators are real numbers
 //! and counts may be negative or fractional: nothing is rounded, and values are clipped only on
-//! request. Sets whose levels are drawn or nearest have rows instead, one for each person, group
+//! request. Sets whose levels are drawn have rows instead, one for each person, group
 //! and world: `rows`, with `coupling`, `cells` and `ranks`.
 //!
 //! The models of one replicate that move the same columns by the same equations share one *world*:

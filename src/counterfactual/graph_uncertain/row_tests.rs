@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::cells::MechanismStep;
-use super::coupling::LevelChoice;
 use super::rows::{
     NodeBins, NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
     node_values,
@@ -113,12 +112,8 @@ impl ExtensionCase {
 
     /// Makes rows as a setting of the case says.
     pub(crate) fn maker(&self, setting: &str) -> RowMaker<'_> {
-        let (mechanism, levels) = setting.split_once('/').unwrap();
+        let (mechanism, _) = setting.split_once('/').unwrap();
         let settings = RowSettings {
-            choice: match levels {
-                "drawn" => LevelChoice::Drawn,
-                _ => LevelChoice::Nearest,
-            },
             clip: match self.case["clip"].as_str().unwrap() {
                 "none" => ClipRule::None,
                 _ => ClipRule::Range,
@@ -147,11 +142,12 @@ impl ExtensionCase {
         absent.iter().any(|name| name == group)
     }
 
-    /// The settings of the case that make rows.
+    /// The settings of the case that make rows. The oracle also has the most probable ones
+    /// (`nearest`), which nothing here makes.
     pub(crate) fn row_settings(&self) -> Vec<String> {
         let settings = self.case["settings"].as_array().unwrap().iter();
         let names = settings.map(|setting| setting.as_str().unwrap().to_owned());
-        names.filter(|name| !name.ends_with("expected")).collect()
+        names.filter(|name| name.ends_with("drawn")).collect()
     }
 
     /// The groups as levels of A.
@@ -208,7 +204,7 @@ fn rows_agree_with_another_program() {
             }
             compare_cuts(&of, &maker);
         }
-        assert!(compared > 1000, "{name}: {compared} values");
+        assert!(compared > 500, "{name}: {compared} values");
     }
 }
 
@@ -268,7 +264,8 @@ fn every_node_agrees_with_the_traces_of_another_program() {
         assert_eq!(trace.header.len(), key.len() + rest.len(), "{name}: all columns are compared");
         let id = of.test.column("row_id");
         let [setting, world, row_id, to_group] = key;
-        for of_setting in trace.rows.chunk_by(|a, b| a[setting] == b[setting]) {
+        let settings = trace.rows.chunk_by(|a, b| a[setting] == b[setting]);
+        for of_setting in settings.filter(|lines| lines[0][setting].ends_with("drawn")) {
             let maker = of.maker(&of_setting[0][setting]);
             let worlds = of.row_worlds(&maker);
             for lines in of_setting.chunk_by(|a, b| key.iter().all(|&part| a[part] == b[part])) {
@@ -312,7 +309,7 @@ fn every_node_agrees_with_the_traces_of_another_program() {
             }
         }
     }
-    assert_eq!(compared.iter().sum::<u64>(), 3254, "lines of twelve traces");
+    assert_eq!(compared.iter().sum::<u64>(), 2182, "lines of twelve traces");
     assert!(compared.iter().all(|n| *n > 500), "{compared:?}");
 }
 
@@ -381,9 +378,7 @@ fn rows_keep_their_promises_on_random_graphs() {
                 bins: if v == 3 { NodeBins::Equal(3) } else { NodeBins::None },
             })
             .collect();
-        let choice = [LevelChoice::Drawn, LevelChoice::Nearest][round % 2];
         let settings = RowSettings {
-            choice,
             clip: ClipRule::Range,
             min_cell: (round % 3 > 0).then_some(5),
             seed: round as u64,
@@ -432,8 +427,7 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
         Dag::from_edges(n, &[(0, 1), (0, 2), (0, 4), (1, 5), (2, 5), (4, 5), (3, 5)]).unwrap();
     let whole: Vec<NodeRules> =
         (0..n).map(|v| NodeRules { whole: v == 4, ..NodeRules::default() }).collect();
-    let settings =
-        RowSettings { choice: LevelChoice::Drawn, clip: ClipRule::None, min_cell: None, seed: 3 };
+    let settings = RowSettings { clip: ClipRule::None, min_cell: None, seed: 3 };
     let columns = TrainingColumns::read(&encoding, &training.blocks, &training.rows).unwrap();
     let maker = RowMaker::new(&encoding, 0, &whole, columns, settings);
     let (moments, moving) = (training.whole(), moving_parents(&dag, 0));

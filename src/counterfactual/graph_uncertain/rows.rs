@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns, equal_cuts};
-use super::coupling::{
-    LevelChoice, NodeUniforms, ValueLattice, choose_level, clip_shares, has_moved, own_shares,
-};
+use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
 use super::{CausalWorlds, ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, TrainingBlocks, VariableForm};
@@ -59,8 +57,6 @@ pub(crate) enum NodeBins {
 /// How rows are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RowSettings {
-    /// How levels and whole numbers are chosen.
-    pub choice: LevelChoice,
     /// What is done to numbers outside of the training rows.
     pub clip: ClipRule,
     /// The least rows of a cell that answers; none with linear equations.
@@ -376,15 +372,11 @@ impl<'a> RowMaker<'a> {
                     watch.computed(v, step, NodeEvidence::Shares(&before, &after));
                     let level = own[v] as usize;
                     own_shares(&before, &after, level, self.nodes[v].barred, &mut shares);
-                    choose_level(&shares, level, self.settings.choice, u) as f64
+                    draw_level(&shares, level, u) as f64
                 }
                 NodeKind::Number { sd, .. } => {
-                    let tie = match self.settings.choice {
-                        LevelChoice::Drawn => u,
-                        LevelChoice::Nearest => 0.5,
-                    };
                     let y = match &cells {
-                        Some(cells) => cells.number(v, own[v], own, made, tie),
+                        Some(cells) => cells.number(v, own[v], own, made, u),
                         None => own[v] + sd * self.linear_move(&equation.linear, own, made),
                     };
                     watch.computed(v, step, NodeEvidence::Number(y));
@@ -404,7 +396,7 @@ impl<'a> RowMaker<'a> {
             ClipRule::Range => y.max(own.min(node.range.0)).min(own.max(node.range.1)),
             ClipRule::None | ClipRule::Indicators => y,
         };
-        node.lattice.round(y, own, self.settings.choice, u)
+        node.lattice.round(y, own, u)
     }
 
     /// The value of encoded column `c` in a row of values.

@@ -128,15 +128,6 @@ impl FittedKnobs for TransportBlock {
 
     fn refusals(&self) -> Vec<KnobRefusal> {
         let mut found = Vec::new();
-        if self.image == TransportImage::All {
-            found.push(KnobRefusal::new(
-                "image",
-                "not-offered",
-                "with `image: all` a row has parts of counterfactuals, and people are counted \
-                 whole",
-                "use `argmax` or `barycentre`",
-            ));
-        }
         let rows = self.max_rows.get();
         if rows > MOST_MATCHED {
             found.push(KnobRefusal::new(

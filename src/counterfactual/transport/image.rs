@@ -1,4 +1,4 @@
-//! The image of a row under a transport plan: one of its targets, their mean, or all of them.
+//! The image of a row under a transport plan: one of its targets, or their mean.
 //!
 //! The features that may move are set; a value that is missing in the row stays missing, all other
 //! columns are copied. The caller sets the column of the sensitive attribute.
@@ -13,19 +13,12 @@ use crate::counterfactual::transport::{
 };
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
-use crate::error::{Fault, Result};
 
 /// The counterfactuals of all blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TransportImages {
     /// For each counterfactual the position of its row in the samples, ascending.
     pub parent: Vec<usize>,
-    /// Its number among the counterfactuals of the row, from 0.
-    ///
-    /// With [`TransportImage::All`] in descending order of mass.
-    pub cf_index: Vec<u16>,
-    /// Its share of the row: 1, or with [`TransportImage::All`] shares that sum to 1 per row.
-    pub weight: Vec<f64>,
     /// The position in the reference of the row whose values it has; `None` for a barycentre.
     pub target: Vec<Option<usize>>,
     /// Whether its stratum was solved in blocks.
@@ -37,9 +30,6 @@ pub(crate) struct TransportImages {
 /// The counterfactuals of all samples that are in a block, in the order of the samples.
 ///
 /// `solved` holds the solution of each of `blocks`, in the same order.
-///
-/// # Errors
-/// A row has more counterfactuals than `cf_index` can number.
 pub(crate) fn images(
     image: TransportImage,
     distance: &TransportDistance,
@@ -47,7 +37,7 @@ pub(crate) fn images(
     reference: &TransportPopulation<'_>,
     blocks: &[TransportProblem],
     solved: &[SolvedProblem],
-) -> Result<TransportImages> {
+) -> TransportImages {
     let mut of_sample: Vec<(usize, &TransportMatches, bool)> = Vec::new();
     for (block, solved) in blocks.iter().zip(solved) {
         let matches = solved.point_of.iter().map(|&point| &solved.points[point as usize]);
@@ -60,63 +50,27 @@ pub(crate) fn images(
         );
     }
     of_sample.sort_unstable_by_key(|(sample, ..)| *sample);
-    let n = if image == TransportImage::All {
-        of_sample.iter().map(|(_, of, _)| of.matches.len()).sum()
-    } else {
-        of_sample.len()
+    let target_of = |of: &TransportMatches| match image {
+        TransportImage::Argmax => Some(of.matches[0].target),
+        TransportImage::Barycentre => None,
     };
-    let mut made = TransportImages {
-        parent: Vec::with_capacity(n),
-        cf_index: Vec::with_capacity(n),
-        weight: Vec::with_capacity(n),
-        target: Vec::with_capacity(n),
-        approximate: Vec::with_capacity(n),
-        rows: FeatureRows { n: 0, columns: Vec::new(), source: Vec::new() },
-    };
-    // For each counterfactual the targets of its row.
-    let mut goes_to = Vec::with_capacity(n);
-    for (sample, of, approximate) in of_sample {
-        let mut push = |k: usize, weight: f64, target: Option<usize>| -> Result<()> {
-            made.cf_index.push(u16::try_from(k).map_err(|_| too_many(of))?);
-            made.parent.push(sample);
-            made.weight.push(weight);
-            made.target.push(target);
-            made.approximate.push(approximate);
-            goes_to.push(of);
-            Ok(())
-        };
-        match image {
-            TransportImage::Argmax => push(0, 1.0, Some(of.matches[0].target))?,
-            TransportImage::All => {
-                for (k, one) in of.matches.iter().enumerate() {
-                    push(k, one.mass as f64 / of.supply as f64, Some(one.target))?;
-                }
-            }
-            TransportImage::Barycentre => push(0, 1.0, None)?,
-        }
-    }
-    made.rows = samples.rows.take(&made.parent);
-    for (k, (of, &target)) in goes_to.into_iter().zip(&made.target).enumerate() {
+    let parent: Vec<usize> = of_sample.iter().map(|(sample, ..)| *sample).collect();
+    let mut rows = samples.rows.take(&parent);
+    let target: Vec<Option<usize>> = of_sample.iter().map(|&(_, of, _)| target_of(of)).collect();
+    for (k, (&(_, of, _), &target)) in of_sample.iter().zip(&target).enumerate() {
         for (at, variable) in distance.variables().iter().enumerate() {
-            if variable.value(&made.rows, k).is_nan() {
+            if variable.value(&rows, k).is_nan() {
                 continue;
             }
             let value = match target {
                 Some(target) => variable.value(reference.rows, target),
                 None => barycentre(distance, at, variable, of, reference.rows),
             };
-            variable.set_value(&mut made.rows, k, value);
+            variable.set_value(&mut rows, k, value);
         }
     }
-    Ok(made)
-}
-
-fn too_many(of: &TransportMatches) -> Fault {
-    let what = format!(
-        "a row goes to {} rows, and at most 65536 counterfactuals of a row can be numbered",
-        of.matches.len()
-    );
-    Fault::new("no-transport", what).hint("lower `max_rows`, or use `image: argmax`")
+    let approximate = of_sample.iter().map(|(.., approximate)| *approximate).collect();
+    TransportImages { parent, target, approximate, rows }
 }
 
 fn barycentre(

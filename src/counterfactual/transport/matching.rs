@@ -216,14 +216,8 @@ impl FittedTransport {
                 |k: usize| solve(settings, &self.distance, &sources, &targets, &made.problems[k]);
             let solved = spread(made.problems.len(), &work)?;
             carrier.count_matches(to, &made.problems, &solved, &samples, &made.without_target);
-            let images = images(
-                settings.image,
-                &self.distance,
-                &sources,
-                &targets,
-                &made.problems,
-                &solved,
-            )?;
+            let images =
+                images(settings.image, &self.distance, &sources, &targets, &made.problems, &solved);
             carrier.store_images(to, &samples, &images, &self.distance);
         }
         Ok(carrier)

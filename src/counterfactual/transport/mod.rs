@@ -70,8 +70,6 @@ pub enum TransportImage {
     Argmax,
     /// The mean of its targets, weighted by mass.
     Barycentre,
-    /// Each of its targets, with the share of the mass as weight.
-    All,
 }
 
 /// One transport problem: source rows of one group and class, and target rows of another group.

@@ -1,11 +1,13 @@
 //! The strategy `transport` against plans worked out by hand: strata, distances, images, blocks.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::distance::TransportDistance;
 use super::image::{TransportImages, images};
 use super::{
-    SolvedProblem, TransportImage, TransportProblem, TransportSettings, solve, transport_problems,
+    SolvedProblem, TransportImage, TransportMatch, TransportProblem, TransportSettings, solve,
+    transport_problems,
 };
 use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
@@ -79,8 +81,21 @@ fn run(
         .iter()
         .map(|b| solve(settings, distance, &samples, &reference, b).unwrap())
         .collect();
-    let images = images(settings.image, distance, &samples, &reference, &blocks, &solved).unwrap();
+    let images = images(settings.image, distance, &samples, &reference, &blocks, &solved);
     TransportRun { blocks, solved, images }
+}
+
+/// By sample its targets, most mass first, each with its share of the row.
+fn plans(ran: &TransportRun) -> BTreeMap<usize, Vec<(usize, f64)>> {
+    let mut plans = BTreeMap::new();
+    for (block, solved) in ran.blocks.iter().zip(&ran.solved) {
+        for (&sample, &point) in block.sources.iter().zip(&solved.point_of) {
+            let of = &solved.points[point as usize];
+            let share = |m: &TransportMatch| (m.target, m.mass as f64 / of.supply as f64);
+            plans.insert(sample, of.matches.iter().map(share).collect());
+        }
+    }
+    plans
 }
 
 fn exact() -> TransportSettings {
@@ -110,10 +125,8 @@ fn two_sources_and_three_targets() {
     let found = mean.rows.numbers(0);
     assert!((found[0] - 1.0 / 3.0).abs() < 1e-12 && (found[1] - 3.0).abs() < 1e-12, "{found:?}");
     assert_eq!(mean.target, [None, None]);
-    let all = run(&with(TransportImage::All), &distance, &samples, &reference, 1).images;
-    assert_eq!((&all.parent[..], &all.cf_index[..]), (&[0, 0, 1, 1][..], &[0, 1, 0, 1][..]));
-    assert_eq!(all.weight, [2.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0, 1.0 / 3.0]);
-    assert_eq!(all.rows.columns, [numbers(&[0.0, 1.0, 4.0, 1.0])]);
+    let parts = |most: usize| vec![(most, 2.0 / 3.0), (1, 1.0 / 3.0)];
+    assert_eq!(plans(&argmax), [(0, parts(0)), (1, parts(2))].into());
 }
 
 #[test]
@@ -204,21 +217,18 @@ fn equal_rows_are_one_point_with_weight() {
     let reference = TestPopulation::new(vec![numbers(&[5.0, 0.0, 5.0, 0.0, 5.0, 1.0])], 6, 1, 10);
     let distance =
         TransportDistance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
-    let ran = run(&with(TransportImage::All), &distance, &samples, &reference, 1);
+    let ran = run(&exact(), &distance, &samples, &reference, 1);
     assert_eq!(ran.solved[0].point_of, [0, 0, 1, 0]);
     // In order of size: 0 to 0 (1/3), 0 to 1 (1/6), 0 to 5 (1/4), 1 to 5 (1/4).
     assert!((ran.solved[0].cost - (1.0 / 6.0 + 25.0 / 4.0 + 16.0 / 4.0)).abs() < 1e-12);
-    assert_eq!(
-        ran.images.parent.iter().filter(|&&p| p == 0).count(),
-        ran.images.parent.iter().filter(|&&p| p == 3).count()
-    );
-    let total: f64 = ran.images.weight.iter().sum();
-    assert!((total - 4.0).abs() < 1e-12);
+    let plans = plans(&ran);
+    assert!(plans.len() == 4 && plans[&0] == plans[&3], "{plans:?}");
+    let parts = || plans.values().flatten();
+    assert!((parts().map(|(_, share)| share).sum::<f64>() - 4.0).abs() < 1e-12);
     // Mass of a value over all sources = its share of the targets.
     for (value, share) in [(0.0, 2.0 / 6.0), (1.0, 1.0 / 6.0), (5.0, 3.0 / 6.0)] {
-        let weights =
-            ran.images.weight.iter().zip(ran.images.rows.numbers(0)).filter(|(_, x)| **x == value);
-        assert!((weights.map(|(w, _)| w).sum::<f64>() / 4.0 - share).abs() < 1e-12, "{value}");
+        let to = parts().filter(|(target, _)| reference.rows.numbers(0)[*target] == value);
+        assert!((to.map(|(_, w)| w).sum::<f64>() / 4.0 - share).abs() < 1e-12, "{value}");
     }
 }
 
@@ -406,7 +416,6 @@ fn the_order_of_rows_is_of_no_effect() {
     for (image, most) in [
         (TransportImage::Argmax, 4000),
         (TransportImage::Barycentre, 4000),
-        (TransportImage::All, 4000),
         (TransportImage::Barycentre, 30),
     ] {
         let settings = TransportSettings { image, max_rows: Count::new(most).unwrap(), ..exact() };
@@ -414,14 +423,12 @@ fn the_order_of_rows_is_of_no_effect() {
         let other =
             run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1)
                 .images;
-        let mut back: Vec<(usize, u16, usize)> = (0..other.parent.len())
-            .map(|k| (order[other.parent[k]], other.cf_index[k], k))
-            .collect();
+        let mut back: Vec<(usize, usize)> =
+            (0..other.parent.len()).map(|k| (order[other.parent[k]], k)).collect();
         back.sort_unstable();
-        let at: Vec<usize> = back.iter().map(|&(.., k)| k).collect();
-        assert!(one.parent.iter().eq(back.iter().map(|(p, ..)| p)));
+        let at: Vec<usize> = back.iter().map(|&(_, k)| k).collect();
+        assert!(one.parent.iter().eq(back.iter().map(|(p, _)| p)));
         assert_eq!(one.rows, other.rows.take(&at));
-        assert_eq!(one.weight, at.iter().map(|&k| other.weight[k]).collect::<Vec<_>>());
     }
 }
 

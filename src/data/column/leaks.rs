@@ -23,7 +23,7 @@ const SCORE_VALUES_ABOVE: usize = 20;
 const SAME_RANK_CORRELATION: f64 = 0.99;
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
-const SCORES: [&str; 11] = [
+const SCORES: [&str; 10] = [
     "score",
     "scores",
     "prob",
@@ -34,22 +34,11 @@ const SCORES: [&str; 11] = [
     "pred",
     "predicted",
     "prediction",
-    "wahrscheinlichkeit",
 ];
 
 /// Words in the name of a column of decisions.
-const DECISIONS: [&str; 10] = [
-    "decision",
-    "decided",
-    "approved",
-    "granted",
-    "accepted",
-    "rejected",
-    "denied",
-    "entscheidung",
-    "bewilligt",
-    "abgelehnt",
-];
+const DECISIONS: [&str; 7] =
+    ["decision", "decided", "approved", "granted", "accepted", "rejected", "denied"];
 
 /// What was found in the columns of a file.
 pub(crate) struct LeakyColumns {

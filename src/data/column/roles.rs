@@ -39,22 +39,12 @@ const POPULATION_AT_LEAST: f64 = 1000.0;
 const CODES: std::ops::RangeInclusive<usize> = 3..=30;
 
 /// Words in the names of ids, and ends of such words.
-const ID_WORDS: [&str; 8] = ["id", "key", "no", "account", "customer", "hash", "konto", "kunde"];
-const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
+const ID_WORDS: [&str; 6] = ["id", "key", "no", "account", "customer", "hash"];
+const ID_ENDINGS: [&str; 2] = ["nr", "number"];
 
 /// Words in the names of columns that say whose row it is.
-const PERSON_WORDS: [&str; 10] = [
-    "patient",
-    "person",
-    "customer",
-    "client",
-    "member",
-    "applicant",
-    "user",
-    "kunde",
-    "kundin",
-    "versicherter",
-];
+const PERSON_WORDS: [&str; 7] =
+    ["patient", "person", "customer", "client", "member", "applicant", "user"];
 
 /// Words in the names of weights, and words that make a measure of them.
 const WEIGHT_WORDS: [&str; 6] = ["weight", "weights", "wgt", "fnlwgt", "pweight", "sampleweight"];

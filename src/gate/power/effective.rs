@@ -155,10 +155,12 @@ fn pair_behind(
 ) -> Option<EffectiveEvidence> {
     let (metric, value) = (find(&seen.metric)?, seen.value?);
     let of_directions = seen.scope == "difference";
-    let is_ratio =
-        !of_directions && matches!(metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio);
+    let is_ratio = matches!(
+        metric.reads,
+        Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
+    );
     let base = match (metric.gap_of, metric.reads) {
-        _ if of_directions => seen.metric.as_str(),
+        (None, _) if of_directions => seen.metric.as_str(),
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
         (None, Reads::FavourableRatio) => "pprev",
         _ => return None,

@@ -280,12 +280,13 @@ fn pair_behind(
     }
     let mut candidates: Vec<[Rate; 2]> = Vec::new();
     if seen.scope == "difference" {
+        let base = find(&seen.metric)?.gap_of.map_or(seen.metric.as_str(), |(base, _)| base);
         let rate = |from: &str, to: &str| {
             let row = tables.metrics.iter().find(|row| {
                 question.is_about(&row.key, &row.class)
                     && row.key.sensitive == seen.sensitive
                     && row.key.scope_and_groups() == ["direction", from, to]
-                    && row.metric == seen.metric
+                    && row.metric == *base
             })?;
             rate_of(row.numerator?, row.denominator?)
         };

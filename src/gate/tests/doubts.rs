@@ -94,14 +94,14 @@ fn fits_and_all_doubts_decide_where_the_gate_asks_them() {
     assert_eq!((verdict, ends), (GateStatus::Fail, Some((0.12, 0.25))));
     assert_eq!(reason, format!("the whole range over 20 fits breaks the limit{few}"));
     assert_eq!(row.rule.as_str(), "at_most, fit");
-    assert_eq!(row.needed_how.as_ref().unwrap().as_str(), "by_fit");
+    assert_eq!(row.needed_how.as_str(), "by_fit");
     let of_all = |limit| ruled(&frame, limit, GateDecideBy::All);
     let (verdict, reason, ends, row) = of_all(0.1);
     assert_eq!((verdict, ends), (GateStatus::Inconclusive, Some((0.082, 0.25))));
     let inside = "the limit lies inside the range over people and 20 fits";
     assert_eq!(reason, format!("{inside}{few}"));
     assert_eq!((row.rule.as_str(), row.level.as_str()), ("at_most, all", "fail"));
-    assert_eq!(row.needed_how.as_ref().unwrap().as_str(), "by_all");
+    assert_eq!(row.needed_how.as_str(), "by_all");
     assert_eq!(
         [0.22, 0.25, 0.08].map(|limit| of_all(limit).0),
         [GateStatus::Inconclusive, GateStatus::Pass, GateStatus::Fail]

@@ -70,6 +70,47 @@ fn switches_of_rounding_alone_decide_nothing() {
     assert_eq!(judged("pcr", GateLimit::AtLeast(0.0), 16, None).0, "pass");
 }
 
+/// 40 of 100 women over 20 of 100 men is 2. Where 20 of the 40 are of rounding it would be 1, and
+/// where all switches of men are, there would be no value.
+#[test]
+fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
+    let judged = |limit, [women, men]: [i64; 2]| {
+        let mut of_men = counts("Male", [100, 20, men]);
+        of_men.iter_mut().for_each(|row| row.key.to_group = "Female".into());
+        let counts: Vec<CountRow> =
+            counts("Female", [100, 40, women]).into_iter().chain(of_men).collect();
+        let seen = GateValueRow {
+            scope: "difference",
+            metric: "nsr_ratio",
+            value: Some(2.0),
+            lo: Some(1.27),
+            hi: Some(3.15),
+            denominator: None,
+            ..NSR
+        };
+        let table = metrics(&[seen]);
+        let pair = GateSubject::Pair("Female".into(), "Male".into());
+        let q = GateQuestion {
+            metric: "nsr_ratio".into(),
+            counterfactual: "flip".into(),
+            ..question(pair, limit)
+        };
+        let tables = GateTables { metrics: &table, counts: &counts, ..GateTables::default() };
+        let row = judge(&[q], tables, None, &[]).table.remove(0);
+        (row.verdict.to_string(), row.reason.to_string())
+    };
+    let limit = GateLimit::AtMost(1.25);
+    assert_eq!(judged(limit, [0, 0]).0, "fail");
+    let (verdict, reason) = judged(limit, [20, 0]);
+    assert_eq!(verdict, "inconclusive", "{reason}");
+    assert!(reason.contains("without them the value would be 1.0000"), "{reason}");
+    // Both halve.
+    assert_eq!(judged(limit, [20, 10]).0, "fail");
+    let (verdict, reason) = judged(limit, [0, 20]);
+    assert_eq!(verdict, "inconclusive", "{reason}");
+    assert!(reason.contains("there would be no value"), "{reason}");
+}
+
 /// 20 of 100 women in both runs. Where the 20 of the baseline are of rounding, the rate rose by
 /// 0.2; where those of both runs are, it did not change.
 #[test]

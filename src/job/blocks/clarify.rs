@@ -22,6 +22,11 @@ pub struct ClarifyBlock {
     /// group.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub favoured: IndexMap<ColumnName, FavouredGroups<Word>>,
+    /// Of a label of several classes the one that is measured against all others. Default: each in
+    /// turn. A class of the favourable side of the label counts as the favourable outcome, any
+    /// other as the unfavourable one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Word>,
     /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
     /// of it are left out of CDDPL and counted. Default: CDDPL is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,6 +41,9 @@ pub struct ArmsBlock {
     /// A fraction of the counterfactuals that match rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directed: Option<DirectedArm>,
+    /// The fraction of the counterfactuals that is farthest from its nearest training row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diverse: Option<DiverseArm>,
     /// Synthetic rows between neighbours of the rarer class (ADASYN).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adasyn: Option<AdasynArm>,
@@ -73,6 +76,23 @@ pub enum PredictionSource {
     /// Those of five further models, each trained without a fifth of the training rows, for that
     /// fifth.
     OutOfFold,
+}
+
+/// The counterfactuals that are farthest from their nearest training row, by Gower's distance over
+/// all features and the attribute: numbers by their range in the training rows, levels 1 where they
+/// differ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiverseArm {
+    /// Fraction of the counterfactuals that is added, above 0. Default: 0.1.
+    #[serde(default = "tenth")]
+    pub fraction: Fraction,
+}
+
+impl Default for DiverseArm {
+    fn default() -> Self {
+        DiverseArm { fraction: tenth() }
+    }
 }
 
 /// A fraction of the counterfactuals that match rules.
@@ -164,6 +184,12 @@ pub enum FirstArm {
     Switched,
     /// `directed`.
     Directed,
+    /// `diverse`.
+    Diverse,
+}
+
+fn tenth() -> Fraction {
+    Fraction::new(0.1).expect("0.1 is a share")
 }
 
 fn five() -> Count {
@@ -185,6 +211,7 @@ impl ArmsBlock {
             ("all", self.all.is_some()),
             ("switched", self.switched.is_some()),
             ("directed", self.directed.is_some()),
+            ("diverse", self.diverse.is_some()),
             ("adasyn", self.adasyn.is_some()),
             ("cfs_adasyn", self.cfs_adasyn.is_some()),
         ];
@@ -209,6 +236,7 @@ impl ArmsBlock {
                     )
                 }
                 "directed" => self.directed.as_ref().map(DirectedArm::in_words).unwrap_or_default(),
+                "diverse" => self.diverse.unwrap_or_default().in_words(),
                 "adasyn" => self.adasyn.unwrap_or_default().in_words(),
                 _ => {
                     let both = self.cfs_adasyn.unwrap_or_default();
@@ -216,6 +244,7 @@ impl ArmsBlock {
                         FirstArm::All => "all",
                         FirstArm::Switched => "switched",
                         FirstArm::Directed => "directed",
+                        FirstArm::Diverse => "diverse",
                     };
                     format!("the counterfactuals of {first}, then {}", both.adasyn().in_words())
                 }
@@ -225,6 +254,21 @@ impl ArmsBlock {
         std::iter::once(("base", "nothing".to_owned()))
             .chain(self.names().into_iter().map(word))
             .collect()
+    }
+}
+
+/// A fraction in per cent.
+fn in_per_cent(fraction: Fraction) -> String {
+    format!("{} %", (fraction.get() * 1e8).round() / 1e6)
+}
+
+impl DiverseArm {
+    fn in_words(self) -> String {
+        format!(
+            "the {} of the counterfactuals that is farthest from its nearest training row (Gower's \
+             distance)",
+            in_per_cent(self.fraction)
+        )
     }
 }
 
@@ -263,8 +307,8 @@ impl DirectedArm {
         };
         let rules: Vec<String> = self.rules.iter().map(rule).collect();
         format!(
-            "{} % of the counterfactuals that match each rule: {}",
-            (self.fraction.get() * 1e8).round() / 1e6,
+            "{} of the counterfactuals that match each rule: {}",
+            in_per_cent(self.fraction),
             rules.join("; ")
         )
     }

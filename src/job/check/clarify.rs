@@ -38,6 +38,7 @@ impl JobChecker<'_> {
             self.push_problem("not-measured", "metrics.clarify", what, hint);
         }
         self.favoured(clarify);
+        self.clarify_of_classes(clarify);
         if let Some(column) = &clarify.strata {
             self.strata(column);
         }

@@ -2,6 +2,7 @@
 //! class, and nothing that reads two sides only.
 
 use crate::counterfactual::forms::ConditionOn;
+use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
@@ -92,23 +93,6 @@ impl JobChecker<'_> {
         if self.job.data.label.classes().is_none() || !self.is_sound(&["data.label"]) {
             return;
         }
-        let named = self
-            .job
-            .metrics
-            .families
-            .iter()
-            .flatten()
-            .position(|&family| family == MetricFamily::Clarify);
-        if let Some(i) = named.filter(|_| self.is_sound(&["metrics.families"])) {
-            let what = "the family `clarify` is defined for a label of two sides, and `data.label` \
-                        has `classes`";
-            self.push_problem(
-                "not-offered",
-                format!("metrics.families[{i}]"),
-                what,
-                "remove it; the other families are measured for each class",
-            );
-        }
         if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
             let what =
                 "models are compared on a label of two sides, and `data.label` has `classes`";
@@ -176,6 +160,41 @@ impl JobChecker<'_> {
                             (each class)";
                 self.push_problem("not-offered", format!("{at}.{key}.condition_on"), what, hint);
             }
+        }
+    }
+
+    /// Checks what the block of the family clarify says about classes.
+    pub(super) fn clarify_of_classes(&mut self, clarify: &ClarifyBlock) {
+        if !self.is_sound(&["data.label"]) {
+            return;
+        }
+        let at = "metrics.clarify.positive";
+        match (self.job.data.label.classes(), &clarify.positive) {
+            (Some(classes), Some(class)) => {
+                let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
+                self.class(at.to_owned(), class, &names);
+            }
+            (None, Some(_)) => {
+                let what =
+                    "`positive` names one of several classes, and `data.label` has no `classes`";
+                self.push_problem(
+                    "bad-value",
+                    at,
+                    what,
+                    "remove it: `data.label.positive` lists the positive values",
+                );
+            }
+            (_, None) => {}
+        }
+        if self.job.data.label.classes().is_some() && clarify.flip_test.is_some() {
+            let what =
+                "the flip test is about a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "metrics.clarify.flip_test",
+                what,
+                "remove it; the other metrics of the family are measured for each class",
+            );
         }
     }
 
@@ -321,6 +340,18 @@ impl JobChecker<'_> {
         let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         if let Some(class) = &gate.class {
             self.class(join(at, "class"), class, &names);
+            let other = self.job.clarify_class().filter(|only| *only != class);
+            if metric.family == MetricFamily::Clarify
+                && let Some(only) = other
+                && classes.contains(class)
+            {
+                self.push_problem(
+                    "not-measured",
+                    join(at, "class"),
+                    format!("`{}` is measured of the class `{only}` alone", metric.id),
+                    "name that class, or remove `metrics.clarify.positive` to measure each",
+                );
+            }
             if HARM.contains(&metric.id) && classes.contains(class) {
                 self.class_of_harm(at, gate, metric, class);
             }

@@ -48,7 +48,6 @@ impl JobChecker<'_> {
                 }
             }
         }
-        self.ask_again(&format!("{at}.recheck"), command.recheck);
         self.inputs(at, name, &command.omit);
         self.columns_in_order(at, &command.columns, &command.omit);
         self.surroundings(at, &command.watch, &command.pass_env, &command.secret_env);

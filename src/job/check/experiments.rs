@@ -7,7 +7,7 @@ use crate::job::blocks::experiments::{
 };
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Name, Word};
+use crate::param::{ColumnName, Fraction, Name, Word};
 
 use super::{JobChecker, path};
 
@@ -59,6 +59,9 @@ impl<'a> JobChecker<'a> {
         }
         if let Some(directed) = &arms.directed {
             self.directed(&format!("{here}.directed"), directed, set);
+        }
+        if let Some(diverse) = &arms.diverse {
+            self.fraction(&format!("{here}.diverse"), diverse.fraction);
         }
         if let Some(adasyn) = &arms.adasyn {
             self.adasyn(&format!("{here}.adasyn"), adasyn);
@@ -183,8 +186,8 @@ impl<'a> JobChecker<'a> {
         Some(set)
     }
 
-    fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
-        if directed.fraction.get() == 0.0 {
+    fn fraction(&mut self, at: &str, fraction: Fraction) {
+        if fraction.get() == 0.0 {
             self.push_problem(
                 "bad-value",
                 format!("{at}.fraction"),
@@ -192,6 +195,10 @@ impl<'a> JobChecker<'a> {
                 "give it a share above 0; the paper uses 0.1",
             );
         }
+    }
+
+    fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
+        self.fraction(at, directed.fraction);
         if directed.rules.is_empty() {
             let hint = "add one, such as `upward: {source_group: A, label: positive}`";
             self.push_problem("empty-list", format!("{at}.rules"), "there is no rule", hint);
@@ -304,6 +311,7 @@ impl<'a> JobChecker<'a> {
             FirstArm::All => None,
             FirstArm::Switched => arms.switched.is_none().then_some("switched"),
             FirstArm::Directed => arms.directed.is_none().then_some("directed"),
+            FirstArm::Diverse => arms.diverse.is_none().then_some("diverse"),
         };
         if let Some(lacking) = lacking {
             let what = format!(

@@ -7,11 +7,12 @@ use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, ModelBlock,
 };
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::graph::FIT_WORSE;
 use crate::param::{Finite, Name};
 
 use super::amounts::is_of_amounts;
 use super::defaults::families;
-use super::known_names::KnownMetric;
+use super::known_names::{GateScope, KnownMetric};
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
@@ -449,7 +450,7 @@ impl JobChecker<'_> {
         let (least, most) = metric.range;
         let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => {
+            Some(GateBetween::Pair(_)) if metric.scopes.contains(&GateScope::Direction) => {
                 (least - most, most - least)
             }
             // The furthest groups are given so that a difference is not below 0, and a ratio not
@@ -488,6 +489,29 @@ impl JobChecker<'_> {
             };
             self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
         }
+    }
+
+    /// Complains about a gate on the fit of knowledge that is not compared.
+    fn fit_of_knowledge(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        let Some(asked) = gate.counterfactual.as_ref().filter(|_| metric.id == FIT_WORSE) else {
+            return;
+        };
+        let Some((set, scenario)) = asked.as_str().split_once('/') else { return };
+        let mut sets = self.job.counterfactuals.iter();
+        let graphs = sets.find(|(name, _)| name.as_str() == set).and_then(|(_, set)| set.graphs());
+        let Some(graphs) = graphs else { return };
+        let (what, hint) = match graphs.fit_reference() {
+            None => (
+                format!("`{FIT_WORSE}` is measured only if the set `{set}` says so"),
+                "add `fit: true` to its block",
+            ),
+            Some(reference) if reference.as_str() == scenario => (
+                format!("the other scenarios of `{set}` are compared with `{scenario}`"),
+                "name another scenario; `against` names the one they are compared with",
+            ),
+            Some(_) => return,
+        };
+        self.push_problem("not-measured", join(at, "counterfactual"), what, hint);
     }
 
     /// The label, the set and the family that the metric depends on.
@@ -540,6 +564,7 @@ impl JobChecker<'_> {
             }
             _ => {}
         }
+        self.fit_of_knowledge(at, gate, metric);
         let of_amounts = self.job.audits_amounts();
         if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && is_of_amounts(metric))

@@ -3,8 +3,8 @@
 //!
 //! With `levels: expected` a counterfactual of such a set has levels by halves and counts below 0:
 //! only models that are trained here, on the one encoding, can score it, and nothing that follows
-//! from a variable by another rule than the graph may be read by a model. Levels that are drawn or
-//! nearest make rows, which any model can be asked.
+//! from a variable by another rule than the graph may be read by a model. Levels that are drawn
+//! make rows, which any model can be asked.
 
 use crate::counterfactual::graph_uncertain::knobs::{
     GraphSource, GraphUncertainBlock, KnowledgeProblem,
@@ -54,6 +54,7 @@ impl JobChecker<'_> {
         }
         self.graph_files(&here, name, graphs);
         self.graph_numbers(&here, graphs);
+        self.graph_fit(&here, graphs);
         self.graph_rows(&here);
         self.graph_levels(&here, graphs);
         if !graphs.makes_rows() {
@@ -160,6 +161,36 @@ impl JobChecker<'_> {
                 );
             }
         }
+    }
+
+    /// The scenario with which the fit of knowledge is compared.
+    fn graph_fit(&mut self, here: &str, graphs: &GraphUncertainBlock) {
+        let is_given = matches!(graphs.discovery, GraphSource::Given(_));
+        let problem = match (graphs.fit, is_given, graphs.knowledge.len()) {
+            (false, ..) => None,
+            (true, true, _) => Some((
+                "a graph that is given has no score, so no knowledge fits it better or worse",
+                "remove `fit`, or let `boss` search the graphs",
+            )),
+            (true, false, 0 | 1) => Some((
+                "the fit of knowledge is compared between scenarios, and the set has one",
+                "add a scenario that states less, such as `none: {}`",
+            )),
+            (true, false, _) => None,
+        };
+        if let Some((what, hint)) = problem {
+            self.push_problem("bad-value", format!("{here}.fit"), what, hint);
+        }
+        let Some(against) = &graphs.against else { return };
+        let at = format!("{here}.against");
+        if !graphs.fit {
+            let what = "`against` names the scenario that the fit of the others is compared with, \
+                        and the set does not say `fit: true`";
+            self.push_problem("bad-value", at, what, "add `fit: true`, or remove `against`");
+            return;
+        }
+        let scenarios = graphs.knowledge.keys().map(Name::as_str);
+        self.check_known("scenario", at, against.as_str(), scenarios, "unknown-name");
     }
 
     fn graph_numbers(&mut self, here: &str, graphs: &GraphUncertainBlock) {

@@ -30,13 +30,6 @@ const MOST_CASES: u64 = 20;
 impl JobChecker<'_> {
     /// The people whom the report is to show.
     pub(super) fn report(&mut self) {
-        let old = "report.example_pairs";
-        if self.job.report.example_pairs > 0 && self.is_sound(&[old]) {
-            let what = "`example_pairs` is now `cases`";
-            let hint = "write `cases: 3`: people who switch, with score and decision before and \
-                        after";
-            self.push_problem("unknown-key", old, what, hint);
-        }
         let (cases, at) = (self.job.report.cases, "report.cases");
         if cases == 0 || !self.is_sound(&[at, "counterfactuals"]) {
             return;

@@ -20,32 +20,12 @@ use crate::param::ColumnName;
 pub(super) const NOMINAL_LEVELS_AT_MOST: usize = 100;
 
 /// What people want to see, and what not.
-pub(super) const WANTED_WORDS: [&str; 22] = [
-    "grant",
-    "approve",
-    "accept",
-    "granted",
-    "approved",
-    "accepted",
-    "admitted",
-    "hired",
-    "paid",
-    "repaid",
-    "passed",
-    "pass",
-    "good",
-    "offered",
-    "selected",
-    "bewilligt",
-    "genehmigt",
-    "angenommen",
-    "bezahlt",
-    "gut",
-    "accordé",
-    "accepté",
+pub(super) const WANTED_WORDS: [&str; 15] = [
+    "grant", "approve", "accept", "granted", "approved", "accepted", "admitted", "hired", "paid",
+    "repaid", "passed", "pass", "good", "offered", "selected",
 ];
 
-pub(super) const UNWANTED_WORDS: [&str; 25] = [
+pub(super) const UNWANTED_WORDS: [&str; 18] = [
     "decline",
     "refused",
     "rejected",
@@ -64,25 +44,15 @@ pub(super) const UNWANTED_WORDS: [&str; 25] = [
     "recid",
     "recidivism",
     "arrest",
-    "abgelehnt",
-    "verweigert",
-    "ausfall",
-    "zahlungsausfall",
-    "schlecht",
-    "betrug",
-    "refusé",
 ];
 
 /// Words in a name that turn what follows.
-pub(super) const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
+pub(super) const NEGATIONS: [&str; 4] = ["no", "not", "non", "un"];
 
 /// Words that say that something is so, and that it is not.
-pub(super) const YES_WORDS: [&str; 14] = [
-    "1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim",
-];
+pub(super) const YES_WORDS: [&str; 6] = ["1", "1.0", "true", "yes", "y", "positive"];
 
-pub(super) const NO_WORDS: [&str; 11] =
-    ["0", "0.0", "false", "no", "n", "negative", "nein", "falsch", "non", "faux", "não"];
+pub(super) const NO_WORDS: [&str; 6] = ["0", "0.0", "false", "no", "n", "negative"];
 
 pub(super) fn is_among(words: &[&str], text: &str) -> bool {
     words.contains(&text.to_lowercase().as_str())

@@ -13,8 +13,8 @@ use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, WorseEnd, combine,
-    phi,
+    DirectionSide, GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads,
+    WorseEnd, combine, phi,
 };
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
@@ -50,6 +50,26 @@ const fn metric(
         reads,
         unit: MetricUnit::Share,
         ..Metric::UNSTATED
+    }
+}
+
+/// The ratio of a rate of the direction A -> B to that of B -> A; `base` is the id of that rate.
+pub(super) const fn ratio_of_directions(
+    base: &'static str,
+    [id, symbol, name, formula]: [&'static str; 4],
+    rate: fn(&Eccm) -> Rate,
+) -> Metric {
+    Metric {
+        formula,
+        reading: "how many times as large the rate of A -> B is as that of B -> A",
+        range: (0.0, f64::INFINITY),
+        sign: "A -> B over B -> A: above 1 the rate of A -> B is larger",
+        undefined_when: "the rate is undefined in a direction, or 0 in B -> A",
+        source: "the same rate of both directions, compared",
+        unit: MetricUnit::Times,
+        shown: &[TablesOnly],
+        gap_of: Some((base, GapTransform::Ratio)),
+        ..metric(id, symbol, name, Some(1.0), Reads::SwitchRatio(rate))
     }
 }
 
@@ -292,18 +312,34 @@ pub(crate) const METRICS: &[Metric] = &[
             Reads::AnySwitch(nsr_any),
         )
     },
+    ratio_of_directions(
+        SWITCH_RATE,
+        ["sr_ratio", "SR_ratio", "ratio of switch rates", "SR(A -> B) / SR(B -> A)"],
+        sr,
+    ),
+    ratio_of_directions(
+        "psr",
+        ["psr_ratio", "PSR_ratio", "ratio of positive switch rates", "PSR(A -> B) / PSR(B -> A)"],
+        psr,
+    ),
+    ratio_of_directions(
+        "nsr",
+        ["nsr_ratio", "NSR_ratio", "ratio of negative switch rates", "NSR(A -> B) / NSR(B -> A)"],
+        nsr,
+    ),
 ];
 
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
 const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
 
-/// The rate of one direction that a metric is; none where it is no such rate.
+/// The rate of one direction that a metric is, or whose values of two directions it compares; none
+/// where there is no such rate.
 pub(crate) fn switch_rate(
     metric: &Metric,
     settings: &MeasureSettings,
 ) -> Option<fn(&Eccm) -> Rate> {
     match metric.reads {
-        Reads::SwitchRate(rate) => Some(rate),
+        Reads::SwitchRate(rate) | Reads::SwitchRatio(rate) => Some(rate),
         Reads::SwitchByFavour { .. } if !settings.favourable_stated => Some(of_no_side),
         Reads::SwitchByFavour { if_positive, if_negative } => Some(match settings.favourable {
             FavourableClass::Positive => if_positive,

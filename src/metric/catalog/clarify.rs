@@ -5,7 +5,9 @@
 //! negative prediction is the favourable one both classes change their names first.
 //! [`FavouredGroups`] says which groups are favoured; every comparison is a pair (a, d), or d and
 //! all others together. `di` belongs to the family group and is measured here too; DPPL, RD, SD,
-//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side.
+//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side. DPL is the
+//! same of labels, one of Clarify's metrics before training; what predictions add to it is
+//! [`BiasChange`].
 //!
 //! Where the text and the library (smclarify 0.5) disagree, or either slips: the text lists
 //! thirteen metrics and calls them eleven; it calls TN + FN of DRR observed negatives, and TP + FP
@@ -237,22 +239,36 @@ pub(crate) const METRICS: &[Metric] = &[
         undefined_when: "a facet is empty",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 5)],
-        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips { reversed: false })
+        ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips)
     },
     Metric {
-        reading: "the flip test with the sign that the library smclarify 0.5 returns",
-        sign: "below 0 the disfavoured facet d is worse off",
-        undefined_when: "a facet is empty",
-        source: "smclarify 0.5, whose sign is opposite to that of the documentation",
-        needs_label: false,
-        impaired: ImpairedGroupRule::AboveZero(Facet::First),
-        shown: &[At(L::ClarifyNotes, 3)],
+        reading: "how much more often people of the favoured facet have the favourable label",
+        undefined_when: "a facet has nobody with a label",
+        source: "Amazon SageMaker Clarify, pre-training bias metrics, DPL",
+        shown: &[At(L::ClarifyDeserts, 9)],
         ..facets(
-            "ft_library_sign",
-            "FT_library_sign",
-            "flip test, sign of the library",
-            "(F- - F+) / n_d",
-            Reads::Flips { reversed: true },
+            "dpl",
+            "DPL",
+            "difference in proportions of labels",
+            "favourable labels / people with a label of a, minus the same of d",
+            Reads::RateDifference(p::prev),
+        )
+    },
+    Metric {
+        reading: "what predictions add to the difference of the labels: with the sign of DPL they \
+                  amplify it, with the other sign they reduce it",
+        range: (-2.0, 2.0),
+        sign: "above 0 predictions move in favour of a, compared with the labels",
+        undefined_when: "a facet has nobody with a label",
+        source: "DPPL minus DPL of the people with a label",
+        impaired: ImpairedGroupRule::Unstated,
+        shown: &[At(L::ClarifyDeserts, 10)],
+        ..facets(
+            "bias_change",
+            "bias_change",
+            "change of bias from labels to predictions",
+            "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
+            Reads::MeanDifference(lift),
         )
     },
     Metric {
@@ -277,6 +293,46 @@ pub(crate) const METRICS: &[Metric] = &[
 
 fn quotient_of_counts(c: &Confusion, above: u64, below: u64, empty: Undefined) -> MetricValue {
     if below == 0 { Err(c.or_empty(empty)) } else { Ok(above as f64 / below as f64) }
+}
+
+/// The mean of prediction - label over the people with a label.
+fn lift(c: &Confusion) -> MetricValue {
+    match c.n() {
+        0 => Err(c.or_empty(Undefined::NoLabel)),
+        n => Ok((c.fp as f64 - c.fn_ as f64) / n as f64),
+    }
+}
+
+/// What predictions make of the difference of the labels of two facets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BiasChange {
+    /// The difference is larger in the predictions.
+    Amplified,
+    /// It is smaller, or reversed.
+    Reduced,
+    /// The interval of the change holds both.
+    NotDistinguishable,
+}
+
+impl BiasChange {
+    /// From DPL with its interval and the interval of the change. None where the interval of DPL
+    /// holds 0, so that there is nothing to amplify, and where one has no interval.
+    pub(crate) fn new(
+        dpl: f64,
+        of_dpl: Option<(f64, f64)>,
+        of_change: Option<(f64, f64)>,
+    ) -> Option<Self> {
+        let ((least, most), (lo, hi)) = of_dpl.zip(of_change)?;
+        if least <= 0.0 && most >= 0.0 {
+            return None;
+        }
+        let (lo, hi) = if dpl > 0.0 { (lo, hi) } else { (-hi, -lo) };
+        Some(match (lo > 0.0, hi < 0.0) {
+            (true, _) => BiasChange::Amplified,
+            (_, true) => BiasChange::Reduced,
+            _ => BiasChange::NotDistinguishable,
+        })
+    }
 }
 
 fn acceptance(c: &Confusion) -> MetricValue {
@@ -327,7 +383,7 @@ pub(crate) const SAMPLED: &str = "sampled";
 
 #[cfg(test)]
 mod tests {
-    use super::{acceptance, errors, generalized_entropy, rejection};
+    use super::{BiasChange, acceptance, errors, generalized_entropy, rejection};
     use crate::metric::evidence::person::Confusion;
     use crate::metric::rate::Undefined;
     use crate::metric::scope::MetricScope;
@@ -357,6 +413,22 @@ mod tests {
         assert_eq!(errors(&denied), Err(Undefined::NoFalsePositive));
         assert_eq!(generalized_entropy(&denied), Err(Undefined::AllFalseNegative));
         assert_eq!(rejection(&Confusion { tp: 5, ..none }), Err(Undefined::NoPredictedNegative));
+    }
+
+    #[test]
+    fn predictions_amplify_or_reduce_only_what_is_there() {
+        use BiasChange::{Amplified, NotDistinguishable, Reduced};
+        let of = |dpl: f64, of_dpl, change| BiasChange::new(dpl, Some(of_dpl), Some(change));
+        assert_eq!(of(0.2, (0.1, 0.3), (0.05, 0.4)), Some(Amplified));
+        assert_eq!(of(0.2, (0.1, 0.3), (-0.4, -0.05)), Some(Reduced));
+        assert_eq!(of(0.2, (0.1, 0.3), (-0.1, 0.2)), Some(NotDistinguishable));
+        // The same with the facets exchanged.
+        assert_eq!(of(-0.2, (-0.3, -0.1), (-0.4, -0.05)), Some(Amplified));
+        assert_eq!(of(-0.2, (-0.3, -0.1), (0.05, 0.4)), Some(Reduced));
+        assert_eq!(of(0.05, (-0.1, 0.2), (0.05, 0.4)), None);
+        assert_eq!(of(0.05, (0.0, 0.2), (0.05, 0.4)), None);
+        assert_eq!(BiasChange::new(0.2, Some((0.1, 0.3)), None), None);
+        assert_eq!(BiasChange::new(0.2, None, Some((0.1, 0.3))), None);
     }
 
     #[test]

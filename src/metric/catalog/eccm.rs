@@ -4,6 +4,7 @@
 //! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as
 //! the share of true positives that switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
 
+use super::ccm;
 use super::place::PageList as L;
 use super::place::PagePlace::At;
 use crate::metric::evidence::person::Eccm;
@@ -35,6 +36,18 @@ const fn metric(
         reads: Reads::SwitchRate(rate),
         unit: MetricUnit::Share,
         ..Metric::UNSTATED
+    }
+}
+
+const fn ratio_of_directions(
+    base: &'static str,
+    names: [&'static str; 4],
+    rate: fn(&Eccm) -> Rate,
+) -> Metric {
+    Metric {
+        family: MetricFamily::Eccm,
+        needs_label: true,
+        ..ccm::ratio_of_directions(base, names, rate)
     }
 }
 
@@ -138,6 +151,66 @@ pub(crate) const METRICS: &[Metric] = &[
         ],
         ..metric("fnsr", "FNSR", "false negative switch rate", Some(0.0), fnsr)
     },
+    ratio_of_directions(
+        "tsnr",
+        [
+            "tsnr_ratio",
+            "TSNR_ratio",
+            "ratio of true switched negative rates",
+            "TSNR(A -> B) / TSNR(B -> A)",
+        ],
+        tsnr,
+    ),
+    ratio_of_directions(
+        "tspr",
+        [
+            "tspr_ratio",
+            "TSPR_ratio",
+            "ratio of true switched positive rates",
+            "TSPR(A -> B) / TSPR(B -> A)",
+        ],
+        tspr,
+    ),
+    ratio_of_directions(
+        "tpsr",
+        [
+            "tpsr_ratio",
+            "TPSR_ratio",
+            "ratio of true positive switch rates",
+            "TPSR(A -> B) / TPSR(B -> A)",
+        ],
+        tpsr,
+    ),
+    ratio_of_directions(
+        "fpsr",
+        [
+            "fpsr_ratio",
+            "FPSR_ratio",
+            "ratio of false positive switch rates",
+            "FPSR(A -> B) / FPSR(B -> A)",
+        ],
+        fpsr,
+    ),
+    ratio_of_directions(
+        "tnsr",
+        [
+            "tnsr_ratio",
+            "TNSR_ratio",
+            "ratio of true negative switch rates",
+            "TNSR(A -> B) / TNSR(B -> A)",
+        ],
+        tnsr,
+    ),
+    ratio_of_directions(
+        "fnsr",
+        [
+            "fnsr_ratio",
+            "FNSR_ratio",
+            "ratio of false negative switch rates",
+            "FNSR(A -> B) / FNSR(B -> A)",
+        ],
+        fnsr,
+    ),
 ];
 
 fn tsnr(e: &Eccm) -> Rate {

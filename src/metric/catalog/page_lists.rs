@@ -98,11 +98,12 @@ mod tests {
                 | Reads::SwitchRate(_)
                 | Reads::SwitchByFavour { .. }
                 | Reads::AnySwitch(_) => &[Share],
-                Reads::RateDifference(_) | Reads::Flips { .. } => &[Points],
+                Reads::RateDifference(_) | Reads::Flips | Reads::MeanDifference(_) => &[Points],
                 Reads::RateRatio(_)
                 | Reads::FavourableRatio
                 | Reads::FavourableMinRatio
-                | Reads::ScoreRatio(_) => &[Times],
+                | Reads::ScoreRatio(_)
+                | Reads::SwitchRatio(_) => &[Times],
                 Reads::RateToTotal(_) | Reads::WidestGap(_) => &[Distance],
                 Reads::ScoreDifference(_) | Reads::ScoreRise(_) => &of_two,
                 Reads::ScoreToTotal(_) => &[Distance, Number],
@@ -111,7 +112,7 @@ mod tests {
                 Reads::Strata(_) => &[Points, Count],
                 Reads::Benefit(_) => &[Number],
                 Reads::Shift(_) => &[Number, Signed],
-                Reads::Graphs => &[Count, Number],
+                Reads::Graphs => &[Count, Number, Share],
                 Reads::Scored(reading) => match reading {
                     ScoreReading::AucGap | ScoreReading::CrossAucGap | ScoreReading::BrierGap => {
                         &[Signed]
@@ -130,7 +131,7 @@ mod tests {
             let (lo, hi) = metric.range;
             let fits = match metric.unit {
                 Share | Distance => (lo, hi) == (0.0, 1.0),
-                Points => (lo, hi) == (-1.0, 1.0),
+                Points => lo == -hi && [1.0, 2.0].contains(&hi),
                 Count => lo == 0.0 && hi.is_infinite(),
                 Signed => lo == -hi,
                 Times | Number => true,

@@ -20,6 +20,7 @@ use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
 use crate::metric::evidence::score_grid::ScoreGrid;
+use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
@@ -124,6 +125,14 @@ impl FactualClassCounts {
         FactualClassCounts { one_vs_all, ..self }
     }
 
+    /// The same where people fall into strata, of which none holds anybody yet.
+    #[must_use]
+    pub(crate) fn with_strata(self, strata: &Strata) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter();
+        let one_vs_all = one_vs_all.map(|counts| counts.with_strata(strata.clone())).collect();
+        FactualClassCounts { one_vs_all, ..self }
+    }
+
     /// The same without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
@@ -162,6 +171,14 @@ impl FactualClassCounts {
         self.groups[person.group][cell] += 1;
         if let Some(units) = &mut self.units {
             units.add(keys.0, person.group, cell, person.weight);
+        }
+    }
+
+    /// Adds the stratum of a row, in addition to the row itself. `key` is the person's own.
+    pub(crate) fn add_stratum(&mut self, key: u64, person: &ClassPerson<'_>, stratum: Option<u32>) {
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let predicted = person.predicted.map(|predicted| predicted == class);
+            counts.add_stratum(person.group, (key, person.weight), predicted, stratum);
         }
     }
 

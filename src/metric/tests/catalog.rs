@@ -42,13 +42,15 @@ fn the_catalog_is_sound() {
                 metric.family == MetricFamily::Group
             }
             Reads::ScoreRise(_)
+            | Reads::MeanDifference(_)
             | Reads::Benefit(_)
             | Reads::Strata(_)
             | Reads::StrataRate(_)
-            | Reads::Flips { .. } => metric.family == MetricFamily::Clarify,
+            | Reads::Flips => metric.family == MetricFamily::Clarify,
             Reads::SwitchRate(_)
             | Reads::SwitchByFavour { .. }
             | Reads::SwitchScore(_)
+            | Reads::SwitchRatio(_)
             | Reads::AnySwitch(_) => {
                 matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm)
             }
@@ -63,7 +65,7 @@ fn the_catalog_is_sound() {
             "{id}"
         );
     }
-    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 12 + 18 + 5);
+    assert_eq!(ids.len(), 14 + (37 + 14) + (15 + 3) + (8 + 6) + 8 + (15 + 2) + 12 + 18 + (5 + 1));
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();

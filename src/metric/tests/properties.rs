@@ -34,14 +34,14 @@ fn empty_counts_are_undefined_and_never_nan() {
             }
             Reads::Strata(of) => of(&[]),
             Reads::StrataRate(of) => of(&[]).value(),
-            Reads::SwitchRate(rate) | Reads::SwitchByFavour { if_positive: rate, .. } => {
-                rate(&Eccm::default()).value()
-            }
+            Reads::SwitchRate(rate)
+            | Reads::SwitchRatio(rate)
+            | Reads::SwitchByFavour { if_positive: rate, .. } => rate(&Eccm::default()).value(),
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
             // None of them reads counts.
-            Reads::Flips { .. } | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
+            Reads::Flips | Reads::Graphs | Reads::Amount(_) | Reads::Scored(_) => continue,
             _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
@@ -172,8 +172,7 @@ fn swapping_the_groups_mirrors_every_value() {
         let expected = match (m.scope, m.metric.reads) {
             (MetricScope::WorstCase, _) => value,
             (MetricScope::Pair(..), _) if m.metric.family == MetricFamily::Clarify => value,
-            (MetricScope::Difference(..), _) => -value,
-            (MetricScope::Pair(..), _) => turned(m.metric, value),
+            (MetricScope::Difference(..) | MetricScope::Pair(..), _) => turned(m.metric, value),
             _ => value,
         };
         assert!(
@@ -380,7 +379,8 @@ fn a_set_without_noise_has_the_band_of_what_stands_still() {
             gathered.measured.iter().filter(|m| COUNTERFACTUAL.contains(&m.metric.family)).count()
         );
         for m in &measured {
-            let undefined = m.metric.ideal.is_none() || m.metric.id == "p2nr";
+            let is_ratio = m.metric.id == "p2nr" || m.metric.is_of_two_directions();
+            let undefined = m.metric.ideal.is_none() || is_ratio;
             let expected = m.ideal.filter(|_| !undefined).map(|ideal| (ideal, ideal));
             assert_eq!(
                 m.placebo,

@@ -495,7 +495,10 @@ fn check_clarify(
     for (name, value) in object(expected) {
         let of = |metric: &str| one(&found.measured, metric, scope);
         match name.as_str() {
-            "a" | "d" | "GE" | "ci95" | "F_plus" | "F_minus" | "n_a" | "n_d" => continue,
+            "a" | "d" | "GE" | "ci95" | "F_plus" | "F_minus" | "n_a" | "n_d"
+            | "FT_library_sign" => {
+                continue;
+            }
             "CDDPL_rows" => assert_eq!(of("cddpl").n_rows, n(name)),
             "CDDPL_undefined_strata" => {
                 let undefined = value.as_array().unwrap().len() as f64;

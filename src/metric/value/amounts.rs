@@ -41,10 +41,10 @@ use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
+use crate::metric::value::mean_gap::{MeanInfluences, ONE_OF_TWO, half_width, spread_of_gap};
 use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople, finite_or_overflow};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
-use crate::num::student::{satterthwaite, student_quantile};
 use crate::num::summary::{quantile, weighted_quantile};
 
 /// Leaves room for the rounding of decimals where a change is exactly what matters.
@@ -278,12 +278,6 @@ impl AmountRate {
     }
 }
 
-/// Half of the width of an interval; none where nothing varies.
-fn half_width(variance: f64, df: f64, level: f64) -> Option<f64> {
-    (variance > 0.0 && df > 0.0)
-        .then(|| student_quantile(f64::midpoint(1.0, level), df) * variance.sqrt())
-}
-
 fn formed(ends: Option<(f64, f64)>, method: IntervalProcedure) -> IntervalBasis {
     match ends {
         Some((lo, hi)) => IntervalBasis::Formula(Some(ValueInterval { lo, hi, method })),
@@ -298,26 +292,18 @@ impl AmountPair<'_> {
     /// Variance and degrees of freedom of the difference of the means, each over a scale.
     fn spread(&self, scales: (f64, f64)) -> Option<(f64, f64)> {
         let AmountPair(a, b) = self;
-        let (of_a, of_b) = (a.influences(scales.0), b.influences(scales.1));
-        let persons = (of_a.len() as f64, of_b.len() as f64);
-        let fewest = persons.0.min(persons.1);
-        if fewest < 2.0 {
-            return None;
-        }
-        let squares = |of: &[(u64, f64)]| of.iter().map(|(_, x)| x * x).sum::<f64>();
-        let share = |n: f64| n / (n - 1.0);
-        if a.basis == SampleBasis::default() {
-            let v = (share(persons.0) * squares(&of_a), share(persons.1) * squares(&of_b));
-            let variance = v.0 + v.1;
-            let parts = [(v.0, persons.0 - 1.0), (v.1, persons.1 - 1.0)];
-            return Some((variance, satterthwaite(variance, &parts)));
-        }
-        let (all, sum) = if a.basis.persons {
-            differences(&of_a, &of_b)
-        } else {
-            (persons.0 + persons.1, squares(&of_a) + squares(&of_b))
+        let influences = |of: &AmountSample, scale: f64| {
+            let each = of.influences(scale);
+            match of.basis.persons {
+                true => MeanInfluences::Persons(each),
+                false => {
+                    let squares = each.iter().map(|(_, x)| x * x).sum();
+                    MeanInfluences::Rows(each.len() as f64, squares)
+                }
+            }
         };
-        Some((share(all) * sum, fewest - 1.0))
+        let is_plain = a.basis == SampleBasis::default();
+        spread_of_gap(&influences(a, scales.0), &influences(b, scales.1), is_plain)
     }
 
     fn method(&self, welch: IntervalProcedure, influence: IntervalProcedure) -> IntervalProcedure {
@@ -356,29 +342,6 @@ impl AmountPair<'_> {
             keys.len() as u64
         })
     }
-}
-
-const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
-
-/// How many persons stand in one of two lists ascending by key, and the sum of the squares of the
-/// differences of what they add to both.
-fn differences(a: &[(u64, f64)], b: &[(u64, f64)]) -> (f64, f64) {
-    let (mut n, mut sum, mut others) = (0.0, 0.0, b.iter().peekable());
-    let mut add = |x: f64| {
-        n += 1.0;
-        sum += x * x;
-    };
-    for &(key, x) in a {
-        while let Some(&(_, y)) = others.next_if(|(other, _)| *other < key) {
-            add(y);
-        }
-        let y = others.next_if(|(other, _)| *other == key).map_or(0.0, |&(_, y)| y);
-        add(x - y);
-    }
-    for &(_, y) in others {
-        add(y);
-    }
-    (n, sum)
 }
 
 /// The interval of the difference of two quantiles from their own.

@@ -32,40 +32,40 @@ impl FactualMeasurement<'_> {
             GroupSelection::All => all,
         };
         let families = &self.context.settings.families;
-        let compare = |scope: MetricScope| {
-            let mut out = Vec::new();
-            let (a, d) = facets_of(scope);
-            let (of_a, of_d) = (of(a), of(d));
-            // The family group has measured ratios in both orders, against all others where these
-            // are not one group.
-            let known = families.contains(&MetricFamily::Group)
-                && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
-            let turned = match scope {
-                MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
-                MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
-                scope => scope,
-            };
-            out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
-                [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
-            }));
-            let mut replicates = None;
-            for metric in self.context.metrics(MetricFamily::Clarify) {
-                match metric.reads {
-                    Reads::Benefit(_) => {}
-                    Reads::Strata(_) | Reads::StrataRate(_) => {
-                        out.extend(
-                            counts.strata.as_ref().map(|strata| {
+        let compare =
+            |scope: MetricScope| {
+                let mut out = Vec::new();
+                let (a, d) = facets_of(scope);
+                let (of_a, of_d) = (of(a), of(d));
+                // The family group has measured ratios in both orders, against all others where these
+                // are not one group.
+                let known = families.contains(&MetricFamily::Group)
+                    && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
+                let turned = match scope {
+                    MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
+                    MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
+                    scope => scope,
+                };
+                out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
+                    [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
+                }));
+                let mut replicates = None;
+                for metric in self.context.metrics(MetricFamily::Clarify) {
+                    match metric.reads {
+                        Reads::Benefit(_) => {}
+                        Reads::Strata(_) | Reads::StrataRate(_) => {
+                            out.extend(counts.strata.as_ref().map(|strata| {
                                 self.disparity(metric, scope, strata, &mut replicates)
-                            }),
-                        );
+                            }));
+                        }
+                        Reads::Flips => {
+                            out.extend(flips.and_then(|flips| self.flip(metric, scope, flips)));
+                        }
+                        _ => out.push(self.gap(metric, scope, of_a, of_d)),
                     }
-                    Reads::Flips { reversed } => out
-                        .extend(flips.and_then(|flips| self.flip(metric, scope, flips, reversed))),
-                    _ => out.push(self.gap(metric, scope, of_a, of_d)),
                 }
-            }
-            out
-        };
+                out
+            };
         let compared: Vec<Vec<MeasuredValue>> = self
             .context
             .settings
@@ -161,16 +161,12 @@ impl FactualMeasurement<'_> {
         metric: &'static Metric,
         scope: MetricScope,
         flips: &FlipTestResult,
-        reversed: bool,
     ) -> Option<MeasuredValue> {
         let (facet, blocks) = flips.facet(scope)?;
         let better = self.context.settings.favourable == FavourableClass::Positive;
         let of = move |[to_positive, to_negative, same]: [u64; 3]| {
-            let (plus, minus) = if better != reversed {
-                (to_positive, to_negative)
-            } else {
-                (to_negative, to_positive)
-            };
+            let (plus, minus) =
+                if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
             match to_positive + to_negative + same {
                 _ if facet.n_a == 0 => Err(Undefined::EmptyGroup),
                 0 => Err(Undefined::EmptyGroup),

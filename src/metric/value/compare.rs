@@ -297,7 +297,8 @@ pub(crate) fn change_counterfactual(
     let asked = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
             || matches!(metric.reads, Reads::SwitchScore(_));
-        is_of_cells && (labelled || !metric.needs_label)
+        // What compares two directions itself has no value in one.
+        is_of_cells && !metric.is_of_two_directions() && (labelled || !metric.needs_label)
     };
     let metrics: Vec<&'static Metric> = [MetricFamily::Ccm, MetricFamily::Eccm]
         .into_iter()

@@ -21,7 +21,7 @@ use crate::metric::value::largest::{
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
-use crate::metric::value::settings::{FavourableClass, RATE_OF_ONE};
+use crate::metric::value::settings::FavourableClass;
 use crate::metric::{
     Facet, ImpairedGroupRule, Metric, MetricFamily, Reads, combine, difference, ratio,
 };
@@ -40,7 +40,9 @@ pub(crate) fn value(
             let [x, y] = [a, b].map(|c| favourable_rate(c, favourable).value());
             combine(x, y, |x, y| ratio(Ok(x.min(y)), Ok(x.max(y))))
         }
-        (Reads::ScoreDifference(score), _) => difference(score(a), score(b)),
+        (Reads::ScoreDifference(score) | Reads::MeanDifference(score), _) => {
+            difference(score(a), score(b))
+        }
         (Reads::ScoreRise(score), _) => difference(score(b), score(a)),
         (Reads::ScoreRatio(score), _) => ratio(score(a), score(b)),
         (Reads::WidestGap(of), _) => {
@@ -102,7 +104,10 @@ pub(crate) fn computed(
             vec![[favourable_rate(&a, favourable), favourable_rate(&b, favourable)]]
         }
         Reads::WidestGap(of) => of.map(|rate| [rate(&a), rate(&b)]).to_vec(),
-        Reads::ScoreDifference(_) | Reads::ScoreRise(_) | Reads::ScoreRatio(_) => Vec::new(),
+        Reads::ScoreDifference(_)
+        | Reads::ScoreRise(_)
+        | Reads::ScoreRatio(_)
+        | Reads::MeanDifference(_) => Vec::new(),
         _ => {
             let (x, y) = rates_behind(metric, favourable, &a, &b)?;
             vec![[x, y]]
@@ -220,8 +225,10 @@ impl FactualMeasurement<'_> {
                 ),
             },
         };
-        let (interval, mut method) =
-            self.context.interval(value, || extreme().map_or_else(basis, IntervalBasis::Extreme));
+        let (interval, method) = self.context.interval(value, || match metric.reads {
+            Reads::MeanDifference(mean) => self.mean_gap(|c| mean(&seen(c)), of_a, of_b),
+            _ => extreme().map_or_else(basis, IntervalBasis::Extreme),
+        });
         let clear = match metric.reads {
             // It is below 1 by chance too.
             Reads::FavourableMinRatio => {
@@ -252,22 +259,14 @@ impl FactualMeasurement<'_> {
             .with_persons(all_persons([of_a, of_b].into_iter(), metric.needs_label), &carriers);
         let impaired =
             first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
-        let is_katz = interval.is_some_and(|interval| katz.contains(&interval.method));
         let has_one = [of_a, of_b].iter().any(|of| {
             let rates = rates_behind(metric, favourable, &seen(&of.people), &seen(&of.people));
             rates.is_some_and(|(rate, _)| is_one(rate))
         });
-        let takes_as_certain = is_katz && has_one;
-        if takes_as_certain {
-            method.push_str(", which takes a rate of 1 as certain");
-        }
-        let of = (metric, scope);
-        let mut measured = MeasuredValue::new(&self.context, of, value, (interval, method), people)
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_impaired(impaired)
-            .with_score_parts([of_a, of_b].map(|of| seen(of.cells())));
-        measured.flags.extend(takes_as_certain.then_some(RATE_OF_ONE));
-        measured
+            .with_score_parts([of_a, of_b].map(|of| seen(of.cells())))
+            .with_certain_rate(has_one)
     }
 
     /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the

@@ -34,8 +34,9 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::value::largest::IntervalAt;
+use crate::metric::value::mean_gap::MeanInfluences;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
-use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART};
+use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
 use crate::metric::{Metric, MetricFamily, Reads};
 
 /// One value with everything that a table says about it.
@@ -209,7 +210,8 @@ impl MeasuredValue {
         people: ValuePeople,
     ) -> Self {
         let value = finite_or_overflow(value);
-        let is_difference = matches!(scope, MetricScope::Difference(..));
+        let is_difference =
+            matches!(scope, MetricScope::Difference(..)) && !metric.is_of_two_directions();
         MeasuredValue {
             scope,
             metric,
@@ -248,6 +250,18 @@ impl MeasuredValue {
         if let (Reads::ScoreRatio(score), Ok(_)) = (self.metric.reads, self.value) {
             let negative = cells.into_iter().any(|c| score(&c).is_ok_and(|value| value < 0.0));
             self.flags.extend(negative.then_some(NEGATIVE_PART));
+        }
+        self
+    }
+
+    /// Flags a ratio whose interval takes a rate of 1 as certain; `has_one` says whether one of the
+    /// two rates is 1.
+    pub(crate) fn with_certain_rate(mut self, has_one: bool) -> Self {
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let is_katz = self.interval.is_some_and(|interval| katz.contains(&interval.method));
+        if is_katz && has_one {
+            self.ci_method.push_str(", which takes a rate of 1 as certain");
+            self.flags.push(RATE_OF_ONE);
         }
         self
     }
@@ -393,6 +407,48 @@ impl FactualSubject {
                 PersonRate::of_weights(of(weight), self.below(&|c| of(c).denominator), each)
             }
         })
+    }
+
+    /// Whether each row is a person who counts as one.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.weight.is_none() && self.persons.is_none()
+    }
+
+    /// A mean over the people with a label, and what each row or person adds to it; none where it
+    /// is undefined.
+    pub(crate) fn mean_influences(
+        &self,
+        mean: &impl Fn(&Confusion) -> MetricValue,
+    ) -> Option<(f64, MeanInfluences)> {
+        let all = mean(self.cells()).ok()?;
+        let below = self.cells().n() as f64;
+        // What these rows add, which have a mean of their own.
+        let add =
+            |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
+        if let Some(persons) = self.weighed_persons.as_ref().or(self.persons.as_ref()) {
+            let counted = persons.iter().filter(|(_, own)| own.n() > 0);
+            let each = counted.map(|(key, own)| (*key, add(own))).collect();
+            return Some((all, MeanInfluences::Persons(each)));
+        }
+        let kinds: Vec<(ConfusionCells, f64, f64)> = match &self.weight_sums {
+            Some(sums) => {
+                sums.iter().map(|(cells, of)| (*cells, of.people() as f64, of.squares())).collect()
+            }
+            None => {
+                let kinds = one_per_cell(self.people).into_iter();
+                kinds.map(|(cells, people)| (cells, people as f64, people as f64)).collect()
+            }
+        };
+        let (mut n, mut sum) = (0.0, 0.0);
+        for (cells, people, squares) in kinds {
+            let one = Confusion::from_cells(cells);
+            if one.n() > 0 {
+                let added = add(&one);
+                n += people;
+                sum += squares * added * added;
+            }
+        }
+        Some((all, MeanInfluences::Rows(n, sum)))
     }
 
     /// What the rows that a function counts weigh; nothing where nobody has a weight.

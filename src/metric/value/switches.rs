@@ -1,5 +1,6 @@
 //! Values of the families ccm, eccm and shift: every direction, the difference of each two, one
-//! group and the rest, and all together.
+//! group and the rest, and all together. A ratio of two directions is in the scope of their
+//! difference, in both orders, and in no other.
 //!
 //! Where a person counts more than once (one group to the rest, the total of more than two groups,
 //! several counterfactuals), rates are not independent cases: their interval is the bootstrap of
@@ -19,8 +20,10 @@ use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::interval::{IntervalProcedure, newcombe, newcombe_of, wilson};
-use crate::metric::person_interval::newcombe_of_persons;
+use crate::metric::interval::{
+    IntervalProcedure, katz, mover_ratio, newcombe, newcombe_of, wilson,
+};
+use crate::metric::person_interval::{katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
@@ -28,7 +31,7 @@ use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::scope_people::{ScopePeople, any_groups, of_any};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference,
+    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
 };
 use crate::param::Count;
 
@@ -84,7 +87,12 @@ pub(crate) fn measure_counterfactual(
             let other =
                 audit.switch(metric, MetricScope::Direction(b, a), places.direction(b, a), &back);
             out.push(audit.gap((a, b), (&one, &forth), (&other, &back)));
-            out.extend([one, other]);
+            if metric.is_of_two_directions() {
+                // Each order of a ratio has its row.
+                out.push(audit.gap((b, a), (&other, &back), (&one, &forth)));
+            } else {
+                out.extend([one, other]);
+            }
         }
         out
     };
@@ -96,8 +104,10 @@ pub(crate) fn measure_counterfactual(
         };
         let people = people(place, scope, stream);
         let any = audit.evidence[place].any.is_some();
-        let measured =
-            metrics.iter().filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)));
+        let measured = metrics
+            .iter()
+            .filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)))
+            .filter(|metric| !metric.is_of_two_directions());
         measured.map(|metric| audit.switch(metric, scope, place, &people)).collect()
     };
     let pairs: Vec<(usize, usize)> = places.directions().filter(|(a, b)| a < b).collect();
@@ -367,7 +377,7 @@ impl SwitchMeasurement<'_> {
             .with_impaired(impaired)
     }
 
-    /// The difference of two directions, from their values.
+    /// The difference or ratio of two directions, from their values.
     fn gap(
         &self,
         (a, b): (usize, usize),
@@ -377,7 +387,10 @@ impl SwitchMeasurement<'_> {
         let ((forth, of_forth), (back, of_back)) = (one, other);
         let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
         let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
-        let value = difference(forth.value, back.value);
+        let is_ratio = metric.is_of_two_directions();
+        let of_two =
+            |x: MetricValue, y: MetricValue| if is_ratio { ratio(x, y) } else { difference(x, y) };
+        let value = of_two(forth.value, back.value);
         let settings = self.context.settings;
         let is_end = |value: MetricValue| value.is_ok_and(|value| value == 0.0 || value == 1.0);
         let (interval, method) = self.context.interval(value, || {
@@ -386,14 +399,11 @@ impl SwitchMeasurement<'_> {
                     let rates = of_forth.person_rate(rate).zip(of_back.person_rate(rate));
                     if let Some((x, y)) = rates {
                         let both = x.correlation(&y);
-                        return IntervalBasis::Formula(newcombe_of_persons(
-                            &x,
-                            &y,
-                            both,
-                            self.context.z,
-                        ));
+                        let of = if is_ratio { katz_of_persons } else { newcombe_of_persons };
+                        return IntervalBasis::Formula(of(&x, &y, both, self.context.z));
                     }
-                    IntervalBasis::Formula(newcombe(
+                    let of = if is_ratio { katz } else { newcombe };
+                    IntervalBasis::Formula(of(
                         rate(&self.evidence[from_a].eccm),
                         rate(&self.evidence[from_b].eccm),
                         self.context.z,
@@ -404,21 +414,26 @@ impl SwitchMeasurement<'_> {
                 (Some(_), _) if [forth, back].iter().any(|of| is_end(of.value)) => {
                     let values = forth.value.ok().zip(back.value.ok());
                     let ends = forth.interval.zip(back.interval);
-                    IntervalBasis::Hybrid(values.zip(ends).map(|(values, ends)| {
-                        newcombe_of(values, ends, 0.0, IntervalProcedure::Mover)
+                    IntervalBasis::Hybrid(values.zip(ends).and_then(|(values, ends)| {
+                        if !is_ratio {
+                            return Some(newcombe_of(values, ends, 0.0, IntervalProcedure::Mover));
+                        }
+                        // A ratio to or of a rate of 0 has no interval.
+                        let found = (values.0 > 0.0).then(|| mover_ratio(values, ends))?;
+                        found.hi.is_finite().then_some(found)
                     }))
                 }
                 (_, Some(replicate)) => of_forth.bootstrap.joint_percentile(
                     &of_back.bootstrap,
                     &self.context,
                     metric.needs_label,
-                    |x, y| difference(replicate(x), replicate(y)),
+                    |x, y| of_two(replicate(x), replicate(y)),
                 ),
                 _ => self.shift_interval(metric, scope),
             }
         });
         let placebo = self.noise.band(|evidence| {
-            difference(
+            of_two(
                 evidence[from_a].value(metric, settings),
                 evidence[from_b].value(metric, settings),
             )
@@ -426,7 +441,8 @@ impl SwitchMeasurement<'_> {
         let switched = value.ok().and_then(|value| {
             if first_is_worse(metric, value)? { forth.switched } else { back.switched }
         });
-        let clear = is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), placebo);
+        let ideal = if is_ratio { metric.ideal } else { Some(0.0) };
+        let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = value
             .ok()
             .filter(|_| clear)
@@ -443,13 +459,16 @@ impl SwitchMeasurement<'_> {
         let all = all.or_else(|| Some(forth.persons?.n + back.persons?.n));
         let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)
             .with_persons(all, &[forth.persons, back.persons]);
+        let has_one = [forth, back].iter().any(|of| of.value == Ok(1.0));
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_switches(switched, placebo)
             .with_impaired(impaired)
+            .with_certain_rate(has_one)
     }
 }
 
-/// The metric as a function of the eight cells; none for metrics that read something else.
+/// The metric of one direction, or what it compares two by, as a function of the eight cells; none
+/// for metrics that read something else.
 pub(crate) fn value_of_cells(
     metric: &'static Metric,
     settings: &MeasureSettings,

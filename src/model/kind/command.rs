@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::{ContractTerms, MissingAs, ModelSignature, ScoreOutput};
-use crate::model::kind::ask_again::AskAgainBlock;
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive
@@ -50,10 +49,6 @@ pub struct CommandBlock {
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
-    /// Scores some rows again. Default: one in a hundred, once, and where the answers differ gates
-    /// on the model are inconclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck: Option<AskAgainBlock>,
 }
 
 impl CommandBlock {
@@ -71,7 +66,6 @@ impl CommandBlock {
             time_limit,
             columns: Vec::new(),
             omit: Vec::new(),
-            recheck: None,
         }
     }
 }

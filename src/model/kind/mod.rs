@@ -5,7 +5,6 @@
 
 pub(crate) mod accept_key;
 pub(crate) mod amount_key;
-pub(crate) mod ask_again;
 pub(crate) mod boosting;
 pub(crate) mod command;
 pub(crate) mod decision;
@@ -27,7 +26,6 @@ use serde::{Deserialize, Serialize};
 use crate::model::TrainedKnobs;
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::amount_key::AmountBlock;
-use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
 use crate::model::kind::decision::DecisionBlock;
@@ -205,12 +203,6 @@ model_kinds! {
 }
 
 impl ModelBlock {
-    /// How often it is asked again, where the job says so.
-    pub(crate) fn ask_again(&self) -> Option<AskAgainBlock> {
-        let command = self.command.as_ref().and_then(|command| command.recheck);
-        command.or(self.onnx.as_ref().and_then(|onnx| onnx.recheck))
-    }
-
     /// Its kind and its knobs, where the run itself fits it to the training rows.
     pub fn trained_here(&self) -> Option<(ModelKind<'_>, &dyn TrainedKnobs)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::ContractTerms;
-use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::command::{BroughtKnobs, without};
 use crate::param::{ColumnName, Word};
 
@@ -41,10 +40,6 @@ pub struct OnnxBlock {
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
-    /// Scores some rows again. Default: one in a hundred, once, and where the answers differ gates
-    /// on the model are inconclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck: Option<AskAgainBlock>,
 }
 
 impl BroughtKnobs for OnnxBlock {

@@ -700,8 +700,9 @@ fn limit_sentence(
         _ => "",
     };
     let part = limit.parts.first();
-    if let Some((part, (unfair, all))) = part.and_then(|part| Some((part, part.counts?)))
+    if let Some((part, (_, all))) = part.and_then(|part| Some((part, part.counts?)))
         && part.metric == UNFAIR_SUBGROUPS
+        && let Some((of_a, of_b)) = part.unfair
     {
         let [a, b] =
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
@@ -716,21 +717,13 @@ fn limit_sentence(
             count(all)
         );
         let limit = format!("Limit for both together: {}.", limit.limit_text());
-        return match part.unfair {
-            // The group with more of them first.
-            Some((of_a, of_b)) => {
-                let [(first, n), (second, m)] =
-                    if of_a >= of_b { [(a, of_a), (b, of_b)] } else { [(b, of_b), (a, of_a)] };
-                let other = format!("in {} for {second} than for {first}", count(m));
-                RichText::from("In ")
-                    .strong(count(n))
-                    .quote(format!("{of_all}{first} than for {second}; {other}. {limit}"))
-            }
-            // A folder of an earlier version does not tell the two apart.
-            None => RichText::from("In ")
-                .strong(count(unfair))
-                .quote(format!("{of_all}{a} than for {b}, or for {b} than for {a}. {limit}")),
-        };
+        // The group with more of them first.
+        let [(first, n), (second, m)] =
+            if of_a >= of_b { [(a, of_a), (b, of_b)] } else { [(b, of_b), (a, of_a)] };
+        let other = format!("in {} for {second} than for {first}", count(m));
+        return RichText::from("In ")
+            .strong(count(n))
+            .quote(format!("{of_all}{first} than for {second}; {other}. {limit}"));
     }
     let words = RichText::new().quote(limit.question(voice, glossary)).text(" ").text(answer);
     // Of harm each part that breaks the limit, with whom it counts; else the part that decides.

@@ -20,6 +20,8 @@ pub(crate) mod shares;
 mod support;
 pub(crate) mod voice;
 
+use std::collections::BTreeSet;
+
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
@@ -226,18 +228,18 @@ fn doubts(audit: &AuditFolder) -> Vec<PageBlock> {
             RichText::new().strong(what).text(" ").quote(issue_sentence(&issue.text)).text(".");
         blocks.push(BriefBlock::Boxed(words).into());
     }
-    let unbound = audit.manifest.answers.iter().filter(|answer| !answer.named).count();
-    if unbound > 0 {
-        let files = if unbound == 1 { "1 file of scores does" } else { "Some files of scores do" };
-        blocks.push(
-            BriefBlock::Boxed(
-                RichText::new().strong("Not linked to the rows of this audit.").text(format!(
-                    " {files} not name its request: only the keys link \
-                     the scores to these rows."
-                )),
-            )
-            .into(),
-        );
+    let unbound = audit.manifest.answers.iter().filter(|answer| !answer.named);
+    // Models may share a file.
+    let files: BTreeSet<&str> = unbound.map(|answer| answer.path.as_str()).collect();
+    if !files.is_empty() {
+        let words = RichText::new().strong("Not linked to the rows of this audit.").text(" ");
+        let words = files.iter().enumerate().fold(words, |words, (i, file)| {
+            if i > 0 { words.text(", ") } else { words }.quote(*file)
+        });
+        let words = words.text(if files.len() == 1 { " does" } else { " do" });
+        let words =
+            words.text(" not name the request: only the keys link the scores to these rows.");
+        blocks.push(BriefBlock::Boxed(words).into());
     }
     blocks
 }

@@ -18,8 +18,7 @@ use crate::report::section::shift::thresholds;
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
 
-/// Fewest bins of a drawing where the tables have no finer ones: of many groups, and in folders of
-/// an older version.
+/// Fewest bins of a drawing where the tables have no finer ones: of many groups.
 const COARSE_BINS: usize = 8;
 
 /// The scores before and after, and their changes, in bins that fit the data.

@@ -35,10 +35,6 @@ pub(crate) struct SectionPage {
     pub(super) program: String,
     /// The catalog data set that stand-in data replaced.
     pub(super) stand_in: Option<String>,
-    /// Whether it shows less than usual, to stay small.
-    pub(super) thrifty: bool,
-    /// Whether it is larger than it should be anyway.
-    pub(super) too_large: bool,
     /// Whether it is the annex of the page that is next to it.
     pub(super) is_annex: bool,
     /// The sections in order.
@@ -203,8 +199,7 @@ impl SectionPage {
             .collect();
         let page = context! {
             title => &self.title, job => &self.job, run => &self.run, program => &self.program,
-            stand_in => &self.stand_in,  thrifty => self.thrifty,
-            too_large => self.too_large, is_annex => self.is_annex,
+            stand_in => &self.stand_in, is_annex => self.is_annex,
             css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
                 include_str!("sections.css")),
             defs => plot::DEFS, sections => sections,

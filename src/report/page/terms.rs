@@ -6,12 +6,12 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
-use crate::metric::{MetricUnit, Reads};
+use crate::metric::{Metric, MetricUnit, Reads};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::ComparisonRow;
+use crate::table::{ComparisonRow, has_flag};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -70,10 +70,13 @@ impl<'a> PageGlossary<'a> {
 
 /// How a metric is printed in a scope; one that this version does not know, as a plain number.
 pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
-    let unit = find(metric).map_or(MetricUnit::Number, |metric| metric.unit);
+    let metric = find(metric);
+    let unit = metric.map_or(MetricUnit::Number, |metric| metric.unit);
     match scope {
         "worst_case" => NumberFormat::of(unit.without_sign()),
-        "difference" => NumberFormat::of(unit).of_change(),
+        "difference" if !metric.is_some_and(Metric::is_of_two_directions) => {
+            NumberFormat::of(unit).of_change()
+        }
         _ => NumberFormat::of(unit),
     }
 }
@@ -94,13 +97,16 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
     }
 }
 
+/// What a metric in the scope of the difference of two directions does with them, as a word between
+/// their names.
+pub(crate) fn between_directions(metric: &str) -> &'static str {
+    if find(metric).is_some_and(Metric::is_of_two_directions) { " over " } else { " minus " }
+}
+
 /// What a row says that depends on labels which are missing for some people more often than for
 /// others; none of other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
-    let flags = row.flags.as_deref().unwrap_or_default();
-    flags
-        .split(',')
-        .any(|flag| flag == SELECTIVE_LABELS)
+    has_flag(&row.flags, SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")
 }
 
@@ -217,28 +223,6 @@ pub(crate) fn intervals_of_weights(units: &str) -> String {
          equal in all replicates, have Wilson's interval on the effective number of {units}."
     )
 }
-
-/// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
-pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {
-    let (part, whole) = measure.counts?;
-    let value = measure.value?;
-    let mut text = format!(
-        "{} of {} ({}",
-        number::count(part),
-        number::count(whole),
-        number::percent_text(value, measure.weights.is_some())
-    );
-    if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
-        text.push_str(&format!(
-            "; {} interval {}",
-            number::level(level),
-            NumberFormat::Share.interval(value, lo, hi)
-        ));
-    }
-    text.push(')');
-    Some(text)
-}
-
 /// `set flip (naive), model gbm`.
 pub(crate) fn origin(panel: &AuditPanel) -> RichText {
     let words = RichText::new().text("set ").name(&panel.set);

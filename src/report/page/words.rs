@@ -181,34 +181,60 @@ impl From<&RichText> for Value {
         words
             .0
             .iter()
-            .map(|span| match span {
-                TextSpan::Text(text) => context!(kind => "text", text => text),
-                TextSpan::Name(text) => {
-                    context!(kind => "name", text => short(text), long => text.chars().count() > 28)
-                }
-                TextSpan::Quote(text) => context!(kind => "name", text => text, long => false),
-                TextSpan::Code(text) => context!(kind => "code", parts => breakable(text)),
-                TextSpan::Metric { symbol, anchor, name } => {
-                    context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name =>
-                        name)
-                }
-                TextSpan::Strong(text) => context!(kind => "strong", text => text),
-                TextSpan::Link { text, href, to } => {
-                    context!(kind => "link", text => text, href => href, to => to)
-                }
-                TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
-                TextSpan::Soft(text) => context!(kind => "soft", text => text),
-                TextSpan::Small(text) => context!(kind => "small", text => text),
-                TextSpan::Key { drawing, text } => {
-                    context!(kind => "key", drawing => *drawing, text => text)
-                }
-                TextSpan::Side(side) => {
-                    let (letter, class) = side.letter();
-                    context!(kind => "side", text => letter, class => class)
-                }
+            .flat_map(|span| match span {
+                TextSpan::Text(text) => with_tables(text),
+                other => vec![span_value(other)],
             })
             .collect()
     }
+}
+
+/// A span for the templates.
+fn span_value(span: &TextSpan) -> Value {
+    match span {
+        TextSpan::Text(text) => context!(kind => "text", text => text),
+        TextSpan::Name(text) => {
+            context!(kind => "name", text => short(text), long => text.chars().count() > 28)
+        }
+        TextSpan::Quote(text) => context!(kind => "name", text => text, long => false),
+        TextSpan::Code(text) => context!(kind => "code", parts => breakable(text)),
+        TextSpan::Metric { symbol, anchor, name } => {
+            context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name =>
+                        name)
+        }
+        TextSpan::Strong(text) => context!(kind => "strong", text => text),
+        TextSpan::Link { text, href, to } => {
+            context!(kind => "link", text => text, href => href, to => to)
+        }
+        TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
+        TextSpan::Soft(text) => context!(kind => "soft", text => text),
+        TextSpan::Small(text) => context!(kind => "small", text => text),
+        TextSpan::Key { drawing, text } => {
+            context!(kind => "key", drawing => *drawing, text => text)
+        }
+        TextSpan::Side(side) => {
+            let (letter, class) = side.letter();
+            context!(kind => "side", text => letter, class => class)
+        }
+    }
+}
+
+/// Our own words, in which the path of a table is a link to its file.
+fn with_tables(text: &str) -> Vec<Value> {
+    let (mut parts, mut plain) = (Vec::new(), String::new());
+    for word in text.split_inclusive(' ') {
+        match word.split_once(".parquet").filter(|_| word.starts_with("tables/")) {
+            Some((name, rest)) => {
+                parts.push(span_value(&TextSpan::Text(std::mem::take(&mut plain))));
+                let (text, to) = (format!("{name}.parquet"), String::new());
+                parts.push(span_value(&TextSpan::Link { href: text.clone(), text, to }));
+                plain.push_str(rest);
+            }
+            None => plain.push_str(word),
+        }
+    }
+    parts.push(span_value(&TextSpan::Text(plain)));
+    parts
 }
 
 /// The anchor of a metric's entry in the glossary.

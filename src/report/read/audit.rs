@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::folder::manifest::{Manifest, RecheckWords};
+use crate::folder::manifest::Manifest;
 use crate::folder::read as opened;
 use crate::metric::catalog::shift;
 use crate::report::read::cases::{ReportedCase, cases_of};
@@ -32,7 +32,7 @@ use crate::table::{
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
 const ALL_PAIRS_UP_TO: usize = 6;
 
-/// Directions drawn on one page, over all panels: what keeps it below one megabyte.
+/// Directions drawn on one page, over all panels.
 const DIRECTIONS_AT_MOST: usize = 64;
 
 /// Panels on one page.
@@ -47,20 +47,8 @@ pub(crate) struct ScoreHistograms {
     pub(crate) counterfactual: Vec<HistogramBin>,
     /// Counterfactual minus factual.
     pub(crate) change: Vec<HistogramBin>,
-    /// The same three in bins that fit the data; empty in a folder of an older version.
+    /// The same three in bins that fit the data; empty of many groups.
     pub(crate) drawn: [Vec<HistogramBin>; 3],
-}
-
-/// How often the room for directions and drawings was halved to keep the page small;
-/// nothing else depends on it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PageHalvings(pub(crate) u32);
-
-impl PageHalvings {
-    /// What is left of a number of things.
-    pub(crate) fn halved(self, n: usize) -> usize {
-        n >> self.0
-    }
 }
 
 /// An output folder in memory.
@@ -87,8 +75,6 @@ pub(crate) struct AuditFolder {
     pub(crate) scores: ScoreTables,
     /// Recourse.
     pub(crate) recourse: recourse::RecourseTables,
-    /// How much less than usual the page shows.
-    pub(crate) halvings: PageHalvings,
     /// `groups`.
     pub(crate) groups: Vec<GroupRow>,
     /// `population`.
@@ -260,7 +246,6 @@ impl AuditFolder {
             added: sorted(&tables)?,
             spreads: sorted(&tables)?,
             histograms: histograms(&read_rows(&tables)?),
-            halvings: PageHalvings::default(),
             scores: ScoreTables::read(&tables)?,
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
@@ -306,11 +291,6 @@ impl AuditFolder {
         } else {
             title.to_owned()
         }
-    }
-
-    /// What scoring rows of a model again gave.
-    pub(crate) fn recheck(&self, model: &str) -> Option<RecheckWords> {
-        self.manifest.models.iter().find(|words| words.name == model)?.recheck
     }
 
     /// Rows of a long table that the page shows.
@@ -460,8 +440,8 @@ impl AuditFolder {
             .map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id))
             .collect();
         worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worst.truncate(self.halvings.halved(PANELS_AT_MOST));
-        let each = (self.halvings.halved(DIRECTIONS_AT_MOST) / worst.len().max(1)).max(2);
+        worst.truncate(PANELS_AT_MOST);
+        let each = (DIRECTIONS_AT_MOST / worst.len().max(1)).max(2);
         for (rate, id) in worst {
             let panel = &mut panels[id];
             // Where nothing switches, one matrix says what all would.

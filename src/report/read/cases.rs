@@ -39,11 +39,10 @@ pub(crate) struct ReportedCase {
 }
 
 /// The cases in the rows of their table, those of a model, set and attribute in the order in which
-/// they were drawn. Rows of a table of version 1 name no model and are no cases.
+/// they were drawn.
 pub(crate) fn cases_of(rows: &[CfExampleRow]) -> Vec<ReportedCase> {
     let mut cases: Vec<ReportedCase> = Vec::new();
     for row in rows {
-        let Some(decisions) = row.decision.zip(row.decision_cf) else { continue };
         let is_same = |case: &ReportedCase| {
             (case.number, case.model.as_str(), case.set.as_str(), case.attribute.as_str())
                 == (row.example, &*row.model, &*row.counterfactual, &*row.sensitive)
@@ -57,7 +56,7 @@ pub(crate) fn cases_of(rows: &[CfExampleRow]) -> Vec<ReportedCase> {
                 to: row.to_group.to_string(),
                 number: row.example,
                 scores: row.score.zip(row.score_cf),
-                decisions,
+                decisions: (row.decision, row.decision_cf),
                 features: Vec::new(),
             });
         }
@@ -96,13 +95,10 @@ mod tests {
             to_group: to.into(),
             example,
             feature: feature.into(),
-            decision: Some(true),
-            decision_cf: Some(false),
+            decision: true,
             ..CfExampleRow::default()
         };
-        let older = CfExampleRow { decision: None, ..row("a", 0, "age") };
-        let rows =
-            [older, row("a", 1, "age"), row("a", 1, "job"), row("b", 0, "age"), row("b", 2, "age")];
+        let rows = [row("a", 1, "age"), row("a", 1, "job"), row("b", 0, "age"), row("b", 2, "age")];
         let cases = cases_of(&rows);
         let told: Vec<_> = cases.iter().map(|case| (&*case.to, case.features.len())).collect();
         assert_eq!(told, [("b", 1), ("a", 2), ("b", 1)]);

@@ -65,9 +65,8 @@ pub(crate) struct ScenarioBootstrap {
     pub(crate) determined: String,
     /// Its graphs.
     pub(crate) graphs: i64,
-    /// Those in which the attribute follows from another variable; none where the table is of a
-    /// version that does not say so.
-    pub(crate) following: Option<i64>,
+    /// Those in which the attribute follows from another variable.
+    pub(crate) following: i64,
 }
 
 /// What the attribute follows from.
@@ -75,8 +74,6 @@ pub(crate) struct ScenarioBootstrap {
 pub(crate) struct Causes<'a> {
     /// Share of graphs in which it follows from any other variable.
     pub(crate) share: f64,
-    /// Whether the share may be larger, because the tables list only single edges.
-    pub(crate) at_least: bool,
     /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
     /// largest first.
     pub(crate) each: Vec<(&'a str, f64)>,
@@ -171,18 +168,11 @@ impl ScenarioGraphs {
             all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
         // Stable: of equals the order of the names.
         each.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let largest = each.first().map_or(0.0, |(_, share)| *share);
         each.retain(|(_, share)| *share >= FOLLOWS_FROM);
-        let following: Option<i64> = self.bootstraps.iter().map(|b| b.following).sum();
+        let following: i64 = self.bootstraps.iter().map(|b| b.following).sum();
         let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
-        let any =
-            following.filter(|_| graphs > 0).map(|following| following as f64 / graphs as f64);
-        let share = any.unwrap_or(largest);
-        (share >= FOLLOWS_FROM).then_some(Causes {
-            share,
-            at_least: any.is_none() && each.len() > 1,
-            each,
-        })
+        let share = if graphs > 0 { following as f64 / graphs as f64 } else { 0.0 };
+        (share >= FOLLOWS_FROM).then_some(Causes { share, each })
     }
 
     /// Whether a variable is in a tier.

@@ -169,17 +169,6 @@ pub(crate) struct AuditPanel {
 }
 
 impl AuditPanel {
-    /// Where its direction number `d` stands: the anchor of the value `metric` of that direction,
-    /// or of the panel.
-    pub(crate) fn anchor(&self, d: usize, metric: &str) -> String {
-        match self.drawn {
-            // The page has no room for the panel.
-            0 => "switches".to_owned(),
-            drawn if d < drawn => format!("p{}-{d}-{metric}", self.id),
-            _ => format!("p{}", self.id),
-        }
-    }
-
     /// What was written in a direction, such as `race = Black, sex = Female`; of several values of
     /// a column the three most frequent, with their numbers. None where the attribute is an
     /// unchanged column.

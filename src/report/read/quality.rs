@@ -128,17 +128,6 @@ impl FeatureQuality {
                 .zip(self.value("w1_after"))
                 .is_some_and(|(before, after)| after < before)
     }
-
-    /// Whether it moved away from the target group by more than a trifle, whichever distance is
-    /// asked.
-    pub(crate) fn is_much_farther(&self) -> bool {
-        let gap = self
-            .value("dist_before")
-            .zip(self.value("dist_after"))
-            .map_or(0.0, |(before, after)| after - before);
-        gap >= 0.01 && !self.is_nearer_by_wasserstein()
-    }
-
     /// A measure that counts counterfactuals.
     fn count(&self, measure: &str) -> i64 {
         self.value(measure).map_or(0, |n| n as i64)

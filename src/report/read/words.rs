@@ -1,71 +1,8 @@
-//! Words for the two sides of a decision, for weights and for persons, as the audit has them.
+//! Words for weights and for persons, as the audit has them.
 
 use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
-
-/// The two sides of the decision in the words of the job.
-pub(crate) struct DecisionWords {
-    /// Metric of decisions that are lost: `nsr` or `psr`.
-    pub(crate) loss: &'static str,
-    /// Metric of decisions that are gained.
-    pub(crate) gain: &'static str,
-    /// Metric of decisions that are lost and that the label confirms: `tpsr` or `tnsr`.
-    pub(crate) rightful: &'static str,
-    /// Those who have it.
-    pub(crate) held: &'static str,
-    /// Those who have not.
-    pub(crate) lacked: &'static str,
-    /// What the former would do.
-    pub(crate) loses: &'static str,
-    /// What the latter would do.
-    pub(crate) gains: &'static str,
-    /// Whether the favourable prediction is the positive one; none where the job does not say.
-    pub(crate) positive: Option<bool>,
-}
-
-impl DecisionWords {
-    /// Favourable words where the job says which side is favourable, neutral ones where it has no
-    /// label.
-    ///
-    /// Of several classes it is reported who would get another one: each class against all others
-    /// is in tables.
-    pub(crate) fn of(audit: &AuditFolder) -> Self {
-        if audit.classes.are_there() {
-            let [held, loses] = ["of any class", "would be predicted as a different class"];
-            return DecisionWords {
-                loss: "sr",
-                gain: "",
-                rightful: "",
-                held,
-                lacked: "",
-                loses,
-                gains: "",
-                positive: None,
-            };
-        }
-        let positive = audit.manifest.favourable_is_positive();
-        let [loss, gain, rightful] =
-            if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
-        let words = if positive.is_some() {
-            [
-                "with the favourable decision",
-                "without the favourable decision",
-                "would lose it",
-                "would gain it",
-            ]
-        } else {
-            [
-                "predicted positive",
-                "predicted negative",
-                "would be predicted negative",
-                "would be predicted positive",
-            ]
-        };
-        let [held, lacked, loses, gains] = words;
-        DecisionWords { loss, gain, rightful, held, lacked, loses, gains, positive }
-    }
-}
 
 /// So many people, or their rows where a person may have several: `122 people`, `122 rows`.
 pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {

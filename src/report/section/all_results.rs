@@ -18,7 +18,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
     let results = harm::all(audit, &voice);
     let ranked = ranked(&results);
-    let shown = &ranked[..ranked.len().min(audit.halvings.halved(ROWS_AT_MOST).max(24))];
+    let shown = &ranked[..ranked.len().min(ROWS_AT_MOST)];
     if shown.is_empty() {
         return None;
     }

@@ -216,6 +216,23 @@ pub(crate) fn of_panel(
     blocks
 }
 
+/// The values of two facets class by class, of the metrics of two lists; none where no class has
+/// any.
+pub(crate) fn of_facets(
+    audit: &AuditFolder,
+    (key, total): (&ResultKey, &ResultKey),
+    of: RichText,
+    lists: [PageList; 2],
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageTable> {
+    let classes = &audit.classes;
+    let metrics = lists.map(PageList::ids).concat();
+    let mut shown = classes.shown(total);
+    // The family may be measured of one class alone.
+    shown.retain(|class| classes.measure(class, key, "dppl").is_some());
+    classes.one_vs_all(key, (shown.as_slice(), metrics.as_slice()), of, glossary)
+}
+
 /// The matrices of labels and predictions of the groups, and the classes one by one; `at` makes the
 /// key of a scope and a group.
 pub(crate) fn of_groups(
@@ -230,7 +247,7 @@ pub(crate) fn of_groups(
     }
     let shown = classes.shown(&at("total", "", ""));
     let weighted = audit.manifest.weight.is_some();
-    let told: Vec<&String> = groups.iter().take(audit.halvings.halved(GROUPS_AT_MOST)).collect();
+    let told: Vec<&String> = groups.iter().take(GROUPS_AT_MOST).collect();
     let mut blocks: Vec<PageBlock> = classes
         .note(&shown, "tables/counts.parquet and tables/metrics.parquet")
         .into_iter()

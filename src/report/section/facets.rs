@@ -2,6 +2,7 @@
 //! and each group against all others.
 
 use crate::metric::GapTransform;
+use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::report::page::cells::{cell, level_in_words};
@@ -11,6 +12,7 @@ use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::words::LARGEST_BY_CHANCE;
+use crate::report::section::classes;
 use crate::report::section::switches::measures_of;
 
 /// Comparisons beyond which the page shows the widest only.
@@ -36,7 +38,12 @@ fn comparisons(audit: &AuditFolder, groups: &[String], at: &FacetKeyFn<'_>) -> V
     let pairs = groups.iter().flat_map(|a| groups.iter().map(move |d| at("pair", a, d)));
     let all: Vec<ResultKey> =
         pairs.chain(groups.iter().map(|d| at("one_vs_rest", "", d))).collect();
-    let gap = |key: &ResultKey| audit.measure(key, "dppl").map(|m| m.value.map_or(-1.0, f64::abs));
+    let gap = |key: &ResultKey| {
+        let names = audit.classes.names.iter();
+        let of_classes = names.filter_map(|class| audit.classes.measure(class, key, "dppl"));
+        let all = audit.measure(key, "dppl").into_iter().chain(of_classes);
+        all.map(|m| m.value.map_or(-1.0, f64::abs)).reduce(f64::max)
+    };
     let mut found: Vec<(f64, ResultKey)> =
         all.into_iter().filter_map(|key| Some((gap(&key)?, key))).collect();
     found.sort_by(|x, y| y.0.total_cmp(&x.0));
@@ -53,6 +60,22 @@ fn with_method(mut cell: PageCell, metric: &str, measure: Option<&ReportedValue>
     cell
 }
 
+/// What predictions make of the difference of the labels of a comparison, as a sentence; none where
+/// the labels show no difference.
+fn change_of_bias(audit: &AuditFolder, key: &ResultKey) -> Option<PageBlock> {
+    let [dpl, change] = ["dpl", "bias_change"].map(|metric| audit.measure(key, metric));
+    let (dpl, change) = (dpl?, change?);
+    let told = BiasChange::new(dpl.value?, dpl.interval, change.interval)?;
+    let words = RichText::from("Compared with the labels, the difference of ").and(sides(key));
+    Some(PageBlock::Note(words.text(match told {
+        BiasChange::Amplified => " is amplified by the predictions.",
+        BiasChange::Reduced => " is reduced by the predictions.",
+        BiasChange::NotDistinguishable => {
+            " in the predictions is not distinguishable from that in the labels."
+        }
+    })))
+}
+
 /// Clarify's metrics of one attribute and model.
 pub(crate) fn clarify(
     audit: &AuditFolder,
@@ -66,6 +89,14 @@ pub(crate) fn clarify(
         found.truncate(audit.rows_shown());
     }
     let total = at("total", "", "");
+    if audit.classes.are_there() {
+        let tables = found.iter().filter_map(|key| {
+            let of = RichText::from("Clarify's metrics, the favoured facet first: ");
+            let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts];
+            classes::of_facets(audit, (key, &total), of.and(sides(key)), lists, glossary)
+        });
+        return tables.map(PageBlock::Table).collect();
+    }
     let benefit: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
         .ids()
         .iter()
@@ -171,6 +202,7 @@ pub(crate) fn clarify(
             }));
         }
     }
+    blocks.extend(found.iter().filter_map(|key| change_of_bias(audit, key)));
     blocks
 }
 

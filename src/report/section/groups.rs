@@ -18,7 +18,7 @@ use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::words::{self, DecisionWords};
+use crate::report::read::words;
 use crate::report::section::switches::measures_of;
 use crate::report::section::{classes, facets};
 
@@ -75,7 +75,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         return None;
     }
     let mut blocks = Vec::new();
-    if DecisionWords::of(audit).positive == Some(false) {
+    if !audit.classes.are_there() && audit.manifest.favourable_is_positive() == Some(false) {
         blocks.push(PageBlock::Note(
             "Here the positive prediction is the unfavourable one: a \
              higher share predicted positive is a lower share with the favourable decision."

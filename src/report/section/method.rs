@@ -27,10 +27,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     blocks.extend(scales.map(|words| PageBlock::Text(RichText::new().quote(&words))));
     blocks.extend(rechecks(audit));
     blocks.extend(expected(audit));
-    let mut facts: Vec<(RichText, RichText)> = vec![
-        ("Favourable".into(), crate::report::section::verdict::favourable(audit)),
-        ("Split".into(), RichText::new().quote(&m.split)),
-    ];
+    let mut facts = audited(audit);
+    facts.push(("Split".into(), RichText::new().quote(&m.split)));
     let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
     facts.push((
         "Rows".into(),
@@ -364,6 +362,77 @@ fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
     of_models.into_iter().map(sentence).collect()
 }
 
+/// What was audited.
+pub(crate) fn audited(audit: &AuditFolder) -> Vec<(RichText, RichText)> {
+    let m = &audit.manifest;
+    let mut facts: Vec<(RichText, RichText)> = Vec::new();
+    let mut fact = |name: &str, words: RichText| facts.push((name.into(), words));
+    if let Some(decision) = &m.words.decision {
+        fact("Decision", RichText::new().quote(decision));
+    }
+    fact("Favourable", favourable(audit));
+    if let Some(version) = &m.words.version {
+        fact("Model version", RichText::new().quote(version));
+    }
+    let data =
+        m.inputs.iter().filter(|i| i.what == "data").fold(RichText::new(), |words, input| {
+            let words = if words == RichText::new() { words } else { words.text(", ") };
+            words.quote(&input.path)
+        });
+    if data != RichText::new() {
+        fact("Data", data);
+    }
+    fact(
+        if m.person.is_some() { "Rows audited" } else { "People audited" },
+        RichText::new().strong(number::count(i64::try_from(m.rows.audited).unwrap_or(i64::MAX))),
+    );
+    for attribute in &m.attributes {
+        let groups =
+            attribute.groups.iter().enumerate().fold(RichText::new(), |words, (i, group)| {
+                let words = if i > 0 { words.text(", ") } else { words }.name(group);
+                if *group == attribute.reference { words.text(" (reference)") } else { words }
+            });
+        facts.push((RichText::new().text("Groups by ").name(&attribute.name), groups));
+    }
+    if let Some(owner) = &m.words.owner {
+        facts.push(("Owner".into(), RichText::new().quote(owner)));
+    }
+    facts
+}
+
+/// Which prediction is the favourable one.
+fn favourable(audit: &AuditFolder) -> RichText {
+    match &audit.manifest.label {
+        None if audit.manifest.favourable_without_label == Some(true) => {
+            "the positive prediction".into()
+        }
+        None if audit.manifest.favourable_without_label == Some(false) => {
+            "the negative prediction".into()
+        }
+        None => match audit.manifest.amounts() {
+            Some(told) if told.better_is_lower => "the lower amount".into(),
+            Some(_) => "the higher amount".into(),
+            None => "the job has no label and names no favourable side; this page says positive \
+                     and negative"
+                .into(),
+        },
+        Some(label) => {
+            let words = RichText::new().text(
+                match (label.classes.is_empty(), label.favourable_is_positive) {
+                    (true, true) => "predicted positive: ",
+                    (true, false) => "predicted negative, that is, not: ",
+                    (false, true) => "predicted one of the positive classes: ",
+                    (false, false) => "predicted another class than: ",
+                },
+            );
+            let words = words.code(&label.column).text(" is ");
+            label.positive.iter().enumerate().fold(words, |words, (i, value)| {
+                if i > 0 { words.text(" or ") } else { words }.quote(value)
+            })
+        }
+    }
+}
+
 /// What scoring rows again gave, a sentence a model.
 fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let rechecked = audit.manifest.models.iter().filter_map(|model| Some((model, model.recheck?)));
@@ -371,15 +440,9 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
         let (why, how) = match model.kind.as_str() {
             "scores" | "decision" => {
-                ("another version of a model", "again together with the counterfactuals".to_owned())
+                ("another version of a model", "again together with the counterfactuals")
             }
-            _ => match recheck.switches {
-                None => ("a model that is not repeatable", "twice".to_owned()),
-                Some(told) => (
-                    "a model that is not repeatable",
-                    format!("{} times more", count(told.repeats)),
-                ),
-            },
+            _ => ("a model that is not repeatable", "twice"),
         };
         let differ = if recheck.differ > 0 {
             format!(", and {} of them differ", count(recheck.differ))

@@ -7,8 +7,7 @@ pub(crate) mod amounts;
 pub(crate) mod classes;
 pub(crate) mod experiments;
 mod facets;
-mod finding_sentence;
-pub(crate) mod findings;
+pub(crate) mod gates;
 pub(crate) mod graphs;
 pub(crate) mod groups;
 pub(crate) mod left_out;
@@ -20,7 +19,6 @@ pub(crate) mod recourse;
 pub(crate) mod shift;
 pub(crate) mod slices;
 pub(crate) mod switches;
-pub(crate) mod verdict;
 pub(crate) mod waiting;
 
 use crate::report::page::PageSection;
@@ -33,7 +31,7 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
     if !audit.manifest.awaited.is_empty() {
         let decides = audit.manifest.amounts().is_none();
         let known = [
-            waiting::gates_so_far(audit, glossary),
+            gates::section(audit, glossary),
             amounts::section(audit, glossary),
             decides.then(|| groups::section(audit, glossary)).flatten(),
             slices::section(audit, glossary),
@@ -51,8 +49,7 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
     let decides = audit.manifest.amounts().is_none();
     let panels = if decides { audit.panels() } else { Vec::new() };
     let sections = [
-        Some(verdict::section(audit, glossary)),
-        decides.then(|| findings::section(audit, &panels, glossary)),
+        gates::section(audit, glossary),
         all_results::section(audit, glossary),
         audit.manifest.baseline.as_ref().map(|baseline| {
             against::section(baseline, &audit.changes, audit.rows_shown(), glossary)

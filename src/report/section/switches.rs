@@ -151,7 +151,6 @@ fn panel_blocks(
     let sets = &audit.manifest.counterfactuals;
     let doubt = sets.iter().find(|set| set.name == panel.set).and_then(|set| set.doubt);
     blocks.extend(doubt.map(terms::fit_doubt).map(PageBlock::Note));
-    blocks.extend(self_switches(audit, panel).map(PageBlock::Note));
     if panel.groups.len() > 2 {
         blocks.extend(overview(audit, panel, glossary));
     }
@@ -266,35 +265,6 @@ fn rows(
     [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]
 }
 
-/// How often the model of a panel contradicts itself, where the job asks for it.
-fn self_switches(audit: &AuditFolder, panel: &AuditPanel) -> Option<RichText> {
-    let again = audit.recheck(&panel.model)?;
-    let (told, floor) = (again.switches?, again.floor("sr")?);
-    let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
-    let share = NumberFormat::Share;
-    Some(RichText::from("Asked again: model ").name(&panel.model).text(format!(
-        " scored {} rows {} times more. Of two answers about the same row {} lead to different \
-         decisions ({}): the noise floor of its switch rates, a band where these are drawn. A \
-         rate inside the band is what the model does without any change.",
-        count(told.people),
-        count(told.repeats),
-        share.value(floor.value),
-        terms::noise(share, floor.value, floor.lo, floor.hi),
-    )))
-}
-
-/// What noise gives for a value: the band of the placebo of its set, else the noise floor of
-/// its model.
-fn noise_of(
-    audit: &AuditFolder,
-    panel: &AuditPanel,
-    metric: &str,
-    measure: &ReportedValue,
-) -> Option<(f64, f64)> {
-    let floor = || audit.recheck(&panel.model)?.floor(metric).map(|floor| (floor.lo, floor.hi));
-    measure.placebo.or_else(floor)
-}
-
 /// A value with counts and interval, and the band of the placebo and the range of other fits where
 /// there are such.
 pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
@@ -363,8 +333,6 @@ fn by_metric(
         .flat_map(|m| [m.interval.map(|i| i.1).or(m.value), m.placebo.map(|p| p.1)])
         .flatten()
         .fold(0.0, f64::max);
-    let floors = shown.iter().filter_map(|m| audit.recheck(&panel.model)?.floor(m));
-    let highest = floors.map(|floor| floor.hi).fold(highest, f64::max);
     let end = round_up(highest).min(1.0);
     let mut head = vec!["Metric".into()];
     head.extend(panel.directions.iter().map(|d| RichText::direction(&d.from, &d.to)));
@@ -393,7 +361,7 @@ fn by_metric(
                 })
                 .collect();
             let whisker = |m: &ReportedValue| {
-                let noise = noise_of(audit, panel, metric, m);
+                let noise = m.placebo;
                 Some(IntervalWhisker { value: m.value?, interval: m.interval, noise })
             };
             let drawn: Vec<IntervalWhisker> =

@@ -3,11 +3,11 @@
 
 use crate::folder::manifest::AwaitedScores;
 use crate::report::draw::chart;
-use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
-use crate::report::section::verdict::{self, facts};
+use crate::report::read::words;
+use crate::report::section::method::audited;
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
@@ -55,7 +55,10 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         });
         blocks.push(PageBlock::Text(words.text(".")));
     }
-    blocks.push(PageBlock::Facts(facts(audit)));
+    let mut facts = audited(audit);
+    facts.extend(words::persons(audit).map(|words| ("Persons".into(), words)));
+    facts.extend(words::weights(audit).map(|words| ("Weights".into(), words)));
+    blocks.push(PageBlock::Facts(facts));
     PageSection { id: "waiting", title: "Waiting", blocks }
 }
 
@@ -69,20 +72,6 @@ pub(crate) fn so_far(audit: &AuditFolder) -> &'static str {
              scores are inconclusive."
         }
     }
-}
-
-/// The gates of a run that waits for scores: those that are judged already, and those that wait;
-/// none without gates.
-pub(crate) fn gates_so_far(
-    audit: &AuditFolder,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageSection> {
-    let mut blocks: Vec<PageBlock> = verdict::selective_labels(audit).collect();
-    blocks.extend(verdict::gates(audit, glossary));
-    blocks.extend(verdict::harm_in_words(audit));
-    blocks.extend(verdict::other_directions(audit, glossary));
-    let section = PageSection { id: "verdict", title: "Gates so far", blocks };
-    (!audit.gates.is_empty()).then_some(section)
 }
 
 fn files_table(awaited: &[AwaitedScores]) -> PageTable {

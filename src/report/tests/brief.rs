@@ -373,8 +373,7 @@ fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
         changed: value != value_cf,
         score: Some(scores[0]),
         score_cf: Some(scores[1]),
-        decision: Some(true),
-        decision_cf: Some(false),
+        decision: true,
         ..CfExampleRow::default()
     };
     let rows: Vec<CfExampleRow> = features.iter().map(row).collect();

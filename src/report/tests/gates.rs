@@ -1,9 +1,10 @@
-//! The verdict of the page, and what it shows of each gate.
+//! What the pages show of each gate.
 
 use super::html::{page, section};
-use super::sample::{FolderSample, names, spread, two_groups};
+use super::sample::{FolderSample, glossary, names, spread, two_groups};
+use crate::report::render;
 
-/// Both parts of a gate on harm stand together, and one verdict is counted.
+/// Both parts of a gate on harm are rows, that which decides first.
 #[test]
 fn a_gate_on_harm_shows_both_parts() {
     let gates = vec![
@@ -11,35 +12,18 @@ fn a_gate_on_harm_shows_both_parts() {
         ("no-harm", "pass", "fail", "denied_by_group", Some((1, 0)), 0),
     ];
     let html = page("harm", &FolderSample { gates, ..two_groups() });
-    let verdict = section(&html, "verdict");
-    assert!(verdict.contains("Fail The only limit is broken."), "{verdict}");
-    let parts = [
-        "FAVOURED_BY_GROUP, Male",
-        "this part decides",
-        "DENIED_BY_GROUP, Female",
-        "does not decide",
-    ]
-    .map(|text| verdict.find(text));
+    let gates = section(&html, "gates");
+    let parts = ["FAVOURED_BY_GROUP, Male", "DENIED_BY_GROUP, Female", "does not decide"]
+        .map(|text| gates.find(text));
     let plain = "(people of Male with the favourable decision who would lose it as Female)";
-    assert!(
-        verdict.contains(plain) && verdict.contains("Harm to a group has two parts"),
-        "{verdict}"
-    );
-    assert!(parts[0].is_some() && parts.is_sorted(), "{verdict}");
-    assert!(!html.contains("Directions that did not decide"), "{verdict}");
-    // What the favourable side makes of it is reported as a finding.
-    let findings = section(&html, "findings");
-    assert!(
-        findings.contains("with the favourable decision, 13 (6.81 %")
-            && findings.contains("The gate no-harm failed"),
-        "{findings}"
-    );
+    assert!(gates.contains(plain), "{gates}");
+    assert!(parts[0].is_some() && parts.is_sorted(), "{gates}");
+    assert_eq!(html.matches("id=\"limit-no-harm\"").count(), 1);
 }
 
-/// Against several groups the two parts about one pair of groups are in the table, those about
-/// other pairs below it.
+/// Against several groups every pair has its rows.
 #[test]
-fn a_gate_on_harm_against_several_groups_shows_two_parts() {
+fn a_gate_on_harm_against_several_groups_shows_all_pairs() {
     let part = |metric, ends: (usize, usize), decides: i64| {
         ("no-harm", if decides == 1 { "fail" } else { "pass" }, "warn", metric, Some(ends), decides)
     };
@@ -53,16 +37,10 @@ fn a_gate_on_harm_against_several_groups_shows_two_parts() {
         "harm-of-three",
         &FolderSample { groups: names(&["a", "b", "c"]), cells: spread, gates, ..two_groups() },
     );
-    let verdict = section(&html, "verdict");
-    let (table, folded) =
-        verdict.split_once("Directions that did not decide a gate ").expect("both");
-    let rows = |text: &str| text.matches("no-harm: ").count();
-    assert_eq!([rows(table), rows(folded)], [2, 2], "{verdict}");
-    assert!(
-        table.contains("DENIED_BY_GROUP, a \u{2192} c")
-            && folded.contains("DENIED_BY_GROUP, a \u{2192} b"),
-        "{verdict}"
-    );
+    let gates = section(&html, "gates");
+    assert_eq!(gates.matches("no-harm: ").count(), 4, "{gates}");
+    let decides = gates.find("FAVOURED_BY_GROUP, c \u{2192} a");
+    assert!(decides.is_some() && decides < gates.find("DENIED_BY_GROUP, a \u{2192} b"), "{gates}");
 }
 
 #[test]
@@ -71,7 +49,7 @@ fn no_gate_asked_and_nothing_left_out() {
         "no-gates",
         &FolderSample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() },
     );
-    assert!(section(&html, "verdict").contains("No limit The job sets no limit: this page"));
+    assert!(!html.contains("<section id=\"gates\""));
     assert!(section(&html, "left-out").contains("Nothing: no row was dropped"));
 }
 
@@ -93,29 +71,23 @@ fn verdicts() {
             "Fail",
         ),
     ] {
-        let html = page("verdict", &FolderSample { gates, ..two_groups() });
-        assert!(html.contains(&format!("<p><strong>{word}</strong>")), "{word}");
+        let folder = tempfile::tempdir().unwrap();
+        FolderSample { gates, ..two_groups() }.write(folder.path());
+        let html = render(folder.path(), None, &glossary).unwrap().report;
+        let big = html.split(" big\">").nth(1).unwrap().split("</span>").next().unwrap();
+        assert!(big.ends_with(&format!("</svg>{word}")), "{word}: {big}");
     }
 }
 
-/// Two gates over one value tell its people once; of gates that failed alike those farther beyond
-/// the limit come first.
+/// Of gates that failed alike those farther beyond the limit come first, and those that only warn
+/// after the others.
 #[test]
-fn gates_over_one_value() {
+fn gates_are_told_worst_first() {
     let gates = vec![
         ("soft", "inconclusive", "warn", "nsr", Some((1, 0)), 1),
         ("hard", "fail", "fail", "nsr", Some((1, 0)), 1),
     ];
-    let findings =
-        section(&page("gates-twice", &FolderSample { gates, ..two_groups() }), "findings");
-    assert_eq!(
-        findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(),
-        1,
-        "{findings}"
-    );
-    let (hard, soft) = (
-        findings.find("The gate hard failed: the limit is at most"),
-        findings.find("The gate soft is inconclusive: negative switch rate"),
-    );
-    assert!(hard.is_some() && hard < soft, "{findings}");
+    let gates = section(&page("gates-twice", &FolderSample { gates, ..two_groups() }), "gates");
+    let (hard, soft) = (gates.find("hard: "), gates.find("soft: "));
+    assert!(hard.is_some() && hard < soft, "{gates}");
 }

@@ -11,6 +11,7 @@ use crate::folder::manifest::{
 };
 use crate::report::page::glossary::GlossaryEntry;
 use crate::table::file::write_rows;
+use crate::table::list::versions;
 use crate::table::{
     AuditKey, CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow,
 };
@@ -732,7 +733,7 @@ impl FolderSample {
             }],
             sets: vec!["model_version=2026.11".to_owned()],
             command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
-            tables: BTreeMap::from([("metrics".to_owned(), 1)]),
+            tables: versions(),
             policies: PolicyVersions::default(),
             files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
             awaited: Vec::new(),

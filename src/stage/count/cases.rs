@@ -173,6 +173,12 @@ impl CaseDrawing<'_> {
         let fold = group.roles.audited(i);
         let [rule, rule_cf] = &group.rules;
         let from = group.batch.groups[scored.attribute][i];
+        // Who is drawn switches, so both are decided.
+        let decisions = [
+            rule.decide(&group.batch, fold, i, score),
+            rule_cf.decide(&group.batch, fold, i, score_cf),
+        ];
+        let [Some(decision), Some(decision_cf)] = decisions else { return Ok(Vec::new()) };
         let person = CfExampleRow {
             model: self.model.into(),
             counterfactual: self.set.into(),
@@ -182,8 +188,8 @@ impl CaseDrawing<'_> {
             example: number,
             score: rule.shown(score),
             score_cf: rule_cf.shown(score_cf),
-            decision: rule.decide(&group.batch, fold, i, score),
-            decision_cf: rule_cf.decide(&group.batch, fold, i, score_cf),
+            decision,
+            decision_cf,
             ..CfExampleRow::default()
         };
         let of_feature = |f: usize| {

@@ -20,7 +20,7 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    BlockSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, ranks,
+    BlockSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, no_strata, ranks,
     weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
@@ -115,11 +115,16 @@ pub(crate) fn gather_rows(
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
+    let strata = no_strata(layout, attribute, blocks.seed);
     let empty = || {
         let unit = counting_unit(layout, false);
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         let none = none.counted_by(unit, blocks.seed);
         let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
+        let none = match &strata {
+            Some(strata) => none.with_strata(strata),
+            None => none,
+        };
         if blocks.scores {
             none.with_scores(&no_scores(layout, ScoreScale::default()))
         } else {
@@ -131,6 +136,10 @@ pub(crate) fn gather_rows(
             (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
         for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
             part.add((batch.person_keys()[i], batch.row_key[i]), &person);
+            if strata.is_some() {
+                let stratum = Some(batch.strata[i]).filter(|&stratum| stratum != MISSING);
+                part.add_stratum(batch.person_keys()[i], &person, stratum);
+            }
         }
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
         for (i, &group) in batch.groups[attribute].iter().enumerate() {

@@ -110,9 +110,24 @@ pub(crate) struct RowCounting<'a> {
     rule: &'a DecisionRule,
     blocks: BlockSettings,
     ranks: Vec<usize>,
-    /// The number of strata, and whether the groups are strata of themselves, which hold nobody to
-    /// compare.
-    strata: Option<(usize, bool)>,
+    /// Nobody by stratum; none where the job names no strata.
+    strata: Option<Strata>,
+}
+
+/// Nobody by stratum and group of an attribute; none where the job names no strata. Groups that are
+/// strata of themselves hold nobody to compare.
+pub(crate) fn no_strata(layout: &Layout, attribute: usize, seed: Seed) -> Option<Strata> {
+    let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
+    let n_groups = attribute.groups.len();
+    if of.column == layout.features[attribute.feature].name {
+        return Some(Strata::of_groups(n_groups));
+    }
+    let weighed = layout.weight.as_ref().map(|_| seed);
+    let strata = Strata::new(of.levels.len(), n_groups, weighed);
+    Some(match layout.person {
+        Some(_) => strata.by_person(seed),
+        None => strata,
+    })
 }
 
 impl<'a> RowCounting<'a> {
@@ -127,15 +142,12 @@ impl<'a> RowCounting<'a> {
         blocks: BlockSettings,
     ) -> Result<Self> {
         check_weight_total(layout, layout.n_rows)?;
-        let column = &layout.features[layout.attributes[attribute].feature].name;
-        let strata =
-            layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
         Ok(RowCounting {
             layout,
             rule: cut,
             blocks,
             ranks: ranks(&layout.attributes[attribute]),
-            strata,
+            strata: no_strata(layout, attribute, blocks.seed),
         })
     }
 
@@ -153,17 +165,9 @@ impl<'a> RowCounting<'a> {
             true => none.with_grid(score_grid(self.layout, self.rule)),
             false => none,
         };
-        match self.strata {
+        match &self.strata {
             None => none,
-            Some((_, true)) => none.with_strata(Strata::of_groups(n_groups)),
-            Some((strata, false)) => {
-                let weighed = self.layout.weight.as_ref().map(|_| seed);
-                let strata = Strata::new(strata, n_groups, weighed);
-                none.with_strata(match self.layout.person {
-                    Some(_) => strata.by_person(seed),
-                    None => strata,
-                })
-            }
+            Some(strata) => none.with_strata(strata.clone()),
         }
     }
 

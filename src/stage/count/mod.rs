@@ -328,6 +328,11 @@ impl StagePlan<'_> {
     pub(crate) fn keeps_outcomes(&self) -> bool {
         self.job.run.keeps_outcomes() != Some(false)
     }
+
+    /// Whether what graphs say about single people is kept.
+    pub(crate) fn keeps_world_scores(&self) -> bool {
+        self.job.run.keeps_outcomes() == Some(true)
+    }
 }
 
 /// Number of the state of the first slice; those of folds stand before it.

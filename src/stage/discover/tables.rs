@@ -16,25 +16,28 @@ use crate::data::{Attribute, Layout};
 use crate::error::Result;
 use crate::exec::files;
 use crate::metric;
+use crate::metric::catalog::graph::{FIT_WORSE, METRICS};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::summary::{SampleSpread, SpreadEstimate};
 use crate::param::Level;
+use crate::stage::discover::fit::KnowledgeFit;
 use crate::stage::discover::scenarios::DiscoveredScenario;
 use crate::stage::generate::world_rows::WorldRowSummary;
 use crate::table::file::write_rows;
 use crate::table::{
-    EdgeRow, GraphRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow, WorldPeopleRow,
-    WorldRow, finite, whole,
+    EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow,
+    WorldPeopleRow, WorldRow, finite, whole,
 };
 
 /// The tables of graph-uncertain sets.
-pub(crate) const TABLES: [&TableDef; 6] = [
+pub(crate) const TABLES: [&TableDef; 7] = [
     WorldRow::TABLE,
     WorldPeopleRow::TABLE,
     EdgeRow::TABLE,
     NodeRow::TABLE,
     GraphRow::TABLE,
     SubgraphRow::TABLE,
+    KnowledgeFitRow::TABLE,
 ];
 
 /// A scenario of a set with what was found.
@@ -110,6 +113,7 @@ pub(crate) struct GraphTables {
     nodes: Vec<NodeRow>,
     graphs: Vec<GraphRow>,
     subgraphs: Vec<SubgraphRow>,
+    fits: Vec<KnowledgeFitRow>,
 }
 
 impl GraphTables {
@@ -188,7 +192,7 @@ impl GraphTables {
                 class_size: replicate.size.map(whole),
                 drawn: drawn.into(),
                 determined: determined.join(",").into(),
-                attribute_follows: Some(whole(following[b])),
+                attribute_follows: whole(following[b]),
             });
         }
         for (graph, count) in bag.descendant_graphs() {
@@ -215,12 +219,40 @@ impl GraphTables {
         write_rows(out, &self.edges)?;
         write_rows(out, &self.nodes)?;
         write_rows(out, &self.graphs)?;
-        write_rows(out, &self.subgraphs)
+        write_rows(out, &self.subgraphs)?;
+        write_rows(out, &self.fits)
+    }
+
+    /// Adds how well the knowledge of a scenario fits.
+    pub(crate) fn add_fit(
+        &mut self,
+        set: &GraphSetScenario,
+        layout: &Layout,
+        (fit, level): (&KnowledgeFit, Level),
+    ) {
+        let ends = fit.interval(level);
+        let (name, scenario) = set.name.split_once('/').unwrap_or((set.name.as_str(), ""));
+        self.fits.push(KnowledgeFitRow {
+            counterfactual: name.into(),
+            sensitive: layout.attributes[set.position].name.as_str().into(),
+            scenario: scenario.into(),
+            against: fit.against.as_str().into(),
+            difference: fit.mean(),
+            lo: ends.and_then(|ends| finite(ends.0)),
+            hi: ends.and_then(|ends| finite(ends.1)),
+            level: level.get(),
+            worse_in: whole(fit.worse),
+            bootstraps: whole(fit.bootstraps()),
+        });
     }
 }
 
 /// The metrics of a scenario's graphs, in the order of the catalog; undefined where there are none.
-pub(crate) fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Metric, MetricValue)> {
+/// That of the fit only where it is compared.
+pub(crate) fn graph_metrics(
+    set: &GraphSetScenario,
+    fit: Option<&KnowledgeFit>,
+) -> Vec<(&'static metric::Metric, MetricValue)> {
     let bag = &set.discovered.worlds.bag;
     let value = |id: &str| match id {
         _ if bag.is_empty() => Err(Undefined::NoTrainingRows),
@@ -228,9 +260,11 @@ pub(crate) fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Met
         "h_ga" => Ok(bag.descendant_edge_shares(MemberWeighting::Dag).entropy),
         "n_graphs" => Ok(bag.len() as f64),
         "n_graphs_distinct" => Ok(bag.dags.len() as f64),
+        FIT_WORSE => Ok(fit.map_or(0.0, KnowledgeFit::share_worse)),
         _ => Ok(bag.n_classes as f64),
     };
-    crate::metric::catalog::graph::METRICS.iter().map(|metric| (metric, value(metric.id))).collect()
+    let measured = METRICS.iter().filter(|metric| metric.id != FIT_WORSE || fit.is_some());
+    measured.map(|metric| (metric, value(metric.id))).collect()
 }
 
 /// Writes the graphs of a scenario, if it has any, for other programs: `SET.SCENARIO.dot`, `.gml`

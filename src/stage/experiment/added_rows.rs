@@ -3,18 +3,22 @@
 
 use std::path::Path;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use crate::augment::choose::{
     CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
 };
-use crate::counterfactual::variable::{VariableOptions, variables};
+use crate::augment::diverse::{FarthestCandidates, GowerSpace};
+use crate::counterfactual::variable::{
+    CategoryLevels, StrategyVariable, VariableOptions, VariableScale, variables,
+};
 use crate::counterfactual::write_back::{WriteBack, WriteBackRow, features_set_with};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, TrainingRows};
-use crate::data::{FeatureRows, Layout};
+use crate::data::{FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::num::neighbours::PointMatrix;
@@ -105,6 +109,63 @@ pub(crate) fn rule_matches(
         all.merge(row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
     }
     Ok(all)
+}
+
+/// This fraction of the counterfactuals of all attributes: those that are farthest from their
+/// nearest training row.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn farthest(
+    row_context: RowContext<'_>,
+    pools: &[CandidatePool],
+    extras: &VariableOptions,
+    fraction: f64,
+) -> Result<FarthestCandidates> {
+    let layout = row_context.rows.layout();
+    let training = collect_training_rows(&row_context.training(0))?;
+    let space = GowerSpace::new(whole_rows(layout, extras), &training.rows);
+    let mut distances = Vec::new();
+    for pool in pools {
+        for g in 0..row_context.rows.n_groups() {
+            (row_context.watch.check)()?;
+            let batch = row_context.rows.read_keys(g)?;
+            let (keys, rows) = pool.counterfactuals.rows(g, layout)?;
+            let candidates = pool.candidates(g, &batch, &keys)?;
+            let distance = |(k, candidate): (usize, &Option<CounterfactualCandidate>)| {
+                let key = candidate.as_ref()?.key();
+                Some((space.nearest(&rows, k), key))
+            };
+            let found: Vec<_> = row_context
+                .workers
+                .within(|| candidates.par_iter().enumerate().filter_map(distance).collect());
+            distances.extend(found);
+        }
+    }
+    Ok(FarthestCandidates::new(distances, fraction))
+}
+
+/// The variables of a row with the attribute that comes first, without what is derived.
+fn whole_rows(layout: &Layout, extras: &VariableOptions) -> Vec<StrategyVariable> {
+    let mut extras = extras.clone();
+    extras.excluded.extend(not_told_apart(layout));
+    let attribute = &layout.attributes[0];
+    let mut all = variables(&layout.features, attribute, &extras);
+    if !extras.excluded.contains(&attribute.feature) {
+        let levels = layout.features[attribute.feature].levels.len();
+        let n = u32::try_from(levels).unwrap_or(MISSING);
+        all.push(StrategyVariable {
+            name: attribute.name.clone(),
+            columns: vec![attribute.feature],
+            scale: VariableScale::Categorical(CategoryLevels { n, ..CategoryLevels::default() }),
+        });
+    }
+    all
+}
+
+/// The features that models do not see or that follow from others.
+fn not_told_apart(layout: &Layout) -> impl Iterator<Item = usize> {
+    layout.hidden.iter().copied().chain(layout.derived.iter().map(|derived| derived.feature))
 }
 
 /// The rows that an arm adds.
@@ -402,8 +463,6 @@ fn without_sensitive(layout: &Layout, extras: &VariableOptions) -> VariableOptio
     extras.excluded.extend(
         (0..layout.attributes.len()).flat_map(|attribute| features_set_with(layout, attribute)),
     );
-    extras
-        .excluded
-        .extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+    extras.excluded.extend(not_told_apart(layout));
     extras
 }

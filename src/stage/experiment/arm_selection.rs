@@ -49,12 +49,18 @@ impl<'a> SelectionInputs<'a> {
         let named = |key: &str| format!("{prefix}{key}");
         b.texts([(named("arm"), arm.to_string())]);
         let adasyn = experiment_plan.adasyn(arm);
+        let chosen = experiment_plan.chosen_as(arm);
+        let diverse = experiment_plan.diverse().filter(|_| chosen == Some(ExperimentArm::Diverse));
         if let Some(adasyn) = &adasyn {
             b.value(&named("adasyn"), adasyn);
+        }
+        if let Some(diverse) = &diverse {
+            b.value(&named("diverse"), diverse);
+        }
+        if adasyn.is_some() || diverse.is_some() {
             b.input(&named("data.features.onehot"), |job| &job.data.features.onehot);
             b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
         }
-        let chosen = experiment_plan.chosen_as(arm);
         b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
         let directed =
             experiment_plan.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
@@ -106,24 +112,32 @@ impl<'a> SelectionInputs<'a> {
             Ok(CandidatePool { attribute: pool.position, counterfactuals, base })
         };
         let pools: Vec<CandidatePool> = self.pools.iter().map(pool).collect::<Result<_>>()?;
-        let choice =
-            match (self.experiment_plan.chosen_as(self.arm), self.experiment_plan.directed()) {
-                (Some(ExperimentArm::Switched), _) => CounterfactualSelection::Switched,
-                (Some(ExperimentArm::Directed), Some(directed)) => {
-                    let rules: Vec<SelectionRule> = directed
-                        .rules
-                        .values()
-                        .map(|rule| {
-                            engine_rule(rule, row_context.rows.layout(), &self.experiment_plan.sets)
-                        })
-                        .collect();
-                    CounterfactualSelection::Drawn(
-                        added_rows::rule_matches(row_context, &pools, &rules, seed)?
-                            .draw(directed.fraction.get()),
-                    )
-                }
-                _ => CounterfactualSelection::All,
-            };
+        let layout = row_context.rows.layout();
+        let (directed, diverse) = (self.experiment_plan.directed(), self.experiment_plan.diverse());
+        let choice = match (self.experiment_plan.chosen_as(self.arm), directed, diverse) {
+            (Some(ExperimentArm::Switched), ..) => CounterfactualSelection::Switched,
+            (Some(ExperimentArm::Diverse), _, Some(diverse)) => {
+                let extras = self.plan.extras(layout);
+                CounterfactualSelection::Farthest(added_rows::farthest(
+                    row_context,
+                    &pools,
+                    &extras,
+                    diverse.fraction.get(),
+                )?)
+            }
+            (Some(ExperimentArm::Directed), Some(directed), _) => {
+                let rules: Vec<SelectionRule> = directed
+                    .rules
+                    .values()
+                    .map(|rule| engine_rule(rule, layout, &self.experiment_plan.sets))
+                    .collect();
+                CounterfactualSelection::Drawn(
+                    added_rows::rule_matches(row_context, &pools, &rules, seed)?
+                        .draw(directed.fraction.get()),
+                )
+            }
+            _ => CounterfactualSelection::All,
+        };
         let adasyn = self.experiment_plan.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
         Ok(ArmSelection { pools, choice, adasyn })
     }

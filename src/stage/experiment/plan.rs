@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::exec::misfit;
 use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
-    self, DirectedArm, ExperimentBlock, FirstArm, PredictionSource,
+    self, DirectedArm, DiverseArm, ExperimentBlock, FirstArm, PredictionSource,
 };
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
@@ -130,12 +130,16 @@ impl<'a> ExperimentPlan<'a> {
     pub(crate) fn chosen_as(&self, arm: ExperimentArm) -> Option<ExperimentArm> {
         match arm {
             ExperimentArm::Base | ExperimentArm::Adasyn => None,
-            ExperimentArm::All | ExperimentArm::Switched | ExperimentArm::Directed => Some(arm),
+            ExperimentArm::All
+            | ExperimentArm::Switched
+            | ExperimentArm::Directed
+            | ExperimentArm::Diverse => Some(arm),
             ExperimentArm::CfsAdasyn => {
                 Some(match self.block.arms.cfs_adasyn.map_or(FirstArm::All, |both| both.first) {
                     FirstArm::All => ExperimentArm::All,
                     FirstArm::Switched => ExperimentArm::Switched,
                     FirstArm::Directed => ExperimentArm::Directed,
+                    FirstArm::Diverse => ExperimentArm::Diverse,
                 })
             }
         }
@@ -157,6 +161,10 @@ impl<'a> ExperimentPlan<'a> {
 
     pub(crate) fn directed(&self) -> Option<&DirectedArm> {
         self.block.arms.directed.as_ref()
+    }
+
+    pub(crate) fn diverse(&self) -> Option<DiverseArm> {
+        self.block.arms.diverse
     }
 
     pub(crate) fn adasyn(&self, arm: ExperimentArm) -> Option<experiments::AdasynArm> {

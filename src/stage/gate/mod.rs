@@ -311,17 +311,13 @@ pub(crate) fn judge(
     files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
 }
 
-/// The objections to the model and the set of a question that the job accepts by name. A model that
-/// is scored again and again shows next to its values how far these change from run to run.
+/// The objections to the model and the set of a question that the job accepts by name.
 fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<ReasonCode> {
     let model = job.models.iter().find(|(name, _)| name.as_str() == question.model);
-    let of_model = model.into_iter().flat_map(|(_, model)| {
-        let measured = model.ask_again().map(|_| AcceptedOfModel::NotRepeatable);
-        model.accept.iter().copied().chain(measured).map(|code| match code {
-            AcceptedOfModel::UnknownLevels => ReasonCode::UnknownLevels,
-            AcceptedOfModel::InvertedScores => ReasonCode::InvertedScores,
-            AcceptedOfModel::NotRepeatable => ReasonCode::NotRepeatable,
-        })
+    let of_model = model.into_iter().flat_map(|(_, model)| &model.accept).map(|code| match code {
+        AcceptedOfModel::UnknownLevels => ReasonCode::UnknownLevels,
+        AcceptedOfModel::InvertedScores => ReasonCode::InvertedScores,
+        AcceptedOfModel::NotRepeatable => ReasonCode::NotRepeatable,
     });
     let sets = job.sets();
     let set = sets.iter().find(|(name, _)| *name == question.counterfactual);

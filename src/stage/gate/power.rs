@@ -129,7 +129,6 @@ pub(crate) fn of_job(
 
 fn of_row(row: &GateRow) -> GateForecast {
     let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
-    let word = || row.needed_how.as_ref().map(ToString::to_string);
     GateForecast {
         gate: row.gate.to_string(),
         sensitive: row.sensitive.to_string(),
@@ -145,7 +144,7 @@ fn of_row(row: &GateRow) -> GateForecast {
         people_needed_80: number(row.people_needed_80),
         people_needed_95: number(row.people_needed_95),
         detectable: row.detectable,
-        how: word().unwrap_or_else(|| "older_folder".to_owned()),
+        how: row.needed_how.to_string(),
     }
 }
 
@@ -212,6 +211,7 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
                 | Reads::RateDifference(_)
                 | Reads::RateRatio(_)
                 | Reads::FavourableRatio
+                | Reads::SwitchRatio(_)
         )
     });
     // How far rows of a person agree is not known before a run.
@@ -274,7 +274,10 @@ fn forecast(
             };
             let sizes = [part(rest(first, second)), part(rest(second, first))];
             let is_ratio = find(&metric).is_some_and(|metric| {
-                matches!(metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
+                matches!(
+                    metric.reads,
+                    Reads::RateRatio(_) | Reads::FavourableRatio | Reads::SwitchRatio(_)
+                )
             });
             let evidence = match (is_gap, asked.rates.as_slice()) {
                 (true, [p, q]) => Some(GateEvidence::Pair { is_ratio, rates: [*p, *q], sizes }),

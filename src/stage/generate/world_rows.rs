@@ -1,4 +1,4 @@
-//! The stage `generate` of a graph-uncertain set whose levels are drawn or nearest: the rows that a
+//! The stage `generate` of a graph-uncertain set whose levels are drawn: the rows that a
 //! person has in any world, each written once, and which of them each world has.
 //!
 //! The equations are fitted again on the bootstraps that the stage `discover` drew; what a search
@@ -273,12 +273,8 @@ impl WorldRowWriting<'_> {
         let draws = bootstrap_draws((seed, memory), self.graphs, of, &rows)?;
         let moments = EncodedMoments::for_replicates(&worlds.encoding, &blocks, &rows, &draws)?;
         let training = TrainingColumns::read(&worlds.encoding, &blocks, &rows)?;
-        let Some(choice) = self.graphs.levels.choice() else {
-            return Err(misfit("expected levels have no rows".to_owned()));
-        };
         let equations = self.graphs.equations();
         let settings = RowSettings {
-            choice,
             clip: self.graphs.clip_rule(),
             min_cell: match &equations {
                 EquationKind::Linear => None,
@@ -419,8 +415,7 @@ impl WorldRowWriting<'_> {
                     }
                     (None, None) => {
                         let what = "a person has more than 65,535 different rows in one group";
-                        let hint = "take fewer `bootstraps`, add knowledge, or write `levels: \
-                                    nearest`";
+                        let hint = "take fewer `bootstraps`, or add knowledge";
                         return Err(Fault::new("too-many-graphs", what).hint(hint).into());
                     }
                 };

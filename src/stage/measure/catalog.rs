@@ -36,6 +36,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     let any = matches!(metric.reads, Reads::AnySwitch(_));
     match metric.reads {
         Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
+        Reads::SwitchRatio(_) => scopes = &[Pair],
         Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
         Reads::Amount(AmountSubject::Group) => scopes = &[Group],
         Reads::Scored(ScoreReading::CrossAuc) => scopes = &[Direction],
@@ -47,7 +48,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     }
     let asked_by = match metric.reads {
         Reads::Strata(_) | Reads::StrataRate(_) => Some("strata"),
-        Reads::Flips { .. } => Some("flip_test"),
+        Reads::Flips => Some("flip_test"),
         _ => None,
     };
     // Clarify's disparate impact is that of the family group.
@@ -68,8 +69,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
             metric.reads,
             Reads::Scored(ScoreReading::Ecce | ScoreReading::EcceDistance | ScoreReading::EcceP)
         ),
-        measured_again: family != MetricFamily::Scores
-            && !matches!(metric.reads, Reads::Flips { .. }),
+        measured_again: family != MetricFamily::Scores && !matches!(metric.reads, Reads::Flips),
         needs_label: metric.needs_label,
         needs_counterfactual,
         scopes,

@@ -4,12 +4,14 @@
 //! Against all others a class is measured as a label of two sides, by the same engine. Its positive
 //! side is favourable where the class is on the side of the label that people want. A group at a
 //! disadvantage is named only where the class has its side of the label for itself: else a
-//! prediction that leaves it may stay on that side.
+//! prediction that leaves it may stay on that side. The family clarify may be measured of one class
+//! alone.
 
 use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -21,6 +23,7 @@ use crate::metric::value::classes::measure::{
 use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::param::Word;
 use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::curve_files::CurveFiles;
@@ -29,13 +32,16 @@ use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
 use crate::table::{CountRow, MetricRow, TransitionRow, finite, whole};
 
+/// The label, and the class that the family clarify measures alone; none where it measures each.
+type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
+
 /// Measures one part: `text` is what its stage counted.
 ///
 /// # Errors
 /// Evidence that cannot be read.
 pub(crate) fn measure(
     ctx: &StageContext<'_>,
-    label: &LabelColumn,
+    of: LabelClasses<'_>,
     row_context: RowContext<'_>,
     (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
     text: &str,
@@ -46,7 +52,7 @@ pub(crate) fn measure(
         let of_all =
             row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
         tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
-        for (one, counts) in each_vs_rest(label, row_builder).zip(counts.one_vs_rest()) {
+        for (one, counts) in each_vs_rest(of, row_builder).zip(counts.one_vs_rest()) {
             one.rows_measured(row_context.workers, counts, None, None, tables);
         }
         groups(row_builder, &counts, tables);
@@ -64,7 +70,7 @@ pub(crate) fn measure(
             );
             unlabelled(row_builder, (scope, who), &counts, tables);
         }
-        let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest());
+        let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
         return curves.add(row_context.workers, of_classes.collect());
     }
     let counts: SwitchClassCounts = stages.count.parse(text)?;
@@ -83,7 +89,7 @@ pub(crate) fn measure(
     tables
         .transitions
         .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));
-    let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest()).enumerate();
+    let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest()).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
         one.switches_measured(row_context.workers, counts, (shift, None), (None, None), tables);
@@ -122,7 +128,7 @@ pub(crate) fn measure(
         let people = |from, to| spreads.direction(from, to).people();
         row_builder.population_of_set(people, tables);
     });
-    let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest());
+    let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
     curves.add(row_context.workers, of_classes.collect())
 }
 
@@ -133,7 +139,7 @@ fn directions(row_builder: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usiz
 
 /// One class against all others, class by class: each is an audit of two sides.
 fn each_vs_rest<'a>(
-    label: &'a LabelColumn,
+    (label, clarified): LabelClasses<'a>,
     all: &RowBuilder<'a>,
 ) -> impl Iterator<Item = RowBuilder<'a>> {
     let (audit, layout, selective): (_, &'a Layout, _) = (all.audit, all.layout, all.selective);
@@ -143,11 +149,17 @@ fn each_vs_rest<'a>(
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
         // Of a class that shares its side the others are better and worse ones.
         let favourable_stated = settings.favourable_stated && label.is_side(name);
+        let mut families = settings.families.clone();
+        if clarified.is_some_and(|only| only != name) {
+            families.retain(|family| *family != MetricFamily::Clarify);
+        }
+        let settings =
+            MeasureSettings { favourable, favourable_stated, families, ..settings.clone() };
         RowBuilder {
             audit,
             texts: texts.clone(),
             layout,
-            settings: MeasureSettings { favourable, favourable_stated, ..settings.clone() },
+            settings,
             slice: "",
             class: name.as_str(),
             selective,

@@ -45,6 +45,7 @@ use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
+use crate::stage::discover::fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
@@ -209,7 +210,8 @@ impl AuditMeasurement<'_> {
         let label = self.checked.job.data.label.column();
         if let Some(label) = label.filter(|label| label.classes.is_some()) {
             let (part, into) = ((&builder, stages), (&mut self.tables, &mut self.curves));
-            return classes::measure(ctx, label, self.context, part, &text, into);
+            let of = (label, self.checked.job.clarify_class());
+            return classes::measure(ctx, of, self.context, part, &text, into);
         }
         let slices =
             stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
@@ -498,9 +500,14 @@ impl AuditMeasurement<'_> {
         let mut metrics = tables.metrics;
         if !self.graphs.is_empty() {
             let mut of_graphs = GraphTables::default();
+            let level = self.checked.job.metrics.worlds.level;
             for set in self.graphs {
-                of_graphs.add(set, layout, self.checked.job.metrics.worlds.level);
-                metrics.extend(worlds::metrics_of_graphs(set, layout));
+                of_graphs.add(set, layout, level);
+                let fit = fit_of(&self.checked.job, self.graphs, set);
+                if let Some(fit) = &fit {
+                    of_graphs.add_fit(set, layout, (fit, level));
+                }
+                metrics.extend(worlds::metrics_of_graphs(set, fit.as_ref(), layout));
             }
             of_graphs.write(out)?;
             self.across.write(out)?;
@@ -520,6 +527,20 @@ impl AuditMeasurement<'_> {
         write_rows(out, &self.spreads)?;
         write_rows(out, compared)
     }
+}
+
+/// How well the knowledge of a scenario fits; none where it is compared with no other.
+fn fit_of(
+    job: &job::Job,
+    graphs: &[GraphSetScenario],
+    set: &GraphSetScenario,
+) -> Option<KnowledgeFit> {
+    let (name, scenario) = set.name.split_once('/')?;
+    let (_, block) = job.counterfactuals.iter().find(|(key, _)| key.as_str() == name)?;
+    let reference = block.graphs()?.fit_reference()?.as_str();
+    let other = format!("{name}/{reference}");
+    let against = graphs.iter().find(|found| found.name == other)?;
+    KnowledgeFit::new(set, against).filter(|_| scenario != reference)
 }
 
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class

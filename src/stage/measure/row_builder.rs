@@ -434,7 +434,7 @@ impl RowBuilder<'_> {
             training_var: training.and_then(|(.., variance)| finite(variance)),
             training_repeats: trainings.map(|of| whole(of.repeats)),
             n_rows: whole(compared.n_rows),
-            flags: Some(self.selective_labels(compared.metric).unwrap_or_default().into()),
+            flags: self.selective_labels(compared.metric).unwrap_or_default().into(),
         }
     }
 

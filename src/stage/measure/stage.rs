@@ -275,6 +275,11 @@ impl Stage for MeasureStage {
             let models = job.models.iter().filter(|(_, model)| model.gives_points());
             models.map(|(name, _)| name).collect::<Vec<_>>()
         });
+        b.input("fit of knowledge", |job| {
+            let sets = job.counterfactuals.iter();
+            let asked = sets.filter_map(|(name, set)| Some((name, set.graphs()?.fit_reference()?)));
+            asked.collect::<Vec<_>>()
+        });
         b.input("placebo", |job| {
             let sets = job.counterfactuals.iter();
             sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()

@@ -11,6 +11,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
+use crate::stage::discover::fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
 use crate::stage::score::worlds::GraphScoreResult;
 use crate::table::file::write_rows;
@@ -121,7 +122,11 @@ impl RowBuilder<'_> {
 }
 
 /// The metrics of the graphs themselves, as rows of the table of metrics.
-pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<MetricRow> {
+pub(crate) fn metrics_of_graphs(
+    set: &GraphSetScenario,
+    fit: Option<&KnowledgeFit>,
+    layout: &Layout,
+) -> Vec<MetricRow> {
     let attribute = &layout.attributes[set.position].name;
     let row = |(metric, value): (&'static crate::metric::Metric, MetricValue)| MetricRow {
         key: AuditKey {
@@ -139,5 +144,5 @@ pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<
         ci_method: "none: a number of the graphs themselves".into(),
         ..MetricRow::default()
     };
-    graph_metrics(set).into_iter().map(row).collect()
+    graph_metrics(set, fit).into_iter().map(row).collect()
 }

@@ -86,7 +86,7 @@ impl SampleState for JoinedScores {
 
     fn add_sample(&mut self, row: u64) {
         let (rows, differ) = (row % 2, row % 3 / 2);
-        let again = RecheckResult { rows, differ, largest: share(row, 1), switches: None };
+        let again = RecheckResult { rows, differ, largest: share(row, 1) };
         self.merge(JoinedScores { entries: 1 + row % 4, again });
     }
 }

@@ -383,7 +383,7 @@ impl<'a> RecourseWriter<'a> {
                         own: line.map(|line| line.n_helped.into()),
                         cumulative: line.map(|line| line.n_helped_cumulative.into()),
                         n_lines: whole(half.lines.len() as u64),
-                        no_action: Some(no_action.into()),
+                        no_action: no_action.into(),
                     });
                 }
             }

@@ -12,7 +12,6 @@ use crate::error::{Error, JobProblem, Result};
 use crate::folder::manifest::Manifest;
 use crate::folder::read::verified;
 use crate::job::read::nearest::suggest;
-use crate::report::export::csv_field;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kept_rows::KEPT;
 use crate::table::file::read_file;
@@ -195,4 +194,32 @@ fn line(case: &Case, words: [&str; 2]) -> String {
     let cells = texts.into_iter().map(csv_field).chain(numbers);
     let cells: Vec<String> = cells.chain([csv_field(&case.changed)]).collect();
     cells.join(",") + "\n"
+}
+
+/// A text as a field of CSV.
+fn csv_field(text: &str) -> String {
+    // Names of groups and ids come from data: one that begins like a formula must not become one.
+    let text =
+        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
+    let quoted = text.contains([',', '"', '\n', '\r']);
+    if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::csv_field;
+
+    #[test]
+    fn fields_are_quoted_and_no_formula() {
+        for (text, field) in [
+            ("30+", "30+"),
+            ("a,b", "\"a,b\""),
+            ("m\"x\n", "\"m\"\"x\n\""),
+            ("=1+1", "'=1+1"),
+            ("-1|x", "'-1|x"),
+            ("@a,b", "\"'@a,b\""),
+        ] {
+            assert_eq!(csv_field(text), field);
+        }
+    }
 }

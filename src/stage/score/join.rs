@@ -21,7 +21,6 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
-use crate::folder::manifest::SelfSwitchWords;
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
@@ -140,9 +139,6 @@ pub(crate) struct RecheckResult {
     pub differ: u64,
     /// The largest difference.
     pub largest: f64,
-    /// How often decisions switch, where the job asks for repeats.
-    #[serde(default)]
-    pub switches: Option<SelfSwitchWords>,
 }
 
 impl RecheckResult {
@@ -151,16 +147,6 @@ impl RecheckResult {
         self.rows += other.rows;
         self.differ += other.differ;
         self.largest = self.largest.max(other.largest);
-    }
-
-    /// Of two comparisons of the same rows the worse.
-    pub(crate) fn worse(self, other: RecheckResult) -> Self {
-        RecheckResult {
-            rows: self.rows.max(other.rows),
-            differ: self.differ.max(other.differ),
-            largest: self.largest.max(other.largest),
-            switches: self.switches,
-        }
     }
 
     /// Compares the scores of these rows of a row group; a score on one side only is as far apart
@@ -792,7 +778,7 @@ impl ScoreFileJoin<'_> {
         g: usize,
         row: usize,
     ) -> Result<Fault> {
-        let RecheckResult { rows, differ, largest, .. } = compared.result;
+        let RecheckResult { rows, differ, largest } = compared.result;
         let one_sided = compared.n_one_sided;
         let found = match differ - one_sided {
             0 => format!(

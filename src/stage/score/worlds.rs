@@ -2,11 +2,12 @@
 //! every world, and what the worlds say together.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
-//! is encoded once and no counterfactual row is ever written. With levels that are drawn or nearest
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn
 //! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
 //! model, and here every world takes the score of its row. Kept are, for each world, counts and
 //! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
 //! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set use.
+//! Where the job keeps rows, what the graphs say about each person is the table `world_scores`.
 //! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;
@@ -32,6 +33,8 @@ use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::table::file::RowWriter;
+use crate::table::{SharedText, WorldScoreRow, whole};
 
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
@@ -107,14 +110,38 @@ pub(crate) struct GraphScoring<'a> {
     pub scores: &'a ScoreReader,
     /// Whether score metrics are asked for.
     pub wants_shift: bool,
+    /// The model and the set of the table of single people; none where it is not kept.
+    pub kept: Option<(&'a str, &'a str)>,
     /// The seed of the job.
     pub seed: Seed,
+}
+
+/// The names in the rows of single people.
+struct ScoreNames {
+    model: SharedText,
+    set: SharedText,
+    attribute: SharedText,
+    /// In reference-first order.
+    groups: Vec<SharedText>,
+}
+
+impl ScoreNames {
+    fn new((model, set): (&str, &str), attribute: &Attribute, ranks: &[usize]) -> Self {
+        let mut groups = vec![SharedText::default(); ranks.len()];
+        for (group, &rank) in attribute.groups.iter().zip(ranks) {
+            groups[rank] = group.into();
+        }
+        let [model, set, attribute] = [model, set, &attribute.name].map(SharedText::from);
+        ScoreNames { model, set, attribute, groups }
+    }
 }
 
 /// One row in every world, then in every graph fitted on all training rows.
 struct PersonInWorlds<'r> {
     /// The key of the person.
     key: u64,
+    /// The key of the row.
+    row_key: u64,
     person: &'r ScoredPerson,
     /// World by world those of all target groups.
     counterfactuals: &'r [ScoredCounterfactual],
@@ -140,6 +167,8 @@ struct WorldPart {
     /// By direction, at from * groups + to.
     variances: Vec<Vec<f64>>,
     means: Vec<f64>,
+    /// Empty where they are not kept.
+    persons: Vec<WorldScoreRow>,
     n_dropped: u64,
 }
 
@@ -188,6 +217,9 @@ impl GraphScoring<'_> {
         };
         let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = create_scores(out)?;
+        let names = self.kept.map(|kept| ScoreNames::new(kept, attribute, &frame.ranks));
+        let mut persons =
+            names.as_ref().map(|_| RowWriter::<WorldScoreRow>::create(out)).transpose()?;
         let mut counts = nobody.clone();
         let (mut variances, mut n_dropped) = (vec![Vec::new(); groups * groups], 0);
         row_context.row_groups().in_order(
@@ -196,6 +228,7 @@ impl GraphScoring<'_> {
                     counts: nobody.clone(),
                     variances: vec![Vec::new(); groups * groups],
                     means: Vec::new(),
+                    persons: Vec::new(),
                     n_dropped: 0,
                 };
                 let (rows, dropped) = self.each_row(row_context, &frame, g, |row| {
@@ -206,6 +239,8 @@ impl GraphScoring<'_> {
                         part.means.push(mean);
                         let of_direction = &mut part.variances[row.person.group * groups + to];
                         of_direction.extend(variance.filter(|_| keeps));
+                        let told = |names| self.person_scores(row, t, (mean, variance), names);
+                        part.persons.extend(names.as_ref().map(told));
                     }
                 })?;
                 part.n_dropped = dropped;
@@ -215,10 +250,14 @@ impl GraphScoring<'_> {
                 counts.merge(part.counts);
                 variances.iter_mut().zip(part.variances).for_each(|(all, part)| all.extend(part));
                 n_dropped += part.n_dropped;
+                if let Some(persons) = &mut persons {
+                    persons.push(&part.persons)?;
+                }
                 writer.append(encoded)
             },
         )?;
         writer.finish()?;
+        persons.map(RowWriter::finish).transpose()?;
         if self.wants_shift {
             let start = counts.second_pass();
             let second = row_context.row_groups().fold(
@@ -317,6 +356,7 @@ impl GraphScoring<'_> {
             };
             each(&PersonInWorlds {
                 key: batch.person_keys()[i],
+                row_key: batch.row_key[i],
                 person: &person,
                 counterfactuals: &counterfactuals,
                 scores: &found,
@@ -325,6 +365,46 @@ impl GraphScoring<'_> {
             at += n;
         }
         Ok((batch.row.len() as u64, dropped))
+    }
+
+    /// What the graphs say about a person in the target group at this place of the row, with mean
+    /// and variance of the scores.
+    fn person_scores(
+        &self,
+        row: &PersonInWorlds<'_>,
+        t: usize,
+        (mean, variance): (f64, Option<f64>),
+        names: &ScoreNames,
+    ) -> WorldScoreRow {
+        let n = row.targets.len();
+        let copies = || self.worlds.worlds.iter().map(|world| world.members.len() as u64);
+        let scores = copies().zip(row.scores.iter().skip(t).step_by(n));
+        let sample: Vec<WeightedValue> = scores
+            .filter(|(_, score)| !score.is_nan())
+            .map(|(copies, &value)| WeightedValue { value, copies, weight: 1.0 })
+            .collect();
+        let around = SampleSpread::new(&sample, 0.95).and_then(|spread| spread.spread);
+        let (mut switched, mut decided) = (0, 0);
+        for (copies, moved) in copies().zip(row.counterfactuals.iter().skip(t).step_by(n)) {
+            if let Some((own, moved)) = row.person.predicted.zip(moved.predicted) {
+                decided += copies;
+                switched += if own == moved { 0 } else { copies };
+            }
+        }
+        let shown = |score: f64| self.rule.shown(score);
+        WorldScoreRow {
+            model: names.model.clone(),
+            counterfactual: names.set.clone(),
+            sensitive: names.attribute.clone(),
+            row_key: row.row_key,
+            to_group: names.groups[row.targets[t]].clone(),
+            n_graphs: whole(sample.iter().map(|of| of.copies).sum()),
+            score_mean: shown(mean),
+            score_var: variance.and_then(shown),
+            score_lo: around.and_then(|around| shown(around.lo)),
+            score_hi: around.and_then(|around| shown(around.hi)),
+            switch_share: (decided > 0).then(|| switched as f64 / decided as f64),
+        }
     }
 
     /// Mean over all graphs of the scores of a row, NaN where there are none, and their variance,

@@ -66,6 +66,9 @@ impl Stage for WorldsStage {
         b.texts([("scenario".to_owned(), scenario.to_owned())]);
         let wants_shift = b.value("score metrics", plan.wants_shift());
         let seed = b.seed();
+        let kept = plan.keeps_world_scores() && unit.repeat.is_none();
+        let kept = kept.then_some((name, applied.set));
+        b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
         work(move |ctx| {
             rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
                 plan.check_person_memory(row_context, 1)?;
@@ -86,6 +89,7 @@ impl Stage for WorldsStage {
                         support,
                         scores: &scores,
                         wants_shift,
+                        kept,
                         seed,
                     };
                     scoring.write(row_context, ctx.out()).map_err(|e| {

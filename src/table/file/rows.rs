@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
@@ -209,7 +209,7 @@ impl LongWriter {
 /// Reads `<folder>/<name>.parquet`, in the order of the file; an absent file is an empty table.
 ///
 /// # Errors
-/// A damaged file, or a table of a later version.
+/// A damaged file, or a table of another version.
 pub(crate) fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
     read_matching(folder, |_| true)
 }
@@ -218,7 +218,7 @@ pub(crate) fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
 /// their order; an absent file is an empty table.
 ///
 /// # Errors
-/// A damaged file, or a table of a later version.
+/// A damaged file, or a table of another version.
 pub(crate) fn read_matching<R: TableRow>(
     folder: &Path,
     mut is_kept: impl FnMut(&R) -> bool,
@@ -237,14 +237,14 @@ pub(crate) fn read_matching<R: TableRow>(
 /// Hands every row of the file to `each`, in order.
 ///
 /// # Errors
-/// The file is absent or damaged, or holds another table or a later version.
+/// The file is absent or damaged, or holds another table or another version of it.
 pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
     let file = ParquetFile::open(path, FileOwner::Program)?;
     check_version(&file, R::TABLE)?;
     for_each_row(&file, each)
 }
 
-/// Hands every row of a table of this version or an older one to `each`, in the order of the file.
+/// Hands every row of a table to `each`, in the order of the file.
 ///
 /// # Errors
 /// The file is damaged: a column is missing, or cannot hold the value there.
@@ -269,7 +269,7 @@ fn for_each_row<R: TableRow>(file: &ParquetFile, mut each: impl FnMut(&R)) -> Re
     Ok(())
 }
 
-/// Opens a table of this version or an older one; none where it is absent.
+/// Opens a table of this version; none where it is absent.
 pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<ParquetFile>> {
     let path = folder.join(def.file());
     if !path.exists() {
@@ -280,43 +280,24 @@ pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     Ok(Some(file))
 }
 
-/// The columns of a table in the order of `def`. A column that came after the version of the file
-/// is null where it may be; a text of the key is empty, which means all.
+/// The columns of a table in the order of `def`.
 fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let (schema, n) = (schema_of(def), batch.num_rows());
-    let column = |(i, (column, field)): (usize, (&ColumnDef, &Arc<Field>))| -> Result<ArrayRef> {
-        let older = table_version(file).filter(|version| *version < column.since);
-        let is_key_text = i < def.n_key && column.kind == ColumnType::Text;
-        match (batch.column_by_name(column.name), older) {
-            (Some(array), _) => Ok(Arc::clone(array)),
-            (None, Some(_)) if column.nullable => Ok(new_null_array(field.data_type(), n)),
-            (None, Some(_)) if is_key_text => {
-                Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n("", n))))
-            }
-            (None, Some(version)) => Err(Error::operator(
-                "read",
-                file.path(),
-                format!("table `{}` of version {version} lacks `{}`", def.name, column.name),
-                OTHER_VERSION,
-            )),
-            (None, None) => Err(unreadable(
-                file.path(),
-                FileOwner::Program,
-                format!("column `{}` is missing", column.name),
-            )),
-        }
+    let column = |column: &ColumnDef| {
+        batch.column_by_name(column.name).cloned().ok_or_else(|| {
+            let what = format!("column `{}` is missing", column.name);
+            unreadable(file.path(), FileOwner::Program, what)
+        })
     };
-    def.columns.iter().zip(schema.fields()).enumerate().map(column).collect()
+    def.columns.iter().map(column).collect()
 }
 
-/// What to do about a table of another version.
-const OTHER_VERSION: &str =
-    "run the job again with this program, or read the folder with the version that wrote it";
+/// What to do about a folder whose tables are of another version.
+pub(crate) const OTHER_VERSION: &str = "run the approved job again with this program";
 
-/// Refuses a file of a later version of a table.
+/// Refuses a file of another version of a table.
 pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
-    let version = table_version(file);
-    if version.is_some_and(|version| (1..=def.version).contains(&version)) {
+    let version: Option<u32> = file.note("cfaudit.version").and_then(|text| text.parse().ok());
+    if version == Some(def.version) {
         return Ok(());
     }
     Err(Error::operator(
@@ -332,10 +313,6 @@ pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
     ))
 }
 
-pub(crate) fn table_version(file: &ParquetFile) -> Option<u32> {
-    file.note("cfaudit.version")?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -346,8 +323,8 @@ mod tests {
 
     use super::{GroupWriter, read_rows, table_metadata, write_rows};
     use crate::table::{
-        AuditKey, CountRow, CurveRow, GraphRow, GroupRow, IssueRow, RowColumns, SelectedRow,
-        TableDef, TableRow,
+        AuditKey, CountRow, CurveRow, GroupRow, IssueRow, RowColumns, SelectedRow, TableDef,
+        TableRow,
     };
 
     #[test]
@@ -446,8 +423,12 @@ mod tests {
     #[test]
     fn what_a_row_cannot_hold_is_refused() {
         assert_eq!(read_changed("2", |_| ()).unwrap()[0].r#where, "w");
-        let newer = read_changed("3", |_| ()).unwrap_err();
-        assert!(newer.contains("version 3 of table `issues`, this program reads"), "{newer}");
+        for version in ["1", "3"] {
+            let other = read_changed(version, |_| ()).unwrap_err();
+            let said = format!("version {version} of table `issues`, this program reads version 2");
+            assert!(other.contains(&said), "{other}");
+            assert!(other.contains("hint: run the approved job again"), "{other}");
+        }
         let lacks = read_changed("2", |columns| columns.truncate(5)).unwrap_err();
         assert!(lacks.contains("column `state` is missing"), "{lacks}");
         let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
@@ -456,46 +437,6 @@ mod tests {
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
         let empty = read_changed("2", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
         assert!(empty.contains("column `where` holds invalid values"), "{empty}");
-    }
-
-    /// What came later is null, or empty in a key, or the file is refused; a file without a column
-    /// that its version had is damaged.
-    #[test]
-    fn older_files_are_read() {
-        use crate::table::MetricRow;
-        let folder = tempfile::tempdir().unwrap();
-        let read = |version: u32, lacks: &[&str]| {
-            let row = MetricRow { class: "c".into(), world_lo: Some(0.5), ..MetricRow::default() };
-            let fields = super::schema_of(MetricRow::TABLE);
-            let arrays = MetricRow::arrays([&row].into_iter());
-            let kept = fields
-                .fields()
-                .iter()
-                .zip(arrays)
-                .filter(|(f, _)| !lacks.contains(&f.name().as_str()));
-            let batch = RecordBatch::try_from_iter_with_nullable(
-                kept.map(|(f, array)| (f.name().clone(), array, f.is_nullable())),
-            )
-            .unwrap();
-            let mut notes = table_metadata(MetricRow::TABLE);
-            notes[1].1 = version.to_string();
-            let path = folder.path().join(MetricRow::TABLE.file());
-            let (encoder, mut writer) =
-                GroupWriter::create(&path, &batch.schema(), &notes).unwrap();
-            writer.append(encoder.encode(&batch).unwrap()).unwrap();
-            writer.finish().unwrap();
-            read_rows::<MetricRow>(folder.path()).map_err(|e| e.to_string())
-        };
-        let row = &read(6, &["world_level", "mixed_var"]).unwrap()[0];
-        assert_eq!((row.world_lo, row.world_level, &*row.class), (Some(0.5), None, "c"));
-        assert_eq!(read(4, &["class", "world_level"]).unwrap()[0].class, "");
-        let refused = read(3, &["highest_group"]).unwrap_err();
-        assert!(refused.contains("of version 3 lacks `highest_group`"), "{refused}");
-        let damaged = read(7, &["world_level"]).unwrap_err();
-        assert!(damaged.contains("column `world_level` is missing"), "{damaged}");
-        assert!(read(6, &["world_lo"]).is_err(), "version 1 had it");
-        let follows = GraphRow::TABLE.columns.iter().find(|c| c.name == "attribute_follows");
-        assert_eq!(follows.map(|c| (c.since, c.nullable)), Some((2, true)));
     }
 
     /// What fits into the buffer of the writer meets the disk at the end, the rest before.

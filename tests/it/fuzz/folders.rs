@@ -62,7 +62,7 @@ pub(super) struct Finished {
 const NEXT: [&str; 4] = [
     "pack out --file out.zip",
     "diff out old",
-    "export out --to csv --file out.csv",
+    "export out --to prometheus --file out.prom",
     "explain sr --in out",
 ];
 

@@ -24,7 +24,7 @@ const UNBOUND: &str = "Not linked to the rows of this audit";
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();
-    let page = |work: &Work| fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let page = |work: &Work| fs::read_to_string(work.path("out/report.html")).unwrap();
     let answer = |set: &str| LIVE.answer(&work.path("out/to-score").join(set));
     let without = |lines: &RecordBatch| {
         let mut lines = lines.clone();
@@ -159,7 +159,7 @@ fn a_file_of_scores_answers_one_request() {
     assert!(!work.path("out").exists());
     // Nobody remembers: it is taken, and told.
     work.cfaudit(0, &format!("run {JOB} {VARS} --out forgotten --cache forgotten-cache"));
-    assert!(fs::read_to_string(work.path("forgotten/annex.html")).unwrap().contains(UNBOUND));
+    assert!(fs::read_to_string(work.path("forgotten/report.html")).unwrap().contains(UNBOUND));
     // The way back; what a folder says does not depend on what a cache remembers.
     cache("out", "kept-out");
     work.write(

@@ -466,7 +466,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
         .map(|i| i.text("where"))
         .collect();
     assert_eq!(told, ["models.first.scores"]);
-    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
     assert!(
         verdict.contains("Model version not checked.")

@@ -37,7 +37,7 @@ fn compare(
     distance: &TransportDistance,
     people: &TestPopulation,
     folder: &Path,
-    is_compared: impl Fn(&TransportImages, usize) -> bool,
+    is_compared: impl Fn(&[(usize, f64)], usize) -> bool,
 ) -> usize {
     let expected = columns(&folder.join("expected.parquet"));
     let totals: Json =
@@ -58,20 +58,17 @@ fn compare(
             assert_eq!(total["m"].as_u64(), Some(block.targets.len() as u64));
         }
         let means = run(&with(TransportImage::Barycentre), distance, people, people, to).images;
-        let all = run(&with(TransportImage::All), distance, people, people, to).images;
+        let plans = plans(&argmax);
         for k in (0..expected["row"].len()).filter(|&k| expected["target"][k] as u16 == to) {
             let row = expected["row"][k] as usize;
-            if !is_compared(&all, row) {
+            let plan = &plans[&row];
+            if !is_compared(plan, row) {
                 continue;
             }
             let at = argmax.images.parent.binary_search(&row).unwrap();
             assert_eq!(argmax.images.target[at], Some(expected["image"][k] as usize), "row {row}");
-            let weights: Vec<f64> = (0..all.parent.len())
-                .filter(|&c| all.parent[c] == row)
-                .map(|c| all.weight[c])
-                .collect();
-            assert_eq!(weights.len(), expected["images_with_mass"][k] as usize, "row {row}");
-            let (found, mass) = (weights[0], expected["mass"][k]);
+            assert_eq!(plan.len(), expected["images_with_mass"][k] as usize, "row {row}");
+            let (found, mass) = (plan[0].1, expected["mass"][k]);
             assert!((found - mass).abs() <= 1e-9, "row {row}: {found} instead of {mass}");
             for (f, name) in NAMES.iter().enumerate() {
                 let (found, mean) =
@@ -129,14 +126,8 @@ fn heart_by_sex_and_label() {
         };
         (0..n).filter(|&other| alike(other) && values(other) == values(row)).count() == 1
     };
-    let images_of = |all: &TransportImages, row: usize| -> Vec<usize> {
-        (0..all.parent.len())
-            .filter(|&c| all.parent[c] == row)
-            .filter_map(|c| all.target[c])
-            .collect()
-    };
-    let compared = compare(&distance, &people, &folder, |all, row| {
-        is_single(row) && images_of(all, row).into_iter().all(is_single)
+    let compared = compare(&distance, &people, &folder, |plan, row| {
+        is_single(row) && plan.iter().all(|&(target, _)| is_single(target))
     });
     assert_eq!(compared, 672 - 10);
 }

@@ -10,7 +10,6 @@ use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
 use crate::model::kind::accept_key::AcceptedOfModel;
-use crate::model::kind::ask_again::{AskAgainBlock, MOST_REPEATS};
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
@@ -524,22 +523,6 @@ impl JobChecker<'_> {
                 what,
                 "add `counterfactual: {parquet: PATH, column: score}`, or remove `recheck`",
             );
-        }
-    }
-
-    /// How often a model that is asked here is asked again.
-    pub(super) fn ask_again(&mut self, at: &str, again: Option<AskAgainBlock>) {
-        let Some(again) = again.filter(|_| self.is_sound(&[at])) else { return };
-        if again.share.get() == 0.0 {
-            let what = "a share of `0` selects no row";
-            let hint = "give it a share above 0, or remove `recheck`";
-            self.push_problem("bad-value", format!("{at}.share"), what, hint);
-        }
-        let repeats = again.repeats.get();
-        if repeats > MOST_REPEATS {
-            let what = format!("`{repeats}` repeats are too many");
-            let hint = format!("at most {MOST_REPEATS}; 5 is usual");
-            self.push_problem("bad-value", format!("{at}.repeats"), what, hint);
         }
     }
 

@@ -25,7 +25,6 @@ impl JobChecker<'_> {
                 "name an ONNX file",
             );
         }
-        self.ask_again(&format!("{at}.recheck"), onnx.recheck);
         self.inputs(at, name, &onnx.omit);
         self.columns_in_order(at, &onnx.columns, &onnx.omit);
         if !onnx.columns.is_empty() && !onnx.inputs.is_empty() {

@@ -52,7 +52,7 @@ use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, difference};
+use crate::metric::{Metric, MetricFamily, difference, ratio};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::num::seed::{h, named_seed};
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
@@ -611,6 +611,7 @@ type CellsToValue = Box<dyn Fn(SwitchCells) -> MetricValue + Sync>;
 enum RedrawnValue {
     Same(usize),
     Difference(usize, usize),
+    Ratio(usize, usize),
 }
 
 /// What a replicate computes: the cells of each scope once, and each metric of them once.
@@ -653,7 +654,12 @@ impl RedrawnMetrics {
         };
         Some(match measured.scope {
             MetricScope::Difference(a, b) => {
-                RedrawnValue::Difference(of_scope(vec![(a, b)]), of_scope(vec![(b, a)]))
+                let (forth, back) = (of_scope(vec![(a, b)]), of_scope(vec![(b, a)]));
+                if metric.is_of_two_directions() {
+                    RedrawnValue::Ratio(forth, back)
+                } else {
+                    RedrawnValue::Difference(forth, back)
+                }
             }
             MetricScope::Direction(from, to) => RedrawnValue::Same(of_scope(vec![(from, to)])),
             MetricScope::OneToRest(one) => {
@@ -747,6 +753,7 @@ impl WorldBootstrap {
                         let value = match *value {
                             RedrawnValue::Same(of) => found[of],
                             RedrawnValue::Difference(a, b) => difference(found[a], found[b]),
+                            RedrawnValue::Ratio(a, b) => ratio(found[a], found[b]),
                         };
                         if let Ok(value) = value {
                             means[r].0 += world.copies as f64 * value;

@@ -145,7 +145,9 @@ impl WorldCounts {
         let all = side(&|_| true);
         // A row counts in a scope of several targets once for each.
         let cases = |metric: &Metric, scope: MetricScope| {
-            let at = first.iter().position(|m| m.metric.id == metric.id && m.scope == scope)?;
+            // A ratio of two directions has the cases of the rate behind it.
+            let id = metric.gap_of.map_or(metric.id, |(base, _)| base);
+            let at = first.iter().position(|m| m.metric.id == id && m.scope == scope)?;
             let of_world = |world: &Vec<MeasuredValue>| world[at].denominator;
             let least = worlds.iter().filter_map(of_world).min()?;
             Some(least / super::cases_of_person(scope, self.groups))

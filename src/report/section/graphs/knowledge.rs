@@ -43,8 +43,7 @@ fn follows(
     at_most: usize,
 ) -> RichText {
     let share = NumberFormat::Share.value(causes.share);
-    let least = if causes.at_least { "at least " } else { "" };
-    let words = RichText::from(format!("{least}{share} of the graphs{of_set} "))
+    let words = RichText::from(format!("{share} of the graphs{of_set} "))
         .name(&scenario.sensitive)
         .text(" follows from ");
     match causes.each.as_slice() {

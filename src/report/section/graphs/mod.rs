@@ -16,6 +16,7 @@ pub(crate) mod values;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
+use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::report::draw::chart::{self, IntervalWhisker};
@@ -92,7 +93,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         for model in audit.manifest.models.iter().map(|model| model.name.as_str()) {
             blocks.extend(rates(audit, attribute, model, scenarios, glossary));
         }
-        blocks.extend(drawings(audit, scenarios));
+        blocks.extend(drawings(scenarios));
         blocks.push(edges(audit, scenarios));
         blocks.push(movements(audit, scenarios));
     }
@@ -137,16 +138,22 @@ fn overview(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> PageBlock {
-    let metrics = PageList::GraphsFound.ids();
+    // The fit of knowledge only where a set asks for it.
+    let is_there = |metric: &&&str| {
+        scenarios.iter().any(|s| of_graphs(audit, attribute, &s.set, metric).is_some())
+    };
+    let found = PageList::GraphsFound.ids().iter();
+    let metrics: Vec<&str> =
+        found.filter(|metric| **metric != FIT_WORSE || is_there(metric)).copied().collect();
     let row = |scenario: &&ScenarioGraphs| {
         let cell = |metric: &&str| -> PageCell {
             let Some(value) = of_graphs(audit, attribute, &scenario.set, metric) else {
                 return "\u{2013}".into();
             };
-            if find(metric).is_some_and(|metric| metric.unit == MetricUnit::Count) {
-                number::count(value as i64).into()
-            } else {
-                three_digits(value).into()
+            match find(metric).map(|metric| metric.unit) {
+                Some(MetricUnit::Count) => number::count(value as i64).into(),
+                Some(MetricUnit::Share) => number::percent_text(value, false).into(),
+                _ => three_digits(value).into(),
             }
         };
         let mut cells = vec![PageCell::from(number::count(scenario.bootstraps.len() as i64))];
@@ -561,9 +568,8 @@ fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &
 }
 
 /// The graphs as drawings, side by side.
-fn drawings(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
-    let shown: Vec<&&ScenarioGraphs> =
-        scenarios.iter().take(audit.halvings.halved(DRAWN_AT_MOST)).collect();
+fn drawings(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
+    let shown: Vec<&&ScenarioGraphs> = scenarios.iter().take(DRAWN_AT_MOST).collect();
     let mut caption = RichText::new();
     for (i, scenario) in shown.iter().enumerate() {
         caption = caption.text(if i == 0 { "In order: " } else { ", " }).name(&scenario.set);
@@ -640,11 +646,8 @@ fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
 fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
     let mut rows = Vec::new();
     let Some(first) = scenarios.first() else { return PageBlock::Note(RichText::new()) };
-    for node in first
-        .nodes
-        .iter()
-        .filter(|node| node.variable != first.sensitive)
-        .take(audit.halvings.halved(MOVES_AT_MOST))
+    for node in
+        first.nodes.iter().filter(|node| node.variable != first.sensitive).take(MOVES_AT_MOST)
     {
         let cell = |scenario: &&ScenarioGraphs| -> PageCell {
             let Some(found) = scenario

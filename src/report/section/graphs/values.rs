@@ -8,8 +8,7 @@ use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::ScenarioGraphs;
 
-/// What the job says about the values of a set. Folders of version 0.1 say nothing of levels and
-/// mechanism: theirs are expected and linear.
+/// What the job says about the values of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueKnobs {
     levels: String,
@@ -53,7 +52,6 @@ impl ValueKnobs {
     pub(crate) fn in_short(&self) -> String {
         let values = match self.levels.as_str() {
             "drawn" => "Levels are drawn: each person has one possible row in each graph",
-            "nearest" => "Levels are nearest: each person has the most probable row in each graph",
             _ => "Levels are expected: shares of levels and any number, as no real person has",
         };
         let clip = match (self.clip.as_str(), self.are_rows()) {
@@ -92,11 +90,6 @@ fn told(knobs: &ValueKnobs, sets: &[&ScenarioGraphs]) -> RichText {
             ", every person has one possible row in each graph (levels: drawn). Levels are drawn \
              from the shares that the mechanism gives, with one random number per person and \
              column, and whole numbers are whole. The interval of people includes this draw."
-        }
-        "nearest" => {
-            ", every person has the most probable row in each graph (levels: nearest). Rounding \
-             hides much of what graphs differ in: use such a set to look at persons, and take \
-             rates from drawn or expected levels."
         }
         _ => {
             ", counterfactuals hold shares of levels and any number, as in the method's paper \

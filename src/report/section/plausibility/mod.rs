@@ -17,7 +17,7 @@ use crate::report::page::{PageBlock, PageCell, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{FeatureQuality, QualityKey, SetQuality};
 
-/// Rows of the tables of directions, over all worlds: what keeps the page below one megabyte.
+/// Rows of the tables of directions, over all worlds.
 const DIRECTIONS_AT_MOST: usize = 96;
 
 /// Directions that are shown feature by feature: in one world, and over all.
@@ -38,7 +38,7 @@ struct QualityBudget {
 
 impl QualityBudget {
     fn of(audit: &AuditFolder, worlds: &[SetQuality<'_>]) -> Self {
-        let each = |all: usize, n: usize| audit.halvings.halved(all) / n.max(1);
+        let each = |all: usize, n: usize| all / n.max(1);
         let detailed = each(DETAILED_AT_MOST, worlds.len()).clamp(1, DETAILED_OF_A_WORLD);
         let details: usize = worlds
             .iter()

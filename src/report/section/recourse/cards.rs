@@ -62,8 +62,7 @@ pub(super) fn cards(
 ) -> Vec<PageBlock> {
     let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let rows = shown(audit, comparison, way);
-    let told: Vec<&SubgroupRow> =
-        rows.into_iter().take(audit.halvings.halved(CARDS).max(1)).collect();
+    let told: Vec<&SubgroupRow> = rows.into_iter().take(CARDS).collect();
     if told.is_empty() {
         return Vec::new();
     }
@@ -277,7 +276,7 @@ pub(super) fn listing(
 ) -> Vec<PageBlock> {
     let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let mut rows = shown(audit, comparison, way);
-    rows.truncate(audit.halvings.halved(ROWS).max(3));
+    rows.truncate(ROWS);
     let by_chance = rows.iter().any(|row| row.p_value.is_some());
     let mut head: Vec<RichText> = vec![
         "If".into(),

@@ -104,29 +104,6 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
 
-/// A sentence for the findings: which group a comparison puts at a disadvantage. Of several it is
-/// the one with the largest share of unfair subgroups, among those that depend on enough people,
-/// and on more than chance, where there are any.
-pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
-    let all = &audit.recourse.comparisons;
-    let outcomes = all
-        .iter()
-        .filter(|row| why_not(row).is_none())
-        .filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
-    let rank = |outcome: &ComparisonOutcome<'_>| {
-        (!outcome.too_few(), !outcome.none_beyond_chance(), outcome.unfair_share())
-    };
-    // Of equals the first.
-    let words = match outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a }) {
-        Some(outcome) => outcome.in_words(&GroupNaming::Raw),
-        None => {
-            let why = all.iter().find_map(why_not)?;
-            format!("Recourse: nothing was looked at, because {why}.").into()
-        }
-    };
-    Some(words.text(" ").link("See recourse", "recourse", "Recourse"))
-}
-
 /// What the page says about a comparison.
 pub(crate) struct ToldComparison {
     /// For whom it is harder; where nothing can be distinguished from chance, that.

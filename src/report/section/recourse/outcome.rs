@@ -104,11 +104,6 @@ impl<'a> ComparisonOutcome<'a> {
     pub(super) fn names(&self) -> [&'a str; 2] {
         [&self.comparison.pair.group_0, &self.comparison.pair.group_1].map(|group| group.as_str())
     }
-
-    pub(super) fn unfair_share(&self) -> f64 {
-        self.first.row.unfair as f64 / self.first.row.judged.max(1) as f64
-    }
-
     /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether
     /// a group is.
     pub(super) fn too_few(&self) -> bool {

@@ -1,0 +1,68 @@
+//! Ratios of two directions from the job to tables, gates and page, with the example of
+//! `docs/metrics.md`; their values have oracles of their own.
+
+use std::fs;
+
+use crate::frame::read_frame;
+use crate::work::{Work, root};
+
+const JOB: &str = "\
+cfaudit: 1
+name: ratios
+data:
+  rows:
+    synthetic:
+      rows: 4000
+      columns:
+        sex: {levels: {m: 0.5, f: 0.5}}
+        income: {linear: {intercept: 22, effects: {\"sex=f\": -4}, noise: {normal: {sd: 7}}}}
+        repaid: {logit: {intercept: -2, effects: {income: 0.11, \"sex=f\": -0.9}}}
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [m, f], reference: m}}
+  features: {continuous: [income]}
+  split: {share: {train: 0.5, audit: 0.5}}
+counterfactuals: {flip: naive}
+models: {live: {logistic: {l2: 1.0}}}
+metrics: {families: [ccm, eccm]}
+";
+
+#[test]
+fn the_example_of_the_guide_runs() {
+    let guide = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let section = guide.split("### Ratios of two directions\n").nth(1).unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let work = Work::new();
+    work.write("job.yaml", &format!("{JOB}{example}"));
+    work.run(0, "job.yaml", "");
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
+    let of = |scope: &str, from: &str, to: &str, metric: &str| {
+        let key = ["scope", "from_group", "to_group", "metric"];
+        let wanted = [scope, from, to, metric];
+        let found = metrics.records().find(|r| key.map(|column| r.text(column)) == wanted);
+        found.unwrap_or_else(|| panic!("{wanted:?}"))
+    };
+    for (from, to) in [("m", "f"), ("f", "m")] {
+        let rate = |from, to| of("direction", from, to, "sr").real("value").unwrap();
+        let ratio = of("difference", from, to, "sr_ratio");
+        let value = ratio.real("value").unwrap();
+        assert!((value - rate(from, to) / rate(to, from)).abs() < 1e-12, "{value}");
+        assert!(ratio.real("lo").unwrap() < value && value < ratio.real("hi").unwrap());
+        assert_eq!(ratio.text("interval"), "katz");
+    }
+    // No man is granted what he would be refused as a woman.
+    let none = of("difference", "m", "f", "nsr_ratio");
+    assert_eq!(
+        (none.real("value"), none.text("undefined")),
+        (None, "zero_reference_rate"),
+        "{none:?}"
+    );
+    let mut ratios = metrics.records().filter(|r| r.text("metric").ends_with("_ratio"));
+    assert!(ratios.all(|r| r.text("scope") == "difference"));
+    let gates = read_frame(&work.path("out/tables"), "gates");
+    let mut judged: Vec<(&str, &str)> =
+        gates.records().map(|r| (r.text("from_group"), r.text("verdict"))).collect();
+    judged.sort_unstable();
+    assert_eq!(judged, [("f", "pass"), ("m", "pass")]);
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(page.contains("ratio of switch rates"), "the page names the metric of the gate");
+}
