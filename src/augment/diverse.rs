@@ -36,7 +36,7 @@ impl GowerSpace {
             let (lo, hi) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| {
                 (f64::min(lo, x), f64::max(hi, x))
             });
-            (variable.levels().is_none() && lo < hi).then(|| hi - lo)
+            (variable.levels().is_none() && lo < hi).then_some(hi - lo)
         };
         let widths = variables.iter().map(width).collect();
         let values =
