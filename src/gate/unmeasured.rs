@@ -8,7 +8,8 @@
 //! interval: where the formula gives the interval that the table of metrics has, by that formula,
 //! else by the wider of the formula and the interval moved with the value. What counts do not give,
 //! such as a mean of scores, moves as if each of these people had the worst number that the metric
-//! can have; without an end to its range nobody may be missing.
+//! can have; without an end to its range nobody may be missing, nor where few people may move it
+//! through its whole range. An interval of a rate is also computed with everybody at worst.
 //!
 //! Choice: a person is in one group, so a difference of two groups gets the person on one side;
 //! of several groups that are furthest apart each pair is looked at by itself. People who have a
@@ -34,9 +35,9 @@ use crate::metric::interval::{
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{Metric, MetricFamily, Reads};
+use crate::metric::{AmountSubject, Metric, MetricFamily, Reads, ScoreReading};
 use crate::table::population::AUDITED;
-use crate::table::{CountRow, MetricRow, NO_GROUP, ReasonCode};
+use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow, ReasonCode};
 
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
@@ -503,6 +504,35 @@ impl<'a> PeopleTables<'a> {
         Some((rows, weights))
     }
 
+    /// The row of the table of the population of a group under the model, or of those without one.
+    fn population(&self, group: Option<&str>) -> Option<&'a PopulationRow> {
+        let PeopleTables { question, seen, tables, .. } = self;
+        tables.population.iter().find(|row| {
+            row.is_of_model(&question.model)
+                && row.sensitive == seen.sensitive
+                && row.group.as_deref() == group
+        })
+    }
+
+    /// Whether the table of counts holds everybody whom the population says to have no score or no
+    /// group. Arms have no population of their own.
+    fn counts_tell_all(&self) -> bool {
+        let missing = |row: &PopulationRow| {
+            row.without_score.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+        };
+        let tells = |people: StatePeople, row: &PopulationRow| {
+            people.rows[0] + people.rows[3] + people.rows[6] >= missing(row)
+        };
+        let of_groups = self.groups().into_iter().all(|group| {
+            let row = self.population(Some(group)).filter(|_| self.question.arm.is_empty());
+            let people = self.people("group", group).unwrap_or_default();
+            row.is_none_or(|row| tells(people, row))
+        });
+        let none = self.population(None).filter(|_| self.question.arm.is_empty());
+        let is_empty = self.none.rows.iter().all(|n| *n == 0);
+        of_groups && none.is_none_or(|row| tells(self.none, row) && (row.rows == 0 || !is_empty))
+    }
+
     /// The value that the table of metrics has: of a change that of the later run.
     fn value(&self) -> Option<f64> {
         let value = self.seen.value?;
@@ -726,6 +756,9 @@ impl Arrangement {
 /// The evidence of the value of a gate, one for each pair of groups of those that are furthest
 /// apart; none where counts do not give it.
 fn evidence<'a>(of: &PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Evidence<'a>>> {
+    if !of.counts_tell_all() {
+        return None;
+    }
     let seen = of.seen;
     let base = PeopleTables::base(metric);
     let of_group = |group: &'a str| {
@@ -954,9 +987,7 @@ pub(super) fn could_break(
         (_, None) => 0.0,
     };
     let limit = question.limit;
-    // Of several classes nothing counts who lacks a score by label.
-    let all = evidence(of, metric).filter(|_| question.class.is_empty());
-    let Some(all) = all else { return by_range(of, metric, of_old) };
+    let Some(all) = evidence(of, metric) else { return by_range(of, metric, of_old) };
     if of_old == 0.0 && all.iter().all(|evidence| evidence.unknown.is_empty()) {
         return None;
     }
@@ -1002,14 +1033,74 @@ pub(super) fn extremes(
                 let each = all.iter().filter_map(|evidence| Some(evidence.worst()?.1));
                 each.reduce(|a, b| if limit.excess(b) > limit.excess(a) { b } else { a })
             }
-            None => Some(RangeBound::of(of, metric)?.end(metric, u64::MAX)),
+            None => Some(RangeBound::of(of, metric)?.end(u64::MAX)),
         }
     });
     ends[0].zip(ends[1])
 }
 
+/// How people move a value that counts do not give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Movement {
+    /// A mean over people, or a difference of two: each person adds a number of the range.
+    Mean,
+    /// The root of a mean of squares.
+    RootOfMean,
+    /// A share of pairs of a positive and a negative person, or a difference of two.
+    Pairs,
+    /// A share of people who switch to any group: whom one direction counts may yet switch in
+    /// another.
+    AnySwitch,
+    /// Few people may move it through its whole range: a sum below it may be small, or they may
+    /// undo a distance of others.
+    WholeRange,
+}
+
+impl Movement {
+    fn of(metric: &Metric, is_upper: bool) -> Self {
+        use ScoreReading::{
+            Auc, AucGap, Brier, BrierGap, CrossAuc, CrossAucGap, Ecce, EcceDistance,
+        };
+        match metric.reads {
+            Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
+            Reads::Rate(_)
+            | Reads::RateDifference(_)
+            | Reads::SwitchRate(_)
+            | Reads::SwitchByFavour { .. }
+            | Reads::AnySwitch(_)
+            | Reads::Amount(AmountSubject::Share)
+            | Reads::Scored(Brier | BrierGap) => Movement::Mean,
+            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
+            Reads::Shift(_) if metric.id == "rmscd" => Movement::RootOfMean,
+            Reads::Scored(Auc | AucGap | CrossAuc | CrossAucGap) => Movement::Pairs,
+            // Distances: others may undo them, and add to them no more than a mean does.
+            Reads::WidestGap(_) | Reads::RateToTotal(_) if is_upper => Movement::Mean,
+            Reads::Scored(Ecce | EcceDistance) if is_upper => Movement::Mean,
+            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
+            _ => Movement::WholeRange,
+        }
+    }
+}
+
+/// People of a group by label, unknown, no or yes: those who have what a value needs, and those
+/// without a score.
+#[derive(Debug, Clone, Copy, Default)]
+struct ScoredPeople {
+    known: [u64; 3],
+    lacking: [u64; 3],
+}
+
+/// A rate behind a value: its cases, and how many people would be as sure as one of them.
+#[derive(Debug, Clone, Copy)]
+struct RateSide {
+    value: f64,
+    cases: f64,
+    sure: f64,
+}
+
 /// What people could do to a value that counts do not give, by the range of its metric.
 struct RangeBound {
+    movement: Movement,
     value: f64,
     /// The end that is judged.
     end: f64,
@@ -1017,64 +1108,105 @@ struct RangeBound {
     worst: f64,
     /// People behind the value, on its smaller side.
     known: u64,
+    /// The least share of positive and of negative people who have a score.
+    labelled: [f64; 2],
     lacking: LackingPeople,
+    /// In how many directions a person has counterfactuals.
+    targets: u64,
     is_upper: bool,
     is_weighed: bool,
+    /// The rates whose intervals are judged by a formula, of a difference the first minus the
+    /// second; of the groups that are furthest apart all; empty where no formula applies.
+    sides: Vec<RateSide>,
+    is_furthest: bool,
+    z: f64,
 }
 
 impl RangeBound {
-    fn of(of: &PeopleTables<'_>, metric: &Metric) -> Option<Self> {
+    fn of(of: &PeopleTables<'_>, metric: &'static Metric) -> Option<Self> {
         let PeopleTables { question, seen, tables, .. } = of;
         let groups = of.groups();
+        let declared: Vec<&str> = if groups.is_empty() {
+            let own = tables.population.iter().filter(|row| {
+                row.is_of_model(&question.model) && row.declared && row.sensitive == seen.sensitive
+            });
+            own.filter_map(|row| row.group.as_deref()).collect()
+        } else {
+            groups
+        };
         let own: Vec<&str> = match seen.scope.as_str() {
             "group" | "direction" => vec![seen.from.as_str()],
             "pair" | "difference" => vec![seen.from.as_str(), seen.to.as_str()],
-            _ if groups.is_empty() => {
-                let own = tables.population.iter().filter(|row| {
-                    row.is_of_model(&question.model)
-                        && row.declared
-                        && row.sensitive == seen.sensitive
-                });
-                own.filter_map(|row| row.group.as_deref()).collect()
-            }
-            _ => groups,
-        };
-        let model = |group: Option<&str>| {
-            tables.population.iter().find(|row| {
-                row.is_of_model(&question.model)
-                    && row.sensitive == seen.sensitive
-                    && row.group.as_deref() == group
-            })
+            _ => declared.clone(),
         };
         let whole = |n: i64| u64::try_from(n).unwrap_or(0);
-        // Known, and without a score.
-        let people = |group: &str| match of.people("group", group) {
-            Some(all) => {
-                let unscored = all.rows[0] + all.rows[3] + all.rows[6];
-                (all.rows.iter().sum::<u64>() - unscored, unscored)
+        let people = |group: &str| {
+            let row = of.population(Some(group));
+            let mut found = ScoredPeople::default();
+            if let Some(all) = of.people("group", group) {
+                for label in 0..3 {
+                    found.known[label] = all.rows[3 * label + 1] + all.rows[3 * label + 2];
+                    found.lacking[label] = all.rows[3 * label];
+                }
+            } else if let Some(row) = row {
+                let unlabelled = if metric.needs_label { row.without_label } else { None };
+                let lacking = row.without_score.unwrap_or(0);
+                found.known[0] = whole(row.rows - lacking - unlabelled.unwrap_or(0));
             }
-            None => model(Some(group)).map_or((0, 0), |row| {
-                let unscored = row.without_score.unwrap_or(0);
-                (whole(row.rows - unscored), whole(unscored))
-            }),
+            // Whom counts do not tell the population does; nothing tells their labels.
+            let told: u64 = found.lacking.iter().sum();
+            let lacking = row.map_or(0, |row| whole(row.without_score.unwrap_or(0)));
+            (found, lacking.saturating_sub(told))
         };
-        let counted = of.none.rows.iter().sum::<u64>();
-        let audited = tables.population.iter().find(|row| {
-            row.is_of_rows()
-                && row.state == AUDITED
-                && row.sensitive == seen.sensitive
-                && row.group.is_none()
-        });
-        let none = if counted > 0 {
-            counted
+        let by_label = |people: [u64; 3]| {
+            if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
+        };
+        let none = of.none.rows;
+        let none = [0, 1, 2].map(|label| none[3 * label..3 * label + 3].iter().sum::<u64>());
+        let without_group = if none.iter().sum::<u64>() > 0 {
+            by_label(none)
         } else {
-            model(None).or(audited.filter(|_| !has_counts(of))).map_or(0, |row| whole(row.rows))
+            let audited = tables.population.iter().find(|row| {
+                row.is_of_rows()
+                    && row.state == AUDITED
+                    && row.sensitive == seen.sensitive
+                    && row.group.is_none()
+            });
+            of.population(None)
+                .or(audited.filter(|_| !has_counts(of)))
+                .map_or(0, |row| whole(row.rows))
         };
-        let each: Vec<(u64, u64)> = own.iter().map(|group| people(group)).collect();
-        let smallest = each.iter().map(|(known, _)| *known).min().unwrap_or(0);
-        let unscored: u64 = each.iter().map(|(_, lacking)| lacking).sum();
+        let each: Vec<(ScoredPeople, u64)> = own.iter().map(|group| people(group)).collect();
+        let known_people = |of: &(ScoredPeople, u64)| match of.0.known {
+            [of_all, 0, 0] => of_all,
+            known => by_label(known),
+        };
+        let smallest = each.iter().map(known_people).min().unwrap_or(0);
+        let unscored: u64 = each.iter().map(|(of, more)| by_label(of.lacking) + more).sum();
+        let labelled = [2, 1].map(|label| {
+            let shares = each.iter().map(|(of, more)| {
+                let all = of.known[label] + of.lacking[label] + more + none[label];
+                of.known[label] as f64 / all.max(1) as f64
+            });
+            shares.fold(1.0, f64::min)
+        });
         let is_set = !question.counterfactual.is_empty();
-        let known = if is_set { whole(seen.n_rows) } else { smallest.max(1) };
+        let (from, to) = (seen.from.as_str(), seen.to.as_str());
+        let places: Vec<[&str; 3]> = match seen.scope.as_str() {
+            scope @ ("group" | "direction" | "total") => vec![[scope, from, to]],
+            "pair" => vec![["group", from, ""], ["group", to, ""]],
+            "difference" => vec![["direction", from, to], ["direction", to, from]],
+            _ => own.iter().map(|group| ["group", *group, ""]).collect(),
+        };
+        let base = if is_set { metric.id } else { PeopleTables::base(metric) };
+        let rows: Vec<Option<&MetricRow>> =
+            places.iter().map(|place| of.metric(base, *place)).collect();
+        let below = rows
+            .iter()
+            .flatten()
+            .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
+        let of_rows = if is_set { whole(seen.n_rows) } else { smallest };
+        let known = below.fold(of_rows, u64::min).max(1);
         // Who has a decision, and no valid counterfactual.
         let untested = if is_set {
             let sets = tables.population.iter().filter(|row| {
@@ -1091,52 +1223,127 @@ impl RangeBound {
         } else {
             0
         };
-        let lacking =
-            [(Lack::Group, none), (Lack::Score, unscored), (Lack::Counterfactual, untested)];
+        let lacking = [
+            (Lack::Group, without_group),
+            (Lack::Score, unscored),
+            (Lack::Counterfactual, untested),
+        ];
         let is_upper = matches!(question.limit, GateLimit::AtMost(_));
         let value = seen.value?;
         let end = match question.decide_by {
             GateDecideBy::Estimate => value,
             _ => seen.lo.zip(seen.hi).map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
         };
+        let is_rate = matches!(
+            metric.reads,
+            Reads::Rate(_)
+                | Reads::RateDifference(_)
+                | Reads::SwitchRate(_)
+                | Reads::SwitchByFavour { .. }
+                | Reads::AnySwitch(_)
+                | Reads::Amount(AmountSubject::Share)
+        );
+        let by_formula = is_rate
+            && seen.lo.is_some()
+            && !seen.is_change
+            && question.decide_by == GateDecideBy::Interval;
+        let sides = rows.iter().zip(&places).map(|(row, place)| {
+            let row = (*row)?;
+            let cases = row.denominator? as f64;
+            Some(RateSide { value: row.value?, cases, sure: of.effective(base, *place)? })
+        });
+        let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
         Some(RangeBound {
+            movement: Movement::of(metric, is_upper),
             value: of.value()?,
             end,
             worst: if is_upper { metric.range.1 } else { metric.range.0 },
             known,
+            labelled,
             lacking: LackingPeople(lacking.to_vec()),
+            targets: (declared.len() as u64).saturating_sub(1).max(1),
             is_upper,
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
+            sides: sides.unwrap_or_default(),
+            is_furthest: seen.scope == "worst_case",
+            z: z_of_level(seen.level.unwrap_or(0.95)),
         })
     }
 
     /// The end with so many of the people at their worst.
-    fn end(&self, metric: &Metric, people: u64) -> f64 {
-        let (n, m) = (self.known as f64, people.min(self.lacking.n()) as f64);
+    fn end(&self, people: u64) -> f64 {
+        let all = self.lacking.n();
+        let (n, m) = (self.known as f64, people.min(all) as f64);
         if m == 0.0 {
             return self.end;
         }
         if !self.worst.is_finite() {
             return self.worst;
         }
-        let kept = match metric.reads {
+        let kept = match self.movement {
             // Who weighs how much nothing tells here.
             _ if self.is_weighed => 0.0,
-            // A root of a mean of squares moves most where it is small.
-            Reads::Shift(_) if !["macd", "mcd"].contains(&metric.id) => {
-                let (value, worst) = (self.value.powi(2), self.worst.powi(2));
-                let moved = ((n * value + m * worst) / (n + m)).sqrt() - self.value.abs();
-                return self.end + if self.is_upper { moved } else { -moved };
+            Movement::WholeRange => 0.0,
+            Movement::Mean => n / (n + m),
+            Movement::RootOfMean => {
+                let squares = n * self.value.powi(2) + m * self.worst.powi(2);
+                return self.end + (squares / (n + m)).sqrt() - self.value.abs();
             }
-            // Each positive is compared with each negative.
-            Reads::Scored(_) => (n / (n + m)).powi(2),
-            // Who is counted by another direction may yet switch in this one.
-            Reads::AnySwitch(_) if self.is_upper => {
-                return (self.end + m / n.max(1.0)).min(1.0).max(self.end);
+            Movement::Pairs => {
+                let part = m / all as f64;
+                let share = |kept: f64| kept / (kept + (1.0 - kept) * part);
+                if self.labelled.contains(&0.0) {
+                    0.0
+                } else {
+                    self.labelled.map(share).iter().product()
+                }
             }
-            _ => n / (n + m),
+            Movement::AnySwitch => {
+                let more = m * self.targets as f64 / n;
+                let ends = self.sides.first().map(|side| {
+                    let share = (side.value + more).min(1.0);
+                    let sure = side.cases * side.sure;
+                    wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson).hi
+                });
+                return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
+            }
         };
-        self.end + (1.0 - kept) * (self.worst - self.value)
+        let shifted = self.end + (1.0 - kept) * (self.worst - self.value);
+        let formula = if self.movement == Movement::Mean { self.formula(m) } else { None };
+        match formula {
+            Some(formula) if self.is_upper => shifted.max(formula),
+            Some(formula) => shifted.min(formula),
+            None => shifted,
+        }
+    }
+
+    /// The end by the formula of the interval with so many people at their worst on each side; none
+    /// where no formula gives it.
+    fn formula(&self, m: f64) -> Option<f64> {
+        let moved = |side: &RateSide, up: bool| {
+            let cases = side.cases + m;
+            let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
+            let sure = cases * side.sure;
+            (share, wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson))
+        };
+        let pick = |of: ValueInterval| if self.is_upper { of.hi } else { of.lo };
+        let minus = |a: &RateSide, b: &RateSide| {
+            let [(p, of_p), (q, of_q)] = [moved(a, self.is_upper), moved(b, !self.is_upper)];
+            pick(newcombe_of((p, q), (of_p, of_q), 0.0, IntervalProcedure::Newcombe))
+        };
+        match self.sides.as_slice() {
+            [] => None,
+            [one] => Some(pick(moved(one, self.is_upper).1)),
+            [a, b] if !self.is_furthest => Some(minus(a, b)),
+            all if self.is_furthest && self.is_upper => {
+                let each = all.iter().enumerate().flat_map(|(i, a)| {
+                    let others = all.iter().enumerate().filter(move |(j, _)| *j != i);
+                    others.map(move |(_, b)| minus(a, b))
+                });
+                each.reduce(f64::max)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -1146,10 +1353,10 @@ fn has_counts(of: &PeopleTables<'_>) -> bool {
 }
 
 /// The same where counts do not give the value.
-fn by_range(of: &PeopleTables<'_>, metric: &Metric, of_old: f64) -> Option<GateReason> {
+fn by_range(of: &PeopleTables<'_>, metric: &'static Metric, of_old: f64) -> Option<GateReason> {
     let (bound, limit) = (RangeBound::of(of, metric)?, of.question.limit);
     let all = bound.lacking.n();
-    let end = bound.end(metric, all) + of_old;
+    let end = bound.end(all) + of_old;
     if limit.kept_by(end) {
         return None;
     }
@@ -1159,7 +1366,7 @@ fn by_range(of: &PeopleTables<'_>, metric: &Metric, of_old: f64) -> Option<GateR
     let (mut few, mut many) = (0, all);
     while many - few > 1 {
         let middle = u64::midpoint(few, many);
-        let breaks = !limit.kept_by(bound.end(metric, middle) + of_old);
+        let breaks = !limit.kept_by(bound.end(middle) + of_old);
         if breaks { many = middle } else { few = middle }
     }
     Some(sentence(of.question, of.seen, &bound.lacking, (many, end)))

@@ -111,7 +111,7 @@ states! {
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 1;
     SwitchAccumulator = "switches" version 1;
-    FactualClassCounts = "factual-class-counts" version 2;
+    FactualClassCounts = "factual-class-counts" version 3;
     SwitchClassCounts = "switch-class-counts" version 1;
     ClassSwitchAccumulator = "class-switches" version 1;
     FlipTestSample = "flip-test-sample" version 1;

@@ -95,7 +95,14 @@ pub(crate) struct FactualClassCounts {
     /// one.
     units: Option<ClassUnitSums>,
     one_vs_all: Vec<FactualCounts>,
+    /// People without a group by label and prediction, each unknown 0 or the class from 1 on; and
+    /// what they weigh in whole units.
+    without_group: [KeyedSums<(u32, u32)>; 2],
 }
+
+/// The label and the prediction of some people, each unknown or a class; how many they are, and
+/// what they weigh in whole units.
+pub(crate) type ClassState = ([Option<usize>; 2], u64, u64);
 
 impl FactualClassCounts {
     /// No rows yet, for this number of classes and of groups.
@@ -105,6 +112,7 @@ impl FactualClassCounts {
             groups: vec![vec![0; classes * classes]; groups],
             units: None,
             one_vs_all: vec![FactualCounts::new(groups); classes],
+            without_group: [KeyedSums::default(), KeyedSums::default()],
         }
     }
 
@@ -182,7 +190,8 @@ impl FactualClassCounts {
         }
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    /// Adds a row of no declared group, which weighs so many units, by the number of its word;
+    /// [`u32::MAX`] = none.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,
@@ -194,6 +203,39 @@ impl FactualClassCounts {
             let is = |of: Option<usize>| of.map(|of| of == class);
             counts.add_ungrouped(word, weight, is(label), is(predicted));
         }
+        if word == u32::MAX && weight > 0 {
+            let state = |of: Option<usize>| of.map_or(0, |of| of as u32 + 1);
+            let cell = (state(label), state(predicted));
+            self.without_group[0].add(cell, 1);
+            self.without_group[1].add(cell, weight);
+        }
+    }
+
+    /// The people without a group by label and prediction, in order.
+    pub(crate) fn without_group(&self) -> Vec<ClassState> {
+        let [rows, weights] = &self.without_group;
+        let mut cells: Vec<_> = rows.0.iter().collect();
+        cells.sort_unstable();
+        let class = |of: u32| (of as usize).checked_sub(1);
+        let state = |(cell, n): (&(u32, u32), &u64)| {
+            let weight = weights.0.get(cell).copied().unwrap_or(0);
+            ([class(cell.0), class(cell.1)], *n, weight)
+        };
+        cells.into_iter().map(state).collect()
+    }
+
+    /// The people of some groups without a prediction by label, unknown or a class; weights are 0
+    /// where nobody has one.
+    pub(crate) fn without_prediction(&self, of: GroupSelection) -> Vec<ClassState> {
+        let of_class = |class: Option<usize>| {
+            // Whom one class leaves out, all leave out.
+            let counts = self.one_vs_all.get(class.unwrap_or(0))?;
+            let (rows, weights) = counts.states(of);
+            let cell = if class.is_some() { 6 } else { 0 };
+            Some(([class, None], rows[cell], weights.map_or(0, |weights| weights[cell])))
+        };
+        let labels = [None].into_iter().chain((0..self.classes).map(Some));
+        labels.filter_map(of_class).filter(|(_, n, _)| *n > 0).collect()
     }
 
     /// Adds a row of weight 0 of a group, which counts for nothing.
@@ -253,6 +295,9 @@ impl Accumulator for FactualClassCounts {
             *mine += theirs;
         }
         if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
+            mine.merge(theirs);
+        }
+        for (mine, theirs) in self.without_group.iter_mut().zip(&other.without_group) {
             mine.merge(theirs);
         }
         self.one_vs_all

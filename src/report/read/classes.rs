@@ -41,7 +41,9 @@ impl ClassResults {
             let of_class = all.measures.entry(row.class.to_string()).or_default();
             of_class.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
         }
-        for row in counts.iter().filter(is_plain_audit) {
+        // Who has no score is in no matrix.
+        let is_scored = |row: &&CountRow| !row.predicted.is_empty();
+        for row in counts.iter().filter(is_plain_audit).filter(is_scored) {
             let sides = if row.key.counterfactual.is_empty() {
                 (row.label.to_string(), row.predicted.to_string())
             } else {

@@ -1,6 +1,8 @@
 //! Models whose outcome is an amount: reads the amounts of all people and of their
 //! counterfactuals, and writes what is measured of them as rows of tables.
 
+use std::collections::BTreeSet;
+
 use crate::data::MISSING_GROUP;
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
@@ -28,7 +30,7 @@ use crate::unit::AuditUnit;
 
 /// Bytes that an amount takes while it is measured: itself, its place in order, its share of what
 /// is gathered from the threads.
-const BYTES_PER_AMOUNT: u64 = 96;
+const BYTES_PER_AMOUNT: u64 = 128;
 
 /// The amounts of one model by one attribute: of the rows as they are, or of a set too.
 pub(crate) struct AmountInputs {
@@ -138,6 +140,7 @@ impl AmountInputs {
             push(builder, &measured, tables);
             return Ok(());
         }
+        let mut moved = vec![0; n * n];
         for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
             if from == to {
                 continue;
@@ -154,6 +157,11 @@ impl AmountInputs {
                 changes.changes.push(AmountEntry { value, ..of(entry) });
                 changes.amounts.push(entry.amount);
             }
+            // Whoever lacks one of several counterfactuals has not been tested.
+            let rows = |complete: bool| -> BTreeSet<u64> {
+                own().filter(|entry| both(entry) == complete).map(|entry| entry.row).collect()
+            };
+            moved[from * n + to] = rows(true).difference(&rows(false)).count() as u64;
             let pairs = changes.changes.len();
             tables.amounts.push(AmountRow {
                 n: whole(pairs as u64),
@@ -168,6 +176,7 @@ impl AmountInputs {
                 .within(|| measure_amount_changes((from, to), &changes, asked, settings));
             push(builder, &measured, tables);
         }
+        builder.population_of_set(|from, to| moved[from * n + to], tables);
         Ok(())
     }
 
@@ -199,6 +208,7 @@ impl AmountInputs {
                     amount_cf: f64::NAN,
                     weight,
                     person: batch.person.get(i).copied().unwrap_or(batch.row_key[i]),
+                    row: batch.row_key[i],
                 })
             };
             let mut several = false;
@@ -253,6 +263,7 @@ struct FoundAmount {
     amount_cf: f64,
     weight: u64,
     person: u64,
+    row: u64,
 }
 
 struct FoundAmounts {

@@ -13,6 +13,7 @@ use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::evidence::class_counts::ClassState;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::rate::Undefined;
@@ -30,7 +31,7 @@ use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::support::with_supported;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
-use crate::table::{CountRow, MetricRow, TransitionRow, finite, whole};
+use crate::table::{CountRow, MetricRow, NO_GROUP, TransitionRow, finite, whole};
 
 /// The label, and the class that the family clarify measures alone; none where it measures each.
 type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
@@ -69,7 +70,10 @@ pub(crate) fn measure(
                 tables,
             );
             unlabelled(row_builder, (scope, who), &counts, tables);
+            let unscored = counts.without_prediction(who);
+            class_states(row_builder, (scope, who.group()), &unscored, tables);
         }
+        class_states(row_builder, (NO_GROUP, None), &counts.without_group(), tables);
         let of_classes = each_vs_rest(of, row_builder).zip(counts.one_vs_rest());
         return curves.add(row_context.workers, of_classes.collect());
     }
@@ -213,6 +217,25 @@ fn unlabelled(
             });
         }
     }
+}
+
+/// People by label and prediction, of whom either may be unknown.
+fn class_states(
+    row_builder: &RowBuilder<'_>,
+    (scope, group): (&str, Option<usize>),
+    people: &[ClassState],
+    tables: &mut ResultTables,
+) {
+    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let name = |class: Option<usize>| class.map_or("", |class| classes[class].as_str());
+    tables.counts.extend(people.iter().map(|([label, predicted], n, weight)| CountRow {
+        key: row_builder.key(scope, group, None),
+        label: name(*label).into(),
+        predicted: name(*predicted).into(),
+        n: whole(*n),
+        weight: row_builder.weight(Some(*weight)),
+        ..CountRow::default()
+    }));
 }
 
 /// Whose matrix it is.

@@ -614,16 +614,16 @@ impl RowBuilder<'_> {
                     && row.sensitive == *sensitive
                     && row.group.as_ref().is_some_and(|of| of == group)
             });
-            // Those of weight 0 among them count for nothing.
+            // Those of weight 0 among them count for nothing. Amounts have no table of groups, and
+            // their rows are those that count.
             let counted = tables.groups.iter().find(|row| {
                 row.model == self.audit.model
                     && row.sensitive == *sensitive
                     && row.group == group
                     && row.slice.is_empty()
             });
-            let Some((rows, counted)) = rows.zip(counted).map(|(a, b)| (a.rows, b.n)) else {
-                continue;
-            };
+            let Some(rows) = rows.map(|of| of.rows) else { continue };
+            let counted = counted.map_or(rows, |of| of.n);
             let moved = (0..self.n_groups()).filter(|&to| to != from).map(|to| moved(from, to));
             let lacking = moved.map(|n| (counted - whole(n)).max(0)).max();
             tables.population.push(PopulationRow {

@@ -356,6 +356,29 @@ fn missing_scores(
             .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score))
             .collect(),
     );
+    // Of amounts the table of groups tells nothing: by attribute and group whom the sets leave out.
+    let mut untested: BTreeMap<(&SharedText, &str), i64> = BTreeMap::new();
+    let is_of_set =
+        |row: &&PopulationRow| row.model.as_deref() == Some(model) && row.counterfactual.is_some();
+    let is_amount = groups.iter().all(|row| row.model != model);
+    for row in population.iter().filter(is_of_set).filter(|_| is_amount) {
+        let Some(group) = row.group.as_deref() else { continue };
+        let of_model =
+            own().find(|of| of.sensitive == row.sensitive && of.group.as_deref() == Some(group));
+        let unscored = of_model.and_then(|of| of.without_score).unwrap_or(0);
+        let lacking = row.without_counterfactual.unwrap_or(0) - unscored;
+        if lacking > 0 {
+            let most = untested.entry((&row.sensitive, group)).or_default();
+            *most = lacking.max(*most);
+        }
+    }
+    let mut by_attribute: BTreeMap<&str, i64> = BTreeMap::new();
+    for ((attribute, _), n) in &untested {
+        *by_attribute.entry(attribute.as_str()).or_default() += n;
+    }
+    let n_untested = by_attribute.into_values().max().unwrap_or(0);
+    let of_untested =
+        named(untested.into_iter().map(|((attribute, group), n)| (attribute, group, n)).collect());
     let mut parts = Vec::new();
     if people > 0 {
         let have = if people == 1 { "person has" } else { "people have" };
@@ -365,9 +388,15 @@ fn missing_scores(
         let have = if n_made == 1 { "counterfactual has" } else { "counterfactuals have" };
         parts.push(format!("{n_made} {have} no score of `{model}` ({of_made})"));
     }
+    if n_untested > 0 {
+        let have = if n_untested == 1 { "person has" } else { "people have" };
+        parts.push(format!(
+            "{n_untested} {have} no counterfactual with an amount of `{model}` ({of_untested})"
+        ));
+    }
     (!parts.is_empty()).then(|| {
         let text = format!("{}: its metrics are about the others", parts.join(", and "));
-        IssueRow::warning("missing-score", model, people + n_made, text)
+        IssueRow::warning("missing-score", model, people + n_made + n_untested, text)
     })
 }
 
@@ -467,6 +496,20 @@ mod tests {
              score of `m` (1 of `sex` `Male`): its metrics are about the others"
         );
         assert!(missing_scores("other", &rows, &people).is_none());
+        // Amounts have no rows of groups: their set tells who is left out.
+        let set = PopulationRow {
+            counterfactual: Some("flip".into()),
+            without_score: None,
+            without_counterfactual: Some(60),
+            ..of(Some("Female"), 0)
+        };
+        let found = missing_scores("m", &[], &[of(Some("Female"), 49), set]).expect("some do");
+        assert_eq!(
+            found.text.as_str(),
+            "49 people have no score of `m` (49 of `sex` `Female`), and 11 people have no \
+             counterfactual with an amount of `m` (11 of `sex` `Female`): its metrics are about \
+             the others"
+        );
         assert!(missing_scores("m", &[row("", 0)], &[of(Some("Male"), 0)]).is_none());
     }
 }
