@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
 use cfaudit::num::seed::h;
 
 use crate::frame::read_frame;
-use crate::work::Work;
+use crate::work::{Work, column};
 
 /// A number in [0, n) that follows from a job and a place.
 fn draw(job: u64, place: u64, n: u64) -> u64 {
@@ -287,7 +288,8 @@ struct Tried {
     judged: fn(Counts) -> f64,
 }
 
-fn gates(job: u64) -> Vec<(String, Tried)> {
+/// `about` names the class where the label has several.
+fn gates(job: u64, about: &str) -> Vec<(String, Tried)> {
     let mut all = Vec::new();
     for (i, step) in (0..6).map(|i| (i, draw(job, 900 + i, 19))).collect::<Vec<_>>() {
         let limit = (step + 1) as f64 / 20.0;
@@ -298,7 +300,7 @@ fn gates(job: u64) -> Vec<(String, Tried)> {
         let estimate = "decide_by: estimate, ";
         let pair = "between: {g: [a, b]}, enough: 1, ";
         let gap = |metric: &str, more: &str| {
-            format!("{{metric: {metric}, model: m, {pair}{more}at_most: {limit}}}")
+            format!("{{metric: {metric}, model: m, {about}{pair}{more}at_most: {limit}}}")
         };
         add("gap", gap("demp_difference", ""), false, true, |of| newcombe(of).2);
         add("gap-value", gap("demp_difference", estimate), false, true, |of| newcombe(of).0);
@@ -306,15 +308,16 @@ fn gates(job: u64) -> Vec<(String, Tried)> {
         add("tpr-value", gap("eopp_difference", estimate), true, true, |of| newcombe(of).0);
         let worst = |more: &str| {
             format!(
-                "{{metric: demp_difference, model: m, between: worst_case, sensitive: g, enough: \
-                 1, {more}at_most: {limit}}}"
+                "{{metric: demp_difference, model: m, {about}between: worst_case, sensitive: g, \
+                 enough: 1, {more}at_most: {limit}}}"
             )
         };
         add("worst", worst(""), false, true, |[a, b]| newcombe([a, b]).2.max(newcombe([b, a]).2));
         add("worst-value", worst(estimate), false, true, |of| newcombe(of).0.abs());
         let share = |more: &str| {
             format!(
-                "{{metric: pprev, model: m, group: {{g: a}}, enough: 1, {more}at_least: {limit}}}"
+                "{{metric: pprev, model: m, {about}group: {{g: a}}, enough: 1, {more}at_least: \
+                 {limit}}}"
             )
         };
         add("share", share(""), false, false, |of| wilson(of[0]).1);
@@ -361,9 +364,14 @@ fn possible(all: &[Person], of_positives: bool) -> Vec<Counts> {
     found
 }
 
+/// The class of a label or a decision: `l`, or one of two others.
+fn class_of(positive: Option<u8>, other: u64) -> Option<&'static str> {
+    positive.map(|positive| if positive == 1 { "l" } else { ["h", "z"][other as usize] })
+}
+
 /// Runs a job with the gates of a number; how many passed and how many were inconclusive because
-/// of people who were not measured.
-fn check_gates(job: u64) -> [usize; 2] {
+/// of people who were not measured. Of several classes one is judged against all others.
+fn check_gates(job: u64, classes: bool) -> [usize; 2] {
     let work = Work::new();
     let n = 30 + draw(job, 1, 120);
     let lacking = 2 + draw(job, 2, 20);
@@ -386,25 +394,46 @@ fn check_gates(job: u64) -> [usize; 2] {
             side: "",
         });
     }
-    let mut csv = "g,y,score\n".to_owned();
-    for of in &all {
-        csv.push_str(&format!("{},{},{}\n", cell(of.group), cell(of.label), cell(of.score)));
+    let mut csv = (if classes { "g,y,l,h,z\n" } else { "g,y,score\n" }).to_owned();
+    for (i, of) in all.iter().enumerate() {
+        let other = |place| draw(job, 100 * (i as u64 + 1) + place, 2);
+        let (label, score) = if classes {
+            let decided = class_of(of.score, other(6));
+            let score = |class| decided.map(|of| if of == class { 0.8 } else { 0.1 });
+            let scores = ["l", "h", "z"].map(|class| cell(score(class)));
+            (cell(class_of(of.label, other(5))), scores.join(","))
+        } else {
+            (cell(of.label), cell(of.score))
+        };
+        csv.push_str(&format!("{},{label},{score}\n", cell(of.group)));
     }
     work.write("people.csv", &csv);
-    let tried = gates(job);
-    let mut text = "\
+    let tried = gates(job, if classes { "class: l, " } else { "" });
+    let (label, model) = if classes {
+        (
+            "{column: y, classes: [l, h, z], positive: [l], favourable: positive}",
+            "{scores: {factual: {columns: {l: l, h: h, z: z}}}}",
+        )
+    } else {
+        (
+            "{column: y, positive: [1], favourable: positive}",
+            "{scores: {factual: {column: score}}, threshold: 0.5}",
+        )
+    };
+    let mut text = format!(
+        "\
 cfaudit: 1
 name: unmeasured
 data:
-  rows: {csv: {path: people.csv}}
-  label: {column: y, positive: [1], favourable: positive}
-  sensitive: {g: {groups: [a, b], reference: a}}
+  rows: {{csv: {{path: people.csv}}}}
+  label: {label}
+  sensitive: {{g: {{groups: [a, b], reference: a}}}}
 models:
-  m: {scores: {factual: {column: score}}, threshold: 0.5}
-metrics: {families: [performance, group], min_group_size: 1, min_denominator: 1}
+  m: {model}
+metrics: {{families: [performance, group], min_group_size: 1, min_denominator: 1}}
 gates:
 "
-    .to_owned();
+    );
     tried.iter().for_each(|(name, of)| text.push_str(&format!("  {name}: {}\n", of.yaml)));
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "--gates report");
@@ -432,10 +461,148 @@ gates:
     told
 }
 
-fn check_all_gates(jobs: std::ops::Range<u64>) {
+/// The same of a model whose outcome is an amount: amounts, counterfactual amounts and groups are
+/// missing at random. Whoever lacks one may be a case or none.
+fn check_amounts(job: u64) -> [usize; 2] {
+    let work = Work::new();
+    let n = 60 + draw(job, 1, 200);
+    let lacking = draw(job, 2, 12);
+    let mut csv = "id,g,premium\n".to_owned();
+    let (mut ids, mut to, mut quotes) = (Vec::new(), Vec::new(), Vec::new());
+    // Of `a` and of `b`: whose amount would be higher, whose lower, who is known.
+    let (mut known, mut unknown) = ([[0_u64; 3]; 2], [0_u64; 2]);
+    for i in 0..n {
+        let at = |place: u64, n: u64| draw(job, 100 * (i + 1) + place, n);
+        let group = (at(0, 100) >= lacking / 2).then_some(at(1, 2) as usize);
+        let premium = (at(2, 100) >= lacking / 3).then_some(100.0);
+        let change = [10.0, -10.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0][at(3, 8) as usize];
+        let quote = (at(4, 100) >= lacking).then_some(100.0 + change);
+        csv.push_str(&format!(
+            "{i},{},{}\n",
+            cell(group.map(|group| ["a", "b"][group])),
+            cell(premium)
+        ));
+        let Some(group) = group else {
+            unknown = unknown.map(|n| n + 1);
+            continue;
+        };
+        ids.push(i as i64);
+        to.push(["b", "a"][group]);
+        quotes.push(quote);
+        if quote.is_some() && premium.is_some() {
+            known[group][0] += u64::from(change > 0.0);
+            known[group][1] += u64::from(change < 0.0);
+            known[group][2] += 1;
+        } else {
+            unknown[group] += 1;
+        }
+    }
+    work.write("people.csv", &csv);
+    let attribute: StringArray = ids.iter().map(|_| Some("g")).collect();
+    let to: StringArray = to.into_iter().map(Some).collect();
+    let columns = vec![
+        ("cf_index", column(Int32Array::from(vec![0; ids.len()]))),
+        ("sensitive", column(attribute)),
+        ("to_group", column(to)),
+        ("row_id", column(Int64Array::from(ids))),
+        ("quote", column(Float64Array::from(quotes))),
+    ];
+    work.parquet("quotes.parquet", columns);
+    let mut text = "\
+cfaudit: 1
+name: amounts
+data:
+  rows: {csv: {path: people.csv}}
+  row_id: id
+  label: none
+  sensitive: {g: {groups: [a, b], reference: a}}
+models:
+  m:
+    decision:
+      amount: premium
+      better: lower
+      matters_from: 5%
+      counterfactual: {parquet: quotes.parquet, column: quote}
+counterfactuals: {flip: {naive: {}}}
+metrics: {min_group_size: 1, min_denominator: 1}
+gates:
+"
+    .to_owned();
+    // By name: the limit, whether it is at most, whether the interval decides, and the groups of
+    // the shares that are judged with the place of their cases.
+    let mut tried = Vec::new();
+    for i in 0..4 {
+        let limit = (draw(job, 900 + i, 12) + 1) as f64 / 30.0;
+        let all = [
+            ("harm_to: {g: b}", vec![(1, 1), (0, 0)], true),
+            ("metric: share_more, sensitive: g, direction: any", vec![(0, 0), (1, 0)], true),
+            ("metric: share_less, direction: {g: [a, b]}", vec![(0, 1)], false),
+        ];
+        for (asked, shares, at_most) in all {
+            for by_interval in [true, false] {
+                let name = format!("gate{}", tried.len());
+                let decide = if by_interval { "" } else { "decide_by: estimate, " };
+                let side = if at_most { "at_most" } else { "at_least" };
+                let limit = if at_most { limit } else { limit / 5.0 };
+                text.push_str(&format!(
+                    "  {name}: {{{asked}, model: m, counterfactual: flip, enough: 1, \
+                     {decide}{side}: {limit}}}\n"
+                ));
+                tried.push((name, limit, at_most, by_interval, shares.clone()));
+            }
+        }
+    }
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "--gates report");
+    let tables = work.path("out/tables");
+    let untested: i64 = read_frame(&tables, "population")
+        .records()
+        .filter(|row| row.is_some("counterfactual"))
+        .map(|row| row.int("without_counterfactual").unwrap())
+        .sum();
+    let without_group = count_without_group(&csv);
+    assert_eq!(untested as u64 + 2 * without_group, unknown.iter().sum::<u64>(), "job {job}");
+    if untested > 0 {
+        let issues = read_frame(&tables, "issues");
+        assert!(issues.records().any(|row| row.text("code") == "missing-score"), "job {job}");
+    }
+    let table = read_frame(&tables, "gates");
+    let mut told = [0; 2];
+    for (name, limit, at_most, by_interval, shares) in tried {
+        let own = || table.records().filter(|row| row.text("gate") == name);
+        told[1] += usize::from(own().any(|row| row.text("reason_code") == "unmeasured-people"));
+        if own().any(|row| row.text("verdict") != "pass") {
+            continue;
+        }
+        told[0] += 1;
+        for (group, place) in shares {
+            let (cases, of, more) = (known[group][place], known[group][2], unknown[group]);
+            let kept = if at_most {
+                let (value, _, hi) = wilson([cases + more, of + more]);
+                (if by_interval { hi } else { value }) <= limit
+            } else {
+                let (value, lo, _) = wilson([cases, of + more]);
+                (if by_interval { lo } else { value }) >= limit
+            };
+            assert!(
+                kept,
+                "job {job}: {name} passes, and {more} people without {cases} of {of} could break \
+                 {limit}\n{text}"
+            );
+        }
+    }
+    told
+}
+
+/// Rows without a group.
+fn count_without_group(csv: &str) -> u64 {
+    csv.lines().filter(|line| line.split(',').nth(1) == Some("")).count() as u64
+}
+
+fn check_all_gates(jobs: std::ops::Range<u64>, check: impl Fn(u64) -> [usize; 2]) {
     let mut told = [0; 2];
     for job in jobs {
-        let of = check_gates(job);
+        let of = check(job);
         told = [told[0] + of[0], told[1] + of[1]];
     }
     assert!(told.iter().all(|n| *n > 20), "passed and inconclusive: {told:?}");
@@ -443,11 +610,23 @@ fn check_all_gates(jobs: std::ops::Range<u64>) {
 
 #[test]
 fn no_gate_passes_that_unmeasured_people_could_break() {
-    check_all_gates(0..30);
+    check_all_gates(0..30, |job| check_gates(job, false));
 }
 
 #[test]
-#[ignore = "slow, `make test-slow` runs it: 300 generated jobs"]
+fn no_gate_of_a_class_passes_that_unmeasured_people_could_break() {
+    check_all_gates(0..30, |job| check_gates(job, true));
+}
+
+#[test]
+fn no_gate_of_amounts_passes_that_unmeasured_people_could_break() {
+    check_all_gates(0..30, check_amounts);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 900 generated jobs"]
 fn no_gate_of_300_jobs_passes_that_unmeasured_people_could_break() {
-    check_all_gates(0..300);
+    check_all_gates(0..300, |job| check_gates(job, false));
+    check_all_gates(0..300, |job| check_gates(job, true));
+    check_all_gates(0..300, check_amounts);
 }

@@ -271,6 +271,47 @@ fn a_mean_moves_by_the_worst_number_of_its_metric() {
     let (verdict, reason) = of(&row, &q("macd", 0.225), 50);
     assert_eq!(verdict, GateStatus::Inconclusive, "{reason}");
     assert!(reason.contains("at worst the end of the interval would be 0.2260"), "{reason}");
+    // The other side of a limit: 50 of 250 do not move. A root of a mean of squares falls by the
+    // root of 0.8.
+    let row = measured(["direction", "Female", "Male"], "rmscd", 0.05, (0.048, 0.052));
+    let least =
+        |metric: &str, limit| GateQuestion { limit: GateLimit::AtLeast(limit), ..q(metric, 0.0) };
+    let lowest = 0.048 - 0.05 * (1.0 - 0.8_f64.sqrt());
+    assert_eq!(of(&row, &least("rmscd", 0.047), 0).0, GateStatus::Pass);
+    assert_eq!(of(&row, &least("rmscd", lowest + 1e-6), 50).0, GateStatus::Inconclusive);
+    assert_eq!(of(&row, &least("rmscd", lowest - 1e-6), 50).0, GateStatus::Pass);
+    // What one person adds to a distance of distributions depends on the scores of all, and others
+    // may undo it.
+    for metric in ["jscd", "kld", "jsd_hist"] {
+        let row = measured(["direction", "Female", "Male"], metric, 0.05, (0.048, 0.052));
+        assert_eq!(of(&row, &least(metric, 0.001), 0).0, GateStatus::Pass, "{metric}");
+        assert_eq!(of(&row, &least(metric, 0.001), 1).0, GateStatus::Inconclusive, "{metric}");
+    }
+    let row = measured(["direction", "Female", "Male"], "jscd", 0.05, (0.048, 0.052));
+    assert_eq!(of(&row, &q("jscd", 0.5), 1).0, GateStatus::Inconclusive);
+}
+
+/// An area under the curve is one of pairs: of 4 positive women two have no score, so that half of
+/// all pairs may be wrong, however many the negative women are.
+#[test]
+fn pairs_are_lost_with_their_smaller_side() {
+    let table = counts(&[
+        ("group", "Female", "1", "1", 2),
+        ("group", "Female", "1", "", 2),
+        ("group", "Female", "0", "0", 100),
+        ("group", "Male", "0", "0", 100),
+    ]);
+    let mut row = measured(["group", "Female", ""], "auc", 0.9, (0.8, 0.95));
+    row.family = "scores".into();
+    row.key.counterfactual = "".into();
+    let q = |limit| GateQuestion {
+        metric: "auc".into(),
+        counterfactual: String::new(),
+        ..question(GateSubject::Group("Female".into()), GateLimit::AtLeast(limit))
+    };
+    let of = |limit| check(&q(limit), std::slice::from_ref(&row), &table, &[]).0;
+    // 0.8 - 0.5 * 0.9.
+    assert_eq!([of(0.349), of(0.351)], [GateStatus::Pass, GateStatus::Inconclusive]);
 }
 
 /// The earlier run could have been lower, so the change larger.
