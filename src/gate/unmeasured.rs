@@ -529,8 +529,36 @@ impl<'a> PeopleTables<'a> {
             row.is_none_or(|row| tells(people, row))
         });
         let none = self.population(None).filter(|_| self.question.arm.is_empty());
-        let is_empty = self.none.rows.iter().all(|n| *n == 0);
+        let is_empty = self.none.rows.iter().all(|n| *n == 0) && !self.ungrouped_are_weightless();
         of_groups && none.is_none_or(|row| tells(self.none, row) && (row.rows == 0 || !is_empty))
+    }
+
+    /// The audited rows without a group, whatever the model.
+    fn ungrouped(&self) -> Option<&'a PopulationRow> {
+        self.tables.population.iter().find(|row| {
+            row.is_of_rows()
+                && row.state == AUDITED
+                && row.sensitive == self.seen.sensitive
+                && row.group.is_none()
+        })
+    }
+
+    /// Whether all people without a group have the weight 0, so that they count for nothing.
+    fn ungrouped_are_weightless(&self) -> bool {
+        self.ungrouped().is_some_and(|row| row.weight == Some(0.0))
+    }
+
+    /// The people of a group, by the table of counts, who lack a counterfactual with a score in the
+    /// direction in which most do; none where counts do not tell.
+    fn untested(&self, from: &str, groups: &[&str]) -> Option<u64> {
+        let own: u64 = self.people("group", from)?.rows.iter().sum();
+        let mut most = 0;
+        for to in groups.iter().filter(|to| **to != from) {
+            let repeats = self.repeats(from, to);
+            let moved: u64 = self.moved(from, to)?.0.iter().sum();
+            most = (own * repeats).saturating_sub(moved).div_ceil(repeats).max(most);
+        }
+        Some(most)
     }
 
     /// The value that the table of metrics has: of a change that of the later run.
@@ -1162,19 +1190,13 @@ impl RangeBound {
             if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
         };
         let none = of.none.rows;
-        let none = [0, 1, 2].map(|label| none[3 * label..3 * label + 3].iter().sum::<u64>());
+        let none = [0, 1, 2].map(|label: usize| none[3 * label..3 * label + 3].iter().sum::<u64>());
         let without_group = if none.iter().sum::<u64>() > 0 {
             by_label(none)
         } else {
-            let audited = tables.population.iter().find(|row| {
-                row.is_of_rows()
-                    && row.state == AUDITED
-                    && row.sensitive == seen.sensitive
-                    && row.group.is_none()
-            });
-            of.population(None)
-                .or(audited.filter(|_| !has_counts(of)))
-                .map_or(0, |row| whole(row.rows))
+            let audited = of.ungrouped().filter(|_| !has_counts(of));
+            let none = of.population(None).or(audited);
+            none.filter(|_| !of.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
         };
         let each: Vec<(ScoredPeople, u64)> = own.iter().map(|group| people(group)).collect();
         let known_people = |of: &(ScoredPeople, u64)| match of.0.known {
@@ -1183,7 +1205,7 @@ impl RangeBound {
         };
         let smallest = each.iter().map(known_people).min().unwrap_or(0);
         let unscored: u64 = each.iter().map(|(of, more)| by_label(of.lacking) + more).sum();
-        let labelled = [2, 1].map(|label| {
+        let labelled = [2, 1].map(|label: usize| {
             let shares = each.iter().map(|(of, more)| {
                 let all = of.known[label] + of.lacking[label] + more + none[label];
                 of.known[label] as f64 / all.max(1) as f64
@@ -1219,7 +1241,14 @@ impl RangeBound {
                         .is_some_and(|of| own.is_empty() || own.contains(&of.as_str()))
             });
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
-            lacking.sum::<u64>().saturating_sub(unscored)
+            let lacking = lacking.sum::<u64>();
+            let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
+            // Arms audit other people than the population tells of.
+            let all = match counted {
+                Some(counted) if !question.arm.is_empty() => counted,
+                counted => lacking.max(counted.unwrap_or(0)),
+            };
+            all.saturating_sub(unscored)
         } else {
             0
         };
