@@ -250,7 +250,12 @@ impl SampleState for FactualClassCounts {
     }
 
     fn add_sample(&mut self, row: u64) {
-        with_class_person(row, |person| self.add((row % 11, row), person));
+        with_class_person(row, |person| {
+            self.add((row % 11, row), person);
+            if row.is_multiple_of(5) {
+                self.add_ungrouped(u32::MAX, row % 4, person.label, person.predicted);
+            }
+        });
     }
 }
 
