@@ -1203,7 +1203,11 @@ impl RangeBound {
             [of_all, 0, 0] => of_all,
             known => by_label(known),
         };
-        let smallest = each.iter().map(known_people).min().unwrap_or(0);
+        let own_people = each.iter().map(known_people);
+        let smallest = match seen.scope.as_str() {
+            "total" => own_people.sum(),
+            _ => own_people.min().unwrap_or(0),
+        };
         let unscored: u64 = each.iter().map(|(of, more)| by_label(of.lacking) + more).sum();
         let labelled = [2, 1].map(|label: usize| {
             let shares = each.iter().map(|(of, more)| {
@@ -1272,7 +1276,9 @@ impl RangeBound {
                 | Reads::AnySwitch(_)
                 | Reads::Amount(AmountSubject::Share)
         );
+        // The others of one group have no row of their own.
         let by_formula = is_rate
+            && seen.scope != "one_vs_rest"
             && seen.lo.is_some()
             && !seen.is_change
             && question.decide_by == GateDecideBy::Interval;
