@@ -1204,7 +1204,7 @@ impl RangeBound {
             known => by_label(known),
         };
         let own_people = each.iter().map(known_people);
-        let smallest = match seen.scope.as_str() {
+        let smallest: u64 = match seen.scope.as_str() {
             "total" => own_people.sum(),
             _ => own_people.min().unwrap_or(0),
         };
