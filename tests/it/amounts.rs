@@ -82,7 +82,7 @@ on_inconclusive: warn
 
 const GATES: &str = "gates:
   men: {harm_to: {sex: m}, model: tariff, counterfactual: flip, at_most: 0.05, level: warn}
-  women: {harm_to: {sex: w}, model: tariff, counterfactual: flip, at_most: 0.1}
+  women: {harm_to: {sex: w}, model: tariff, counterfactual: flip, at_most: 0.12}
   mean: {metric: amount_mean_ratio, model: tariff, between: {sex: [m, w]}, at_most: 2}
 ";
 
