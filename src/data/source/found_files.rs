@@ -314,8 +314,11 @@ fn search(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
                     Ok(paths)
                 };
                 let glob = FolderGlob::new(pattern, first);
-                let GlobFolders { looked, complete } =
-                    glob.folders(paths.iter().map(own).collect(), folders)?;
+                let counts = |path: &&PathBuf| {
+                    !path.is_dir() || first_hidden(&plain(path), &glob.base).is_none()
+                };
+                let matched = paths.iter().filter(counts).map(own).collect();
+                let GlobFolders { looked, complete } = glob.folders(matched, folders)?;
                 for folder in looked {
                     let empty = folder.as_os_str().is_empty();
                     let folder = if empty { PathBuf::from(".") } else { folder };
