@@ -8,7 +8,9 @@
 //! * a number is where it lies outside of the range of b's reference rows by more than a tenth of
 //!   its width (Choice: the ends of a range are the least sure numbers of a sample; of 700 normal
 //!   values one in a hundred of another sample lies outside by a hundredth, hardly one by a tenth);
-//! * a one-hot group is where none or several of its columns are set.
+//! * a one-hot group is where none or several of its columns are set: one that the job declares, or
+//!   one found among columns that it lists apart ([`SupportCounts::found_groups`]), whose columns
+//!   are tested one by one besides.
 //!
 //! P are shares of the reference rows of a group that have a value. Missing values are not tested,
 //! and neither is anything of a group without reference rows.
@@ -26,10 +28,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
-use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::counterfactual::write_back::{number_of_bits, ordered_bits};
+use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
-use crate::data::{Feature, FeatureRows, Layout, MISSING};
+use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::exec::accumulator::{Accumulator, map_as_list};
 
 /// Different numbers of an ordinal variable that are counted.
@@ -46,6 +49,94 @@ const BITS: usize = 64;
 pub(crate) struct SupportCounts {
     groups: usize,
     variables: Vec<ValueCounts>,
+    bits: BitCounts,
+}
+
+/// Which variables are columns of 0 and 1, and which of them are 1 in the same rows.
+///
+/// Columns of which no two are 1 in one row, and that are 1 in as many rows as there are, are a
+/// one-hot group without exception.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct BitCounts {
+    rows: u64,
+    /// By variable the rows in which it is 1; none of a variable with other values. A missing value
+    /// is no 1.
+    set: Vec<Option<u64>>,
+    /// By variable a bit for each variable that is 1 in a row with it.
+    together: Vec<u64>,
+}
+
+impl BitCounts {
+    fn new(variables: &[StrategyVariable]) -> Self {
+        let may_be = |variable: &StrategyVariable| match &variable.scale {
+            VariableScale::Categorical(levels) => levels.n == 2 && variable.columns.len() == 1,
+            VariableScale::Ordinal {} | VariableScale::Continuous { .. } => true,
+        };
+        let set: Vec<Option<u64>> =
+            variables.iter().map(|variable| may_be(variable).then_some(0)).collect();
+        BitCounts { rows: 0, together: vec![0; set.len() * set.len().div_ceil(64)], set }
+    }
+
+    /// Words of bits of a variable.
+    fn width(&self) -> usize {
+        self.set.len().div_ceil(64)
+    }
+
+    fn add(&mut self, variables: &[StrategyVariable], rows: &FeatureRows, i: usize) {
+        self.rows += 1;
+        let width = self.width();
+        let mut ones = vec![0_u64; width];
+        for (v, variable) in variables.iter().enumerate() {
+            let Some(n) = &mut self.set[v] else { continue };
+            let is_one = match &variable.scale {
+                VariableScale::Categorical(_) => variable.level(rows, i) == 1,
+                _ => match variable.number(rows, i) {
+                    x if x == 1.0 => true,
+                    x if x == 0.0 || x.is_nan() => false,
+                    _ => {
+                        self.remove(v);
+                        continue;
+                    }
+                },
+            };
+            if is_one {
+                *n += 1;
+                ones[v / 64] |= 1 << (v % 64);
+            }
+        }
+        for v in (0..self.set.len()).filter(|v| ones[v / 64] >> (v % 64) & 1 == 1) {
+            let together = &mut self.together[v * width..(v + 1) * width];
+            together.iter_mut().zip(&ones).for_each(|(all, ones)| *all |= ones);
+        }
+    }
+
+    /// Takes out a variable that holds other values than 0 and 1.
+    fn remove(&mut self, v: usize) {
+        let width = self.width();
+        self.set[v] = None;
+        self.together[v * width..(v + 1) * width].fill(0);
+        let of_others = self.together.iter_mut().skip(v / 64).step_by(width.max(1));
+        of_others.for_each(|word| *word &= !(1 << (v % 64)));
+    }
+
+    fn merge(&mut self, other: BitCounts) {
+        self.rows += other.rows;
+        self.together.iter_mut().zip(other.together).for_each(|(mine, theirs)| *mine |= theirs);
+        for (v, theirs) in other.set.into_iter().enumerate() {
+            match (&mut self.set[v], theirs) {
+                (Some(mine), Some(theirs)) => *mine += theirs,
+                _ => self.remove(v),
+            }
+        }
+    }
+
+    /// Whether in every row exactly one of these variables is 1.
+    fn is_group(&self, of: &[usize]) -> bool {
+        let sum: u64 = of.iter().filter_map(|&v| self.set[v]).sum();
+        let meet =
+            |a: usize, b: usize| self.together[a * self.width() + b / 64] >> (b % 64) & 1 == 1;
+        sum == self.rows && of.iter().all(|&a| of.iter().all(|&b| a == b || !meet(a, b)))
+    }
 }
 
 /// The values of one variable.
@@ -86,7 +177,8 @@ impl SupportCounts {
             VariableScale::Ordinal {} => ValueCounts::Values(BTreeMap::new()),
             VariableScale::Continuous { .. } => ValueCounts::Ranges(vec![None; groups]),
         };
-        SupportCounts { groups, variables: variables.iter().map(of).collect() }
+        let bits = BitCounts::new(variables);
+        SupportCounts { groups, variables: variables.iter().map(of).collect(), bits }
     }
 
     /// Counts row `i` of a group.
@@ -97,6 +189,7 @@ impl SupportCounts {
         i: usize,
         group: usize,
     ) {
+        self.bits.add(variables, rows, i);
         for (variable, counts) in variables.iter().zip(&mut self.variables) {
             match counts {
                 ValueCounts::Levels(counts) => {
@@ -126,14 +219,54 @@ impl SupportCounts {
         }
     }
 
+    /// The one-hot groups among single columns: in every row that is counted exactly one column of a
+    /// group is 1. They are found as `check` finds them, but without exceptions.
+    ///
+    /// They stand behind the variables where a direction is tested ([`DirectionSupport::new`]).
+    pub(crate) fn found_groups(
+        &self,
+        variables: &[StrategyVariable],
+        features: &[Feature],
+    ) -> Vec<StrategyVariable> {
+        let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
+        let is_free = |&v: &usize| {
+            let has_both = self.bits.set[v].is_some_and(|n| 0 < n && n < self.bits.rows);
+            let feature = &features[variables[v].columns[0]];
+            let levels: Vec<&str> = feature.levels.iter().map(String::as_str).collect();
+            has_both
+                && feature.kind != FeatureKind::Sensitive
+                && matches!(levels.as_slice(), [] | ["0", "1"] | ["false", "true"])
+        };
+        let free = (0..variables.len()).filter(is_free).collect();
+        let found = find_groups(&names, free, self.bits.rows, |of| self.bits.is_group(of));
+        let mut groups: Vec<StrategyVariable> = Vec::new();
+        for (at, group) in found.into_iter().enumerate() {
+            let is_free = |name: &str| {
+                features.iter().all(|feature| feature.name != name)
+                    && variables.iter().chain(&groups).all(|variable| variable.name != name)
+            };
+            let name = group.free_name(at, is_free);
+            let n = group.columns.len() as u32;
+            groups.push(StrategyVariable {
+                name,
+                columns: group.columns.iter().map(|&v| variables[v].columns[0]).collect(),
+                scale: VariableScale::Categorical(CategoryLevels {
+                    n,
+                    ..CategoryLevels::default()
+                }),
+            });
+        }
+        groups
+    }
+
     /// Rows of a group with a value of a variable.
     fn rows(&self, variable: usize, value: SupportValue, group: usize) -> u64 {
-        match (&self.variables[variable], value) {
-            (ValueCounts::Levels(counts), SupportValue::Level(level)) => {
+        match (self.variables.get(variable), value) {
+            (Some(ValueCounts::Levels(counts)), SupportValue::Level(level)) => {
                 let n = counts.len() / self.groups.max(1);
                 counts[group * n + level as usize]
             }
-            (ValueCounts::Values(values), SupportValue::Number(key)) => {
+            (Some(ValueCounts::Values(values)), SupportValue::Number(key)) => {
                 values.get(&key).map_or(0, |rows| rows[group])
             }
             _ => 0,
@@ -200,6 +333,7 @@ impl Accumulator for SupportCounts {
             }
             mine.keep_few(self.groups);
         }
+        self.bits.merge(other.bits);
     }
 }
 
@@ -261,7 +395,8 @@ pub(crate) enum SupportChange {
 
 impl DirectionSupport {
     /// What may be unsupported from a group to another: by the reference rows of each fold, and by
-    /// those of all folds together.
+    /// those of all folds together. `variables` are those that are counted, then groups found
+    /// among them.
     pub(crate) fn new(
         variables: &[StrategyVariable],
         features: &[Feature],
@@ -409,8 +544,12 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
+        // Of a group that was found each column is tested by itself.
+        let Some(counted) = counts.variables.get(variable) else {
+            return Tested::Values(BTreeMap::new(), true);
+        };
         let [of_from, of_to] = [from, to].map(|group| counts.rows_with_any(variable, group));
-        let (values, other): (Vec<SupportValue>, bool) = match &counts.variables[variable] {
+        let (values, other): (Vec<SupportValue>, bool) = match counted {
             ValueCounts::Ranges(ranges) => {
                 let margin = |[lo, hi]: [f64; 2]| (hi - lo) * MARGIN;
                 let allowed = ranges[to].map(|of| [of[0] - margin(of), of[1] + margin(of)]);
@@ -467,11 +606,10 @@ impl Tested {
                         });
                         VariableSupport::Values(of.collect(), other)
                     }
-                    Some(_) => {
+                    _ => {
                         let of = values.iter().map(|(&value, &found)| placed(value, found));
                         VariableSupport::Levels(of.collect(), other)
                     }
-                    None => VariableSupport::All,
                 }
             }
         }
@@ -663,6 +801,49 @@ mod tests {
         assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
     }
 
+    /// The regions as columns of their own.
+    fn apart() -> Vec<StrategyVariable> {
+        let number = VariableScale::Continuous { integer: true };
+        let of = |name: &str, column: usize| variable(name, &[column], number.clone());
+        vec![of("income", 2), of("north", 3), of("south", 4)]
+    }
+
+    #[test]
+    fn columns_of_which_one_is_set_in_every_row_are_a_group() {
+        let counted = |of: &[[f64; 2]]| {
+            let all = rows(&of.iter().map(|region| (2, 1.0, 50.0, *region)).collect::<Vec<_>>());
+            let mut counts = SupportCounts::new(&apart(), 1);
+            (0..of.len()).for_each(|i| counts.add(&apart(), &all, i, 0));
+            counts
+        };
+        let mut regions: Vec<[f64; 2]> =
+            (0..40).map(|i| if i < 20 { NORTH } else { [0.0, 1.0] }).collect();
+        let counts = counted(&regions);
+        let mut variables = apart();
+        variables.extend(counts.found_groups(&apart(), &features()));
+        assert_eq!(variables.len(), 4);
+        assert_eq!(
+            (variables[3].name.as_str(), variables[3].columns.as_slice()),
+            ("onehot_1", &[3, 4][..])
+        );
+        let folds = std::slice::from_ref(&counts);
+        let direction = DirectionSupport::new(&variables, &features(), (folds, &counts), (0, 0));
+        let own = rows(&[(2, 1.0, 50.0, NORTH)]);
+        for (made, unsupported) in
+            [(NORTH, false), ([0.0, 1.0], false), ([0.0, 0.0], true), ([1.0, 1.0], true)]
+        {
+            let made = rows(&[(2, 1.0, 50.0, made)]);
+            let mut found = Vec::new();
+            direction.each_unsupported(&variables, 0, (&made, 0), (&own, 0), |v, _| found.push(v));
+            assert_eq!(found, if unsupported { vec![3] } else { vec![] });
+        }
+        // One exception, and they are none.
+        for exception in [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]] {
+            regions[7] = exception;
+            assert!(counted(&regions).found_groups(&apart(), &features()).is_empty());
+        }
+    }
+
     #[test]
     fn many_values_of_an_ordinal_variable_are_a_number() {
         let variables = [variable("grade", &[0], VariableScale::Ordinal {})];
@@ -692,13 +873,13 @@ mod tests {
 
     impl SampleState for SupportCounts {
         fn sample(_: u64) -> Self {
-            SupportCounts::new(&variables(), 2)
+            SupportCounts::new(&[variables(), apart()].concat(), 2)
         }
 
         fn add_sample(&mut self, row: u64) {
             let x = row as f64;
             let of = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
-            self.add(&variables(), &of, 0, row as usize % 2);
+            self.add(&[variables(), apart()].concat(), &of, 0, row as usize % 2);
         }
     }
 }

@@ -16,7 +16,8 @@ pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
-    /// of their levels.
+    /// of their levels. Of a column of two levels in a group the second one is 1; strategies write
+    /// groups of numbers alone.
     pub columns: Vec<usize>,
     /// Its kind.
     pub scale: VariableScale,
@@ -185,9 +186,11 @@ impl StrategyVariable {
             let n = self.levels().map_or(MISSING, |levels| levels.n);
             return rows.codes(column).get(i).copied().filter(|&code| code < n).unwrap_or(MISSING);
         }
-        let mut ones = (0_u32..)
-            .zip(&self.columns)
-            .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
+        let is_set = |column: usize| match &rows.columns[column] {
+            FeatureColumn::Number(values) => values.get(i) == Some(&1.0),
+            FeatureColumn::Code(codes) => codes.get(i) == Some(&1),
+        };
+        let mut ones = (0_u32..).zip(&self.columns).filter(|(_, column)| is_set(**column));
         match (ones.next(), ones.next()) {
             (Some((level, _)), None) => level,
             _ => MISSING,

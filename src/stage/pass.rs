@@ -125,7 +125,7 @@ states! {
     UnknownValues = "unknown-values" version 1;
     ReferenceCounts = "reference-counts" version 1;
     ReferenceMoments = "reference-moments" version 1;
-    SupportCounts = "support-counts" version 1;
+    SupportCounts = "support-counts" version 2;
     SectionScores = "section-scores" version 1;
     RawCounts = "raw-counts" version 1;
     WrittenCounts = "written-counts" version 1;

@@ -19,8 +19,8 @@ table! {
     one row per "state, attribute and group, model and set",
     written by "population, measure", read by "gate, report" {
         /// unmatched (no key in a side table with `missing: drop`), filtered (by `keep`), duplicate
-        /// (by `duplicates`), dropped (by `missing`), other_side (of the split, or on neither
-        /// side), audited: the first that applies
+        /// (by `duplicates`, of an earlier row that `keep` leaves), dropped (by `missing`),
+        /// other_side (of the split, or on neither side), audited: the first that applies
         state: SharedText,
         [meaning SENSITIVE]
         sensitive: SharedText,

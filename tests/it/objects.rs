@@ -243,6 +243,36 @@ mod with_stores {
         ran.says(&["no object `s3://lake/three.parquet`", "`list.txt`, line 2"]);
     }
 
+    /// The folders of a glob are those in the names of objects, matched or not.
+    #[test]
+    fn folders_of_a_glob_that_hold_no_object_yet() {
+        let (bucket, work) = (Bucket::sound(), with_wide_rows());
+        bucket.upload(&work, "rows.parquet", "lake/in/dt=1/a.parquet");
+        bucket.put("lake/in/dt=1/_SUCCESS", Vec::new());
+        bucket.put("lake/in/_delta_log/0.json", Vec::new());
+        bucket.put("lake/other/dt=2/_temporary/0/a.parquet", Vec::new());
+        let ends = |status: i32, glob: &str, more: &str| {
+            let rows = format!("{{parquet: \"{glob}\"{more}}}");
+            let job = JOB.replace("{parquet: \"s3://lake/rows.parquet\"}", &rows);
+            work.write("job.yaml", &job);
+            bucket.cfaudit(&work, status, "run job.yaml --out out --cache off")
+        };
+        let globs = ["s3://lake/in/dt=*/*.parquet", "s3://lake/in/**/*.parquet"];
+        for glob in globs {
+            ends(0, glob, ", complete: _SUCCESS");
+            for left in ["dt=2/_temporary/0/task/b.parquet", "_temporary/0/b.parquet"] {
+                let name = format!("lake/in/{left}");
+                bucket.put(&name, Vec::new());
+                ends(4, glob, "").says(&["error[rows-awaited]", &format!("`s3://{name}`")]);
+                bucket.remove(&name);
+            }
+            bucket.put("lake/in/dt=2/notes.txt", Vec::new());
+            ends(0, glob, "");
+            ends(4, glob, ", complete: _SUCCESS").says(&["`s3://lake/in/dt=2/_SUCCESS`"]);
+            bucket.remove("lake/in/dt=2/notes.txt");
+        }
+    }
+
     /// Each request fails at first, in one of four ways.
     #[test]
     fn throttling_and_cut_connections_are_overcome() {

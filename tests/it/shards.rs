@@ -773,6 +773,10 @@ fn scores_in_parts() {
     work.run(4, "job.yaml", args).says(&["factual/_SUCCESS", "moved/_SUCCESS"]);
     work.write("factual/_SUCCESS", "");
     work.write("moved/_SUCCESS", "");
+    // Somebody writes the folder again.
+    work.write("moved/_temporary/0/part.parquet", "half");
+    work.run(4, "job.yaml", args).says(&["`moved/_temporary` says"]);
+    fs::remove_dir_all(work.path("moved/_temporary")).unwrap();
     assert_in_shards(&work, &["survey", "learn", "count"], args);
     assert_eq!(fs::read(work.path("out/tables/metrics.parquet")).unwrap(), whole);
     let manifest = work.json("out/manifest.json");

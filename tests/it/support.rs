@@ -22,6 +22,12 @@ fn relation(i: i64, joined: bool) -> &'static str {
     }
 }
 
+/// Whether somebody lives in the north, and in the south: of the old people each in one of them.
+fn region(i: i64) -> [i64; 2] {
+    let (north, nowhere) = (i % 4 < 2, i >= N / 2 && i % 60 == 0);
+    [i64::from(north && !nowhere), i64::from(!north && !nowhere)]
+}
+
 /// Married people and single men are granted; as women husbands are not.
 fn score(i: i64, moved: bool) -> f64 {
     match (relation(i, false), sex(i)) {
@@ -45,6 +51,8 @@ fn with_people(joined: bool) -> Work {
             ("part", text(&|i| if i < N / 2 { "old" } else { "new" })),
             ("sex", text(&sex)),
             ("relation", text(&|i| relation(i, joined))),
+            ("region_north", column((0..N).map(|i| Some(region(i)[0])).collect::<Int64Array>())),
+            ("region_south", column((0..N).map(|i| Some(region(i)[1])).collect::<Int64Array>())),
             ("paid", column(Int64Array::from_iter_values((0..N).map(|i| i * 5 % 7 % 2)))),
             ("score", scores(false)),
         ],
@@ -173,4 +181,26 @@ fn where_everybody_is_supported_nothing_is_told() {
     };
     assert_eq!(of("all"), of("supported"));
     assert!(!of("all").is_empty());
+}
+
+/// Columns of which exactly one is 1 in every reference row are a group, also where the job lists
+/// them apart.
+#[test]
+fn one_hot_columns_that_stand_apart_are_one_feature() {
+    for list in
+        ["nominal=[relation,region_north,region_south]", "continuous=[region_north,region_south]"]
+    {
+        let work = with_people(true);
+        let set = format!("--set data.features.{list}");
+        let told = work.cfaudit(0, &format!("check job.yaml {set}")).stdout;
+        let words = "10 of 300 people of `m` would be `f` with a `region` that no reference row";
+        assert!(told.contains(words) && told.contains("onehot-apart"), "{list}: {told}");
+        work.run(1, "job.yaml", &set);
+        let support = table(&work, "support");
+        let rows: Vec<_> = support
+            .records()
+            .map(|row| (row.text("from_group"), row.text("feature"), row.int("people")))
+            .collect();
+        assert_eq!(rows, [("m", "region", Some(10))], "{list}");
+    }
 }

@@ -7,19 +7,13 @@
 const EXACTLY_ONE: f64 = 0.99;
 
 /// Smallest number of rows that tell.
-const ROWS_AT_LEAST: usize = 20;
+const ROWS_AT_LEAST: u64 = 20;
 
 /// Largest number of neighbours that are tried together.
 const LONGEST_RUN: usize = 60;
 
 /// Largest number of columns among which pairs are tried.
 const PAIRS_AMONG: usize = 100;
-
-/// A column with its rows that are set, a bit each.
-struct BitColumn {
-    place: usize,
-    bits: Vec<u64>,
-}
 
 /// A group: its name, and the positions of its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,62 +24,78 @@ pub(crate) struct OneHotGroup {
     pub(crate) columns: Vec<usize>,
 }
 
+impl OneHotGroup {
+    /// A name for the group at a position among all groups: what its columns have in common, if
+    /// that is free.
+    pub(crate) fn free_name(&self, at: usize, is_free: impl Fn(&str) -> bool) -> String {
+        let own = [self.name.clone(), format!("{}_group", self.name)];
+        let own = own.into_iter().filter(|_| !self.name.is_empty());
+        let numbered = (at + 1..).map(|number| format!("onehot_{number}"));
+        own.chain(numbered).find(|name| is_free(name)).unwrap_or_default()
+    }
+}
+
 /// The one-hot groups among columns, each with a name and whether a row is set; none for columns
 /// that hold other values.
 pub(crate) fn onehot_groups(columns: &[(&str, Option<Vec<bool>>)]) -> Vec<OneHotGroup> {
     let n = columns.iter().flat_map(|(_, bits)| bits).map(Vec::len).next().unwrap_or(0);
-    if n < ROWS_AT_LEAST {
-        return Vec::new();
-    }
     let packed = |bits: &Vec<bool>| -> Vec<u64> {
         let word = |bits: &[bool]| {
             bits.iter().rev().fold(0_u64, |word, &bit| (word << 1) | u64::from(bit))
         };
         bits.chunks(64).map(word).collect()
     };
-    let candidates = columns.iter().enumerate();
-    let mut free: Vec<BitColumn> = candidates
-        .filter_map(|(place, (_, bits))| Some(BitColumn { place, bits: packed(bits.as_ref()?) }))
-        .collect();
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let bits: Vec<Vec<u64>> =
+        columns.iter().map(|(_, bits)| bits.as_ref().map(packed).unwrap_or_default()).collect();
+    let free = (0..columns.len()).filter(|&place| columns[place].1.is_some()).collect();
+    let is_group = |places: &[usize]| is_almost_group(&bits, places, n);
+    find_groups(&names, free, n as u64, is_group)
+}
+
+/// The one-hot groups among columns with these names, of which the `free` ones hold bits, in so
+/// many rows; `is_group` tells of two or more columns whether they are a group.
+pub(crate) fn find_groups(
+    names: &[&str],
+    mut free: Vec<usize>,
+    rows: u64,
+    is_group: impl Fn(&[usize]) -> bool,
+) -> Vec<OneHotGroup> {
+    if rows < ROWS_AT_LEAST {
+        return Vec::new();
+    }
+    let is_group = |places: &[usize]| places.len() > 1 && is_group(places);
     let mut groups = Vec::new();
-    let name = |place: usize| columns[place].0;
     // By the names, the longest common beginnings first.
-    let mut heads: Vec<&str> =
-        free.iter().flat_map(|column| heads_of(name(column.place))).collect();
+    let mut heads: Vec<&str> = free.iter().flat_map(|&place| heads_of(names[place])).collect();
     heads.sort_unstable_by_key(|head| (std::cmp::Reverse(head.len()), *head));
     heads.dedup();
     for head in heads {
-        let is_mine = |column: &&BitColumn| name(column.place).starts_with(head);
-        let mine: Vec<&BitColumn> = free.iter().filter(is_mine).collect();
-        if is_group(&mine, n) {
-            let places: Vec<usize> = mine.iter().map(|column| column.place).collect();
-            take(&mut groups, &mut free, columns, &places);
+        let is_mine = |place: &usize| names[*place].starts_with(head);
+        let mine: Vec<usize> = free.iter().copied().filter(is_mine).collect();
+        if is_group(&mine) {
+            take(&mut groups, &mut free, names, &mine);
         }
     }
     // Neighbours.
     let mut start = 0;
     while start < free.len() {
         let longest = free.len().min(start + LONGEST_RUN);
-        let end = (start + 2..=longest).find(|&end| {
-            let run: Vec<&BitColumn> = free[start..end].iter().collect();
-            is_group(&run, n)
-        });
-        match end {
+        match (start + 2..=longest).find(|&end| is_group(&free[start..end])) {
             Some(end) => {
-                let places = free[start..end].iter().map(|column| column.place).collect::<Vec<_>>();
-                take(&mut groups, &mut free, columns, &places);
+                let places = free[start..end].to_vec();
+                take(&mut groups, &mut free, names, &places);
             }
             None => start += 1,
         }
     }
     if free.len() <= PAIRS_AMONG {
-        let pair = |free: &[BitColumn]| {
+        let pair = |free: &[usize]| {
             let pairs = (0..free.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
-            let mut pairs = pairs.filter(|&(j, i)| is_group(&[&free[j], &free[i]], n));
-            pairs.next().map(|(j, i)| vec![free[j].place, free[i].place])
+            pairs.map(|(j, i)| [free[j], free[i]]).find(|pair| is_group(pair))
         };
         while let Some(places) = pair(&free) {
-            take(&mut groups, &mut free, columns, &places);
+            take(&mut groups, &mut free, names, &places);
         }
     }
     groups.sort_by_key(|group: &OneHotGroup| group.columns[0]);
@@ -99,17 +109,12 @@ fn heads_of(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Moves columns into a group.
-fn take(
-    groups: &mut Vec<OneHotGroup>,
-    free: &mut Vec<BitColumn>,
-    columns: &[(&str, Option<Vec<bool>>)],
-    places: &[usize],
-) {
-    free.retain(|column| !places.contains(&column.place));
-    let first = columns[places[0]].0;
+fn take(groups: &mut Vec<OneHotGroup>, free: &mut Vec<usize>, names: &[&str], places: &[usize]) {
+    free.retain(|place| !places.contains(place));
+    let first = names[places[0]];
     let is_common = |end: &usize| {
         let head = &first[..*end];
-        places.iter().all(|&place| columns[place].0.starts_with(head))
+        places.iter().all(|&place| names[place].starts_with(head))
     };
     let ends = first.char_indices().map(|(at, _)| at).filter(is_common);
     let common = ends.max().map_or("", |end| &first[..end]);
@@ -117,17 +122,14 @@ fn take(
     groups.push(OneHotGroup { name: name.to_owned(), columns: places.to_vec() });
 }
 
-/// Whether in almost every row exactly one of two or more columns is set.
-fn is_group(columns: &[&BitColumn], n: usize) -> bool {
-    if columns.len() < 2 {
-        return false;
-    }
+/// Whether in almost every of `n` rows exactly one of some columns is set.
+fn is_almost_group(bits: &[Vec<u64>], places: &[usize], n: usize) -> bool {
     let mut exactly_one = 0;
-    for word in 0..columns[0].bits.len() {
+    for word in 0..n.div_ceil(64) {
         let (mut once, mut twice) = (0_u64, 0_u64);
-        for column in columns {
-            twice |= once & column.bits[word];
-            once |= column.bits[word];
+        for &place in places {
+            twice |= once & bits[place][word];
+            once |= bits[place][word];
         }
         exactly_one += (once & !twice).count_ones() as usize;
     }

@@ -5,7 +5,7 @@
 //! that waits for scores, whatever part of them is there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Fault, ROWS_AWAITED, Result};
@@ -63,6 +63,8 @@ pub(crate) struct FoundFiles {
     pub(crate) files: Vec<PathBuf>,
     /// Links, or paths through them, to files found already, with their targets.
     pub(crate) repeated: Vec<(PathBuf, PathBuf)>,
+    /// The folders that are to be complete: the path itself, or those of a glob ([`GlobFolders`]).
+    folders: BTreeSet<PathBuf>,
     /// What somebody who is writing to one of the folders has left there.
     writers: Vec<PathBuf>,
 }
@@ -71,6 +73,23 @@ impl FoundFiles {
     /// Files that are named one by one.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         FoundFiles { files, ..FoundFiles::default() }
+    }
+
+    /// What somebody who is writing to one of the folders has left there; none if nobody is.
+    pub(crate) fn writer(&self) -> Option<&Path> {
+        self.writers.first().map(PathBuf::as_path)
+    }
+
+    /// Adds a path: itself, or the files below it that end in `extension`.
+    fn add(&mut self, path: PathBuf, extension: Option<&str>) -> Result<()> {
+        match (path.is_dir(), extension) {
+            (true, Some(extension)) => walk(&path, extension, self),
+            (true, None) => Ok(()),
+            (false, _) => {
+                self.files.push(path);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -108,7 +127,7 @@ pub(crate) fn find_arrived(
 ) -> Result<FoundFiles> {
     let found = search(pattern, Some(extension))?;
     let awaited = |what: String, hint: &str| Err(awaited(what, hint));
-    if let Some(writer) = found.writers.first() {
+    if let Some(writer) = found.writer() {
         let writer = writer.display();
         let hint = format!(
             "run again when the files are written; if a writer was ended before it was done, \
@@ -116,9 +135,8 @@ pub(crate) fn find_arrived(
         );
         return awaited(format!("`{writer}` says that somebody is writing there"), &hint);
     }
-    let folders = folders_of(pattern, &found.files);
     if let Some(name) = arrival.complete {
-        for folder in &folders {
+        for folder in &found.folders {
             check_complete(&folder.join(name))?;
         }
     }
@@ -182,24 +200,96 @@ fn is_of_writer(name: &str) -> bool {
         || WRITERS_HOLD.iter().any(|part| name.contains(part))
 }
 
-/// The folders that a pattern is about: the folder that it is, or those of the files that it
-/// matches; where it matches none, the one that holds them in the end, if its name is known.
-fn folders_of(pattern: &str, found: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let (path, is_glob) = (Path::new(pattern), pattern.contains(['*', '?', '[']));
-    let above = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
-    if !is_glob {
-        let is_one = found.len() == 1 && found[0] == path;
-        return BTreeSet::from([if is_one { above(path) } else { path.to_path_buf() }]);
+/// A glob, taken apart at its folders.
+struct FolderGlob<'p> {
+    /// The folder that the text names, before the first sign of a glob.
+    base: PathBuf,
+    /// The globs of the folders below it, down to those that hold what the whole glob matches.
+    below: Vec<&'p str>,
+}
+
+/// The folders of a glob, whether or not they hold anything that it matches.
+struct GlobFolders {
+    /// All between the one that the text names and what the glob matches.
+    ///
+    /// Who writes to one of them writes what the glob is to match.
+    looked: BTreeSet<PathBuf>,
+    /// Those that are to be complete: the folders that the glob matches; those of the files that
+    /// it matches; and those that could hold such files and have nothing of it below them yet.
+    complete: BTreeSet<PathBuf>,
+}
+
+impl<'p> FolderGlob<'p> {
+    /// Of a pattern whose first sign of a glob stands at `first`.
+    fn new(pattern: &'p str, first: usize) -> Self {
+        let base = match pattern[..first].rfind('/') {
+            Some(0) => "/",
+            Some(end) => &pattern[..end],
+            None => "",
+        };
+        let ends = pattern.match_indices('/').map(|(end, _)| end).filter(|&end| end > first);
+        let below = ends.map(|end| &pattern[..end]).collect();
+        FolderGlob { base: plain(Path::new(base)), below }
     }
-    if found.is_empty() {
-        let folder = above(path);
-        let known = !folder.to_string_lossy().contains(['*', '?', '[']);
-        return known.then_some(folder).into_iter().collect();
+
+    /// The folders: `matching` gives those that match a glob, `complete` are those that the whole
+    /// glob matches and those of its files.
+    ///
+    /// Folders whose names begin with `.` or `_` count only if files are found there.
+    fn folders(
+        &self,
+        mut complete: BTreeSet<PathBuf>,
+        matching: impl Fn(&str) -> Result<Vec<PathBuf>>,
+    ) -> Result<GlobFolders> {
+        let mut looked = complete.clone();
+        looked.insert(self.base.clone());
+        // `**` also represents no folder at all: then files are in the folders before it.
+        let holds = self.below.iter().rposition(|of| *of != "**" && !of.ends_with("/**"));
+        let mut holders = Vec::new();
+        if holds.is_none() {
+            holders.push(self.base.clone());
+        }
+        for (at, glob) in self.below.iter().enumerate() {
+            for folder in matching(glob)? {
+                let folder = plain(&folder);
+                if first_hidden(&folder, &self.base).is_some() {
+                    continue;
+                }
+                if holds.is_none_or(|holds| at >= holds) {
+                    holders.push(folder.clone());
+                }
+                looked.insert(folder);
+            }
+        }
+        let above: BTreeSet<&Path> = complete
+            .iter()
+            .flat_map(|folder| folder.ancestors())
+            .chain(holders.iter().flat_map(|folder| folder.ancestors().skip(1)))
+            .collect();
+        let empty: Vec<PathBuf> =
+            holders.iter().filter(|folder| !above.contains(folder.as_path())).cloned().collect();
+        complete.extend(empty);
+        Ok(GlobFolders { looked, complete })
     }
-    let depth = |path: &Path| path.components().filter(|of| *of != Component::CurDir).count();
-    // A glob of folders matches the folders above the files that are found.
-    let up = |file: &PathBuf| depth(file).saturating_sub(depth(path)).max(1);
-    found.iter().map(|file| file.ancestors().nth(up(file)).unwrap_or(file).to_path_buf()).collect()
+}
+
+/// A path without `./` before it.
+fn plain(path: &Path) -> PathBuf {
+    path.strip_prefix(".").unwrap_or(path).to_path_buf()
+}
+
+/// The folder of a file; empty for the working directory.
+fn folder_of(file: &Path) -> PathBuf {
+    file.parent().map(plain).unwrap_or_default()
+}
+
+/// The paths that match a glob.
+fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
+    let paths = glob::glob(pattern).map_err(|e| {
+        Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}"))
+            .hint("name a file, a folder, or a glob such as `lake/*.parquet`")
+    })?;
+    paths.map(|path| path.map_err(|e| Error::io("read", e.path(), e.error()))).collect()
 }
 
 /// All files that a pattern represents; none is fine.
@@ -208,28 +298,45 @@ fn search(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
         return search_objects(pattern, extension);
     }
     let mut found = FoundFiles::default();
-    let mut add = |path: PathBuf| match (path.is_dir(), extension) {
-        (true, Some(extension)) => walk(&path, extension, &mut found),
-        (true, None) => Ok(()),
-        (false, _) => {
-            found.files.push(path);
-            Ok(())
-        }
-    };
-    if Path::new(pattern).exists() {
-        add(PathBuf::from(pattern))?;
+    let path = Path::new(pattern);
+    if path.exists() {
+        found.folders.insert(if path.is_dir() { path.to_path_buf() } else { folder_of(path) });
+        found.add(path.to_path_buf(), extension)?;
     } else {
-        let paths = glob::glob(pattern).map_err(|e| {
-            Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}"))
-                .hint("name a file, a folder, or a glob such as `lake/*.parquet`")
-        })?;
-        for path in paths {
-            add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
+        let paths = matching(pattern)?;
+        match pattern.find(['*', '?', '[']) {
+            Some(first) if extension.is_some() => {
+                let own =
+                    |path: &PathBuf| if path.is_dir() { plain(path) } else { folder_of(path) };
+                let folders = |glob: &str| -> Result<Vec<PathBuf>> {
+                    let mut paths = matching(glob)?;
+                    paths.retain(|path| path.is_dir());
+                    Ok(paths)
+                };
+                let glob = FolderGlob::new(pattern, first);
+                let counts = |path: &&PathBuf| {
+                    !path.is_dir() || first_hidden(&plain(path), &glob.base).is_none()
+                };
+                let matched = paths.iter().filter(counts).map(own).collect();
+                let GlobFolders { looked, complete } = glob.folders(matched, folders)?;
+                for folder in looked {
+                    let empty = folder.as_os_str().is_empty();
+                    let folder = if empty { PathBuf::from(".") } else { folder };
+                    if folder.is_dir() {
+                        let beside = files::list(&folder)?.into_iter();
+                        let left = beside.filter(|path| is_of_writer(&files::name_of(path)));
+                        found.writers.extend(left);
+                    }
+                }
+                found.folders = complete;
+            }
+            Some(_) => {}
+            None => {
+                found.folders.insert(path.to_path_buf());
+            }
         }
-        let folders = folders_of(pattern, &found.files);
-        for folder in folders.iter().filter(|folder| extension.is_some() && folder.is_dir()) {
-            let beside = files::list(folder)?.into_iter();
-            found.writers.extend(beside.filter(|path| is_of_writer(&files::name_of(path))));
+        for path in paths {
+            found.add(path, extension)?;
         }
     }
     found.files = each_once(std::mem::take(&mut found.files), &mut found.repeated);
@@ -275,28 +382,46 @@ fn nothing_found(pattern: &str, extension: Option<&str>) -> Error {
 fn search_objects(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
     let path = Path::new(pattern);
     let mut found = FoundFiles::default();
-    if let Some(at) = pattern.find(['*', '[']) {
-        let glob = glob::Pattern::new(pattern).map_err(|e| {
-            Fault::new("missing-file", format!("`{pattern}` is no glob: {e}"))
-                .hint("name an object, a prefix, or a glob such as `s3://lake/loans/*.parquet`")
-        })?;
+    if let Some(first) = pattern.find(['*', '[']) {
+        let glob_of = |pattern: &str| {
+            glob::Pattern::new(pattern).map_err(|e| {
+                Fault::new("missing-file", format!("`{pattern}` is no glob: {e}"))
+                    .hint("name an object, a prefix, or a glob such as `s3://lake/loans/*.parquet`")
+            })
+        };
         let options = glob::MatchOptions { require_literal_separator: true, ..Default::default() };
-        let prefix = pattern[..at].rsplit_once('/').map_or(pattern, |(prefix, _)| prefix);
-        let listed = object::list(Path::new(prefix))?;
+        let (whole, folders) = (glob_of(pattern)?, FolderGlob::new(pattern, first));
+        let base = folders.base.as_path();
+        let listed = object::list(base)?;
         found.files =
-            listed.iter().filter(|path| glob.matches_path_with(path, options)).cloned().collect();
-        let folders = folders_of(pattern, &found.files);
-        found.writers.extend(listed.into_iter().filter(|object| {
-            let is_beside =
-                |folder: &PathBuf| first_hidden(object, folder).is_some_and(is_of_writer);
-            folders.iter().any(is_beside)
-        }));
+            listed.iter().filter(|path| whole.matches_path_with(path, options)).cloned().collect();
+        // A store has no folders but those in the names of its objects.
+        let all: BTreeSet<&Path> = listed
+            .iter()
+            .flat_map(|path| path.ancestors().skip(1).take_while(|of| *of != base))
+            .collect();
+        let matching = |pattern: &str| -> Result<Vec<PathBuf>> {
+            let glob = glob_of(pattern)?;
+            let matched = all.iter().filter(|path| glob.matches_path_with(path, options));
+            Ok(matched.map(|path| path.to_path_buf()).collect())
+        };
+        let own = found.files.iter().map(|file| folder_of(file)).collect();
+        let GlobFolders { looked, complete } = folders.folders(own, matching)?;
+        let is_left = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(is_of_writer) && path.parent().is_some_and(|of| looked.contains(of))
+        };
+        found.writers =
+            listed.iter().filter(|path| path.ancestors().any(is_left)).cloned().collect();
+        found.folders = complete;
         return Ok(found);
     }
     if !pattern.ends_with('/') && object::version(path)?.is_some() {
         found.files.push(path.to_path_buf());
+        found.folders.insert(folder_of(path));
         return Ok(found);
     }
+    found.folders.insert(path.to_path_buf());
     let Some(extension) = extension else { return Ok(found) };
     for object in object::list(path)? {
         match first_hidden(&object, path) {

@@ -203,9 +203,7 @@ pub(super) fn onehot<'a>(
     for (i, group) in onehot_groups(&columns).into_iter().enumerate() {
         let is_free =
             |name: &str| usable(name) && glance.columns.iter().all(|look| look.name != name);
-        let name = [group.name.clone(), format!("{}_group", group.name)];
-        let name = name.into_iter().find(|name| is_free(name));
-        let name = name.unwrap_or_else(|| format!("onehot_{}", i + 1));
+        let name = group.free_name(i, is_free);
         named.push((name, group.columns.iter().map(|&place| roles[place].0).collect()));
     }
     named

@@ -184,10 +184,11 @@ impl StageInput<SupportStage> {
         }
         let counts: Vec<AttributeCounts> = self.read(ctx, COUNTS)?;
         let attribute = &layout.attributes[position];
-        let variables = variables(&layout.features, attribute, &plan.tested(layout));
+        let mut variables = variables(&layout.features, attribute, &plan.tested(layout));
         let Some((all, folds)) = counts.get(position).and_then(|of| of.split_last()) else {
             return Ok(None);
         };
+        variables.extend(all.found_groups(&variables, &layout.features));
         let folds = if folds.is_empty() { std::slice::from_ref(all) } else { folds };
         let groups = attribute.groups.len();
         let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));

@@ -95,6 +95,8 @@ pub(crate) struct JobInputs {
     /// Those of them that are there, cannot be read, and are so young that somebody may be writing
     /// them.
     pub half_written: Vec<String>,
+    /// What writers have left in folders of scores, as long as they write there.
+    pub being_written: Vec<String>,
     /// The public data set that a run would download first; none once it was got.
     pub to_download: Option<&'static str>,
     /// Other names of files of rows, through links, and the names by which they are read.
@@ -225,6 +227,13 @@ impl JobInputs {
             );
             remark("half-written", file.clone(), text)
         });
+        let being_written = self.being_written.iter().map(|left| {
+            let text = format!(
+                "`{left}` says that somebody is writing there, and the run waits for the scores; \
+                 if the writer was ended before it was done, remove it"
+            );
+            remark("half-written", left.clone(), text)
+        });
         let repeated = self.repeated.iter().map(|(path, read)| {
             let text = format!(
                 "`{}` leads to `{}`, whose rows count once",
@@ -233,7 +242,7 @@ impl JobInputs {
             );
             remark(COUNTED_ONCE, path.display().to_string(), text)
         });
-        half_written.chain(repeated).collect()
+        half_written.chain(being_written).chain(repeated).collect()
     }
 
     /// Opens the rows where they are Parquet.
@@ -422,6 +431,13 @@ impl InputSearch<'_> {
                     }
                     self.input.awaited.push(file);
                 }
+                ScoresPresence::BeingWritten(left) => {
+                    let left = left.to_string_lossy().into_owned();
+                    if !self.input.being_written.contains(&left) {
+                        self.input.being_written.push(left);
+                    }
+                    self.input.awaited.push(file);
+                }
                 ScoresPresence::Awaited(missing) => {
                     file.path = missing.to_string_lossy().into_owned();
                     self.input.awaited.push(file);
@@ -496,6 +512,7 @@ pub(crate) fn locate(
         stand_in: None,
         awaited: Vec::new(),
         half_written: Vec::new(),
+        being_written: Vec::new(),
         repeated: Vec::new(),
         to_download: None,
         unwatched: Vec::new(),

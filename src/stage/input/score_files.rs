@@ -41,8 +41,10 @@ pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
 pub(super) enum ScoresPresence {
     /// Nothing, or a folder that lacks this file.
     Awaited(PathBuf),
-    /// Somebody may be writing it.
+    /// A file that somebody may be writing.
     HalfWritten,
+    /// A folder in which a writer has left this.
+    BeingWritten(PathBuf),
     /// A file, or an object.
     File,
     /// A folder, or a prefix of a store, with all of its parts.
@@ -55,7 +57,13 @@ pub(super) enum ScoresPresence {
 /// The file system or the store does not tell; a folder without parts.
 pub(super) fn look(file: &str) -> Result<ScoresPresence> {
     let path = Path::new(file);
-    let parts = || find_files_once(file, Some("parquet")).map(ScoresPresence::Folder);
+    let parts = || -> Result<ScoresPresence> {
+        let found = find_files_once(file, Some("parquet"))?;
+        Ok(match found.writer() {
+            Some(left) => ScoresPresence::BeingWritten(left.to_path_buf()),
+            None => ScoresPresence::Folder(found),
+        })
+    };
     if object::is_address(path) {
         // An object is there as a whole or not at all.
         if object::version(path)?.is_some() {

@@ -199,7 +199,11 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
             "in almost every row exactly one of the features {list} is 1, as in a one-hot group, \
              and each is moved by itself: counterfactuals may have several of them, or none"
         );
-        let name = if group.name.is_empty() { format!("group_{}", i + 1) } else { group.name };
+        let is_free = |name: &str| {
+            columns.iter().all(|look| look.name != name)
+                && grouped.keys().all(|of| of.as_str() != name)
+        };
+        let name = group.free_name(i, is_free);
         let hint = format!("write `data.features.onehot: {{{name}: [{}]}}`", names.join(", "));
         note(ONEHOT_APART, names[0], 0, text).with_hint(hint)
     };

@@ -106,6 +106,49 @@ fn what_writers_leave_in_a_folder() {
     assert_eq!(audited(&work, "{parquet: lake}"), 200);
 }
 
+/// A folder that a glob could find files in counts before it holds one.
+#[test]
+fn folders_of_a_glob_that_hold_no_file_yet() {
+    let work = lake();
+    let globs = ["lake/dt=*/*.parquet", "lake/**/*.parquet", "lake/*/*.parquet", "./lake/dt=*"];
+    let rows = |glob: &str, more: &str| format!("{{parquet: \"{glob}\"{more}}}");
+    // Somebody has only begun to write the second part, or moves it there from the folder above.
+    for left in ["lake/dt=2/_temporary", "lake/_temporary"] {
+        fs::create_dir_all(work.path(left).join("0")).unwrap();
+        for glob in globs {
+            waits(&work, &rows(glob, ""), &[&format!("{left}` says that somebody is writing")]);
+        }
+        fs::remove_dir_all(work.path(left)).unwrap();
+    }
+    // Nothing is there but the folder: it is complete once the job's file says so.
+    fs::create_dir_all(work.path("lake/dt=2")).unwrap();
+    fs::create_dir_all(work.path("lake/_delta_log")).unwrap();
+    work.write("lake/dt=1/_SUCCESS", "");
+    for glob in globs {
+        assert_eq!(audited(&work, &rows(glob, "")), 100, "{glob}");
+        waits(&work, &rows(glob, ", complete: _SUCCESS"), &["`lake/dt=2/_SUCCESS`"]);
+    }
+    work.write("lake/dt=2/_SUCCESS", "");
+    for glob in ["lake/dt=*/*.parquet", "lake/**/*.parquet", "lake/dt=*", "lake/*"] {
+        assert_eq!(audited(&work, &rows(glob, ", complete: _SUCCESS")), 100, "{glob}");
+    }
+    // Text files have the same folders.
+    fs::create_dir_all(work.path("text/dt=1")).unwrap();
+    work.csv("text/dt=1/a.csv", self::rows(0));
+    work.write("text/dt=2/_temporary/0/b.csv", "id");
+    waits(&work, "{csv: {path: \"text/*/*.csv\"}}", &["`text/dt=2/_temporary`"]);
+}
+
+/// A glob without a folder before it is one of the working directory.
+#[test]
+fn writers_in_the_working_directory() {
+    let work = lake();
+    fs::copy(work.path("lake/dt=1/a.parquet"), work.path("a.parquet")).unwrap();
+    assert_eq!(audited(&work, "{parquet: \"*.parquet\"}"), 100);
+    fs::create_dir(work.path("_temporary")).unwrap();
+    waits(&work, "{parquet: \"*.parquet\"}", &["_temporary` says that somebody is writing"]);
+}
+
 #[test]
 fn a_pattern_that_matches_nothing_yet() {
     let work = lake();
@@ -202,6 +245,13 @@ fn text_files_reference_and_side_tables_wait_too() {
         runs(4, &["error[rows-awaited]", "`learn/_SUCCESS`"]);
         work.write("learn/_SUCCESS", "");
         runs(0, &[]);
+        // Of a glob the folders that hold no file yet, too.
+        let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+        work.write("job.yaml", &text.replace("parquet: learn,", "parquet: \"lear*/*.parquet\","));
+        runs(0, &[]);
+        fs::create_dir_all(work.path("learnt/_temporary")).unwrap();
+        runs(4, &["error[rows-awaited]", "`learnt/_temporary`"]);
+        fs::remove_dir_all(work.path("learnt")).unwrap();
     }
 }
 
