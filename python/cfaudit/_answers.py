@@ -28,11 +28,33 @@ def frame_of(table: Any, about: Any) -> Any:
     return rows
 
 
+def _type_of(numbers: Any) -> str:
+    """The type of numbers, as their library names it; empty where they have no type in common.
+
+    Of a dtype of torch, `torch.float32`, the last part counts.
+    """
+    named = getattr(numbers, "dtype", None)
+    if named is None:
+        named = getattr(numbers, "type", "")
+    return str(named).lower().rpartition(".")[2]
+
+
+def _is_missing(score: Any) -> bool:
+    """Whether a score is None, NaN or `pandas.NA`, which have no precision."""
+    if score is None or type(score).__name__ == "NAType":
+        return True
+    return isinstance(score, float) and score != score
+
+
 def is_single(scores: Any) -> bool:
-    """Whether scores have 32 bits, each of them; Arrow calls such numbers `float`."""
-    of = scores if isinstance(scores, (list, tuple)) else [scores]
-    kinds = {str(getattr(part, "dtype", getattr(part, "type", ""))).lower() for part in of}
-    return bool(kinds) and kinds <= {"float32", "float"}
+    """Whether scores have 32 bits, each of them that is there; Arrow calls such numbers `float`.
+
+    What is said of all of them counts; of objects, as of a list, each element says it.
+    """
+    kinds = {_type_of(scores)}
+    if kinds <= {"", "object"}:
+        kinds = {_type_of(score) for score in scores if not _is_missing(score)}
+    return bool(kinds) and kinds <= {"float32", "float", "float[pyarrow]"}
 
 
 def in_order(found: Any, n: int) -> Any:
@@ -40,8 +62,8 @@ def in_order(found: Any, n: int) -> Any:
 
     The rows of a frame are numbered from 0. A Series or frame of pandas says by its index which
     number belongs to which row: `pandas.concat` of the answers for parts of the rows has another
-    order than the rows. Raises ValueError where the answer is no sequence, or its index is not that
-    of the frame.
+    order than the rows. A generator becomes a list. Raises ValueError where the answer is no
+    sequence, or its index is not that of the frame.
     """
     if type(found).__module__.split(".")[0] == "pandas" and hasattr(found, "reindex"):
         import pandas
@@ -55,14 +77,18 @@ def in_order(found: Any, n: int) -> Any:
                     "it the index of the frame, or give its `to_numpy()` in the order of the rows"
                 )
             found = found.iloc[places]
-        return found.to_numpy()
+        plain = found.to_numpy()
+        # With missing values among them, 32 bits can become objects of 64.
+        if plain.dtype == object and plain.ndim == 1 and is_single(found):
+            return found.to_numpy(dtype="float32", na_value=float("nan"))
+        return plain
     try:
-        iter(found)
+        is_read_once = iter(found) is found
     except TypeError:
         raise ValueError(
             f"the answer for {n} rows is `{found!r}`: give one number for each row"
         ) from None
-    return found
+    return list(found) if is_read_once else found
 
 
 def number(score: Any) -> float:
@@ -70,8 +96,7 @@ def number(score: Any) -> float:
 
     Raises ValueError where it is no number.
     """
-    missing = score is None or type(score).__name__ == "NAType"
     try:
-        return float("nan") if missing else float(score)
+        return float("nan") if _is_missing(score) else float(score)
     except (TypeError, ValueError):
         raise ValueError(f"a score is `{score!r}`: give a number for each row") from None

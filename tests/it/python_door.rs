@@ -65,6 +65,14 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
+/// Scores of 32 bits stay so in whatever holds them; the script for Python models asks the same.
+#[test]
+fn answers_keep_their_precision() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = Work::new();
+    Ran::of(door(&work, &python).arg(root().join("tests/python/answers.py")), 0);
+}
+
 /// Runs the cells of code one after the other, as a kernel would.
 const CELLS: &str = "
 import json, sys
