@@ -96,7 +96,15 @@ impl SourceColumn {
     /// # Errors
     /// No value of the column can match the word.
     pub(crate) fn word(&self, asked_by: &str, word: &str) -> Result<String> {
-        let word = self.class.word(asked_by, &self.name, &self.spelling.of(word))?;
+        let word = self.spelling.of(word);
+        // Texts that `pandas.read_csv` reads as booleans match 1 and 0, as booleans do.
+        let is_flag = self.class == ValueClass::Text
+            && self.kind == Some(SourceKind::Boolean)
+            && self.identity == TextIdentity::Canonical;
+        if is_flag && let Some(flag) = ValueClass::Bool.canonical(&word) {
+            return Ok(flag);
+        }
+        let word = self.class.word(asked_by, &self.name, &word)?;
         Ok(self.canonical(&word).into_owned())
     }
 
