@@ -11,13 +11,47 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def typed(table: Any, about: Any) -> Any:
+    """Rows of pyarrow with the types of the Parquet columns that they come from, by the metadata.
+
+    Those are integers of another width, and categories: those of the whole column, in the order of
+    its files. A value that is no category is missing, as in pandas.
+    """
+    types = (about or {}).get(b"cfaudit.types")
+    if not types:
+        return table
+    import json
+
+    import pyarrow
+    import pyarrow.compute
+
+    for name, of in json.loads(types).items():
+        at = table.schema.get_field_index(name)
+        if at < 0:
+            continue
+        column = table.column(at)
+        if "integer" in of and column.type == pyarrow.int64():
+            table = table.set_column(at, name, column.cast(of["integer"]))
+        elif "category" in of and column.type == pyarrow.string():
+            texts = pyarrow.array(of["category"]["categories"], pyarrow.string())
+            places = pyarrow.compute.index_in(column, value_set=texts)
+            ordered = of["category"]["ordered"]
+            kind = pyarrow.dictionary(pyarrow.int32(), pyarrow.string(), ordered)
+            parts = [
+                pyarrow.DictionaryArray.from_arrays(part, texts, ordered=ordered)
+                for part in places.chunks
+            ]
+            table = table.set_column(at, name, pyarrow.chunked_array(parts, kind))
+    return table
+
+
 def frame_of(table: Any, about: Any) -> Any:
     """Rows of pyarrow as pandas has them, by the metadata of where they come from.
 
     Those of a text file are as `read_csv` gives them, which has NaN for missing texts; those of
     Parquet as `read_parquet` does.
     """
-    rows = table.to_pandas()
+    rows = typed(table, about).to_pandas()
     if about and about.get(b"cfaudit.source") == b"csv":
         import pandas
 

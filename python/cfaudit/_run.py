@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from cfaudit._answers import frame_of, in_order, is_single, number
+from cfaudit._answers import frame_of, in_order, is_single, number, typed
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
@@ -155,8 +155,13 @@ def _parquet(table: pyarrow.Table) -> bytes:
     import pyarrow.parquet
 
     file = io.BytesIO()
-    # Plain types: a dictionary or a large text is a text for every reader.
-    pyarrow.parquet.write_table(table, file, compression="zstd", store_schema=False)
+    # Plain types: a large text is a text for every reader. Categories stay categories.
+    coded = any(pyarrow.types.is_dictionary(kind) for kind in table.schema.types)
+    if coded:
+        plain = {pyarrow.large_string(): pyarrow.string()}
+        fields = [field.with_type(plain.get(field.type, field.type)) for field in table.schema]
+        table = table.cast(pyarrow.schema(fields))
+    pyarrow.parquet.write_table(table, file, compression="zstd", store_schema=coded)
     return file.getvalue()
 
 
@@ -224,13 +229,13 @@ def _ask(
                 3, f"scorer {name!r} wants columns that the job does not have: {', '.join(absent)}"
             )
         table = table.select(wanted)
-    frame: Any = table
+    frame: Any = typed(table, table.schema.metadata)
     if kind == "pandas":
         frame = frame_of(table, table.schema.metadata)
     elif kind == "polars":
         import polars
 
-        frame = polars.from_arrow(table)
+        frame = polars.from_arrow(frame)
     found = scorer(frame)
     try:
         return _numbers(scorer, found, table.num_rows, positive)

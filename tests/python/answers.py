@@ -1,11 +1,14 @@
-"""The precision of answers from Python, run by tests/it/python_door.rs with the package on its path."""
+"""The types of rows for Python and the precision of its answers, run by tests/it/python_door.rs with the package on its path."""
 
 import importlib.util
+import io
+import json
 
 import numpy
 import pandas
 import pyarrow
-from cfaudit._answers import in_order, is_single, number
+import pyarrow.parquet
+from cfaudit._answers import frame_of, in_order, is_single, number
 
 HALF, NAN = numpy.float32(0.7), float("nan")
 VALUES = [HALF, numpy.float32(0.2), HALF]
@@ -85,3 +88,21 @@ for answer in [None, 0.5, numpy.array(0.5)]:
         assert "give one number for each row" in str(cause), cause
     else:
         raise AssertionError(f"{answer!r} is no sequence")
+
+# Rows have the types that `read_parquet` gives.
+town = pandas.Categorical(["b", None, "a", "b"], categories=["z", "b", "a", "q"], ordered=True)
+frame = pandas.DataFrame({"town": town, "n": pandas.Series([1, 2, 3, 4], dtype="int32"), "x": 0.5})
+file = io.BytesIO()
+frame.to_parquet(file)
+read = pandas.read_parquet(file)
+category = {"categories": list(town.categories), "ordered": True}
+about = {"town": {"category": category}, "n": {"integer": "int32"}, "elsewhere": {"integer": "int8"}}
+sent = pyarrow.table({"town": ["b", None, "a", "b"], "n": [1, 2, 3, 4], "x": [0.5] * 4})
+found = frame_of(sent, {b"cfaudit.types": json.dumps(about).encode()})
+pandas.testing.assert_frame_equal(found, read)
+assert list(found["town"].cat.categories) == ["z", "b", "a", "q"]
+# What is no category is missing, as in pandas; rows without such types stay as they are.
+other = sent.set_column(0, "town", pyarrow.array(["b", "new", None, "a"]))
+missing = frame_of(other, {b"cfaudit.types": json.dumps(about).encode()})["town"].isna()
+assert list(missing) == [False, True, True, False]
+assert frame_of(sent, None)["n"].dtype == "int64"
