@@ -230,8 +230,15 @@ def _ask(
             )
         table = table.select(wanted)
     frame: Any = typed(table, table.schema.metadata)
+    for column in table.column_names:
+        if frame[column].null_count > table[column].null_count:
+            raise DataError(
+                3,
+                f"scorer {name!r}: column {column!r} holds values that are no category of the rows: "
+                "add them to its categories, or give the column as texts",
+            )
     if kind == "pandas":
-        frame = frame_of(table, table.schema.metadata)
+        frame = frame_of(frame, table.schema.metadata)
     elif kind == "polars":
         import polars
 

@@ -180,7 +180,8 @@ rows = pandas.read_parquet('rows.parquet').astype({'age': 'int32', 'id': 'int32'
 os.mkdir('rows')
 for name, part, more in [('a', rows[:1200], ['zoo', 'cook']), ('b', rows[1200:], ['carer', 'bar'])]:
     jobs = more + [job for job in ['clerk', 'cook', 'carer'] if job not in more]
-    part = part.assign(job=pandas.Categorical(part['job'], jobs), sex=part['sex'].astype('category'))
+    part = part.assign(job=pandas.Categorical(part['job'], jobs))
+    part = part.astype({'sex': 'category'})
     table = pyarrow.Table.from_pandas(part, preserve_index=False)
     pyarrow.parquet.write_table(table, f'rows/{name}.parquet', row_group_size=500)
 ";
