@@ -83,7 +83,7 @@ def _is_missing(score: Any) -> bool:
 def is_single(scores: Any) -> bool:
     """Whether scores have 32 bits, each of them that is there; Arrow calls such numbers `float`.
 
-    What is said of all of them counts; of objects, as of a list, each element says it.
+    The type of all of them counts; of objects, as of a list, that of each element.
     """
     kinds = {_type_of(scores)}
     if kinds <= {"", "object"}:

@@ -214,7 +214,7 @@ fn decisions_about_counterfactuals_may_come_later() {
     work.run(0, "job.yaml", "");
 }
 
-/// What `check` says of a model is what the model gives: a decision, an amount.
+/// `check` says what a model gives: a decision, an amount.
 #[test]
 fn check_says_what_a_decision_is() {
     let work = work(words(false), "Entscheidung", words(true));
