@@ -188,6 +188,12 @@ def _text(level: Any) -> str:
     return str(level)
 
 
+def _same_class(a: str, b: str) -> bool:
+    """Whether two texts of classes are one class: a boolean is also 1 or 0."""
+    flags = {"true": "1", "false": "0"}
+    return flags.get(a.lower(), a) == flags.get(b.lower(), b)
+
+
 def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow.Array:
     """The scores of the positive class, one for each row, in the precision of the scorer."""
     import pyarrow
@@ -200,10 +206,11 @@ def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow
                 f"the answer has {found.shape[1]} columns, and there are no classes: give one "
                 "number for each row"
             )
-        places = [i for i, level in enumerate(classes) if _text(level) in positive]
+        texts = [_text(level) for level in classes]
+        places = [i for i, text in enumerate(texts) if any(_same_class(text, p) for p in positive)]
         if len(places) != 1:
             raise ValueError(
-                f"the classes are {[_text(c) for c in classes]}, and the job's positive values "
+                f"the classes are {texts}, and the job's positive values "
                 f"are {positive}: give one number for each row"
             )
         found = found[:, places[0]]

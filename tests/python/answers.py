@@ -8,6 +8,7 @@ import numpy
 import pandas
 import pyarrow
 import pyarrow.parquet
+from cfaudit import _run
 from cfaudit._answers import frame_of, in_order, is_single, number
 
 HALF, NAN = numpy.float32(0.7), float("nan")
@@ -106,3 +107,19 @@ other = sent.set_column(0, "town", pyarrow.array(["b", "new", None, "a"]))
 missing = frame_of(other, {b"cfaudit.types": json.dumps(about).encode()})["town"].isna()
 assert list(missing) == [False, True, True, False]
 assert frame_of(sent, None)["n"].dtype == "int64"
+
+
+# The class 1 of a label may be true to a model, as to the program.
+class Model:
+    """Looks like a fitted model of scikit-learn."""
+
+    def __init__(self, classes):
+        self.classes_ = classes
+
+    def predict_proba(self, rows):
+        return numpy.array([[0.2, 0.8], [0.4, 0.6]])
+
+
+for classes, positive in [([False, True], "1"), ([False, True], "true"), ([0, 1], "True")]:
+    scorer = Model(numpy.array(classes)).predict_proba
+    assert _run._numbers(scorer, scorer(None), 2, [positive]).to_pylist() == [0.8, 0.6]
