@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from cfaudit._answers import frame_of, in_order, is_single, number
+from cfaudit._answers import frame_of, in_order, is_single, number, typed
 from cfaudit._audit import Audit
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
 
@@ -155,8 +155,13 @@ def _parquet(table: pyarrow.Table) -> bytes:
     import pyarrow.parquet
 
     file = io.BytesIO()
-    # Plain types: a dictionary or a large text is a text for every reader.
-    pyarrow.parquet.write_table(table, file, compression="zstd", store_schema=False)
+    # Plain types: a large text is a text for every reader. Categories stay categories.
+    coded = any(pyarrow.types.is_dictionary(kind) for kind in table.schema.types)
+    if coded:
+        plain = {pyarrow.large_string(): pyarrow.string()}
+        fields = [field.with_type(plain.get(field.type, field.type)) for field in table.schema]
+        table = table.cast(pyarrow.schema(fields))
+    pyarrow.parquet.write_table(table, file, compression="zstd", store_schema=coded)
     return file.getvalue()
 
 
@@ -183,6 +188,12 @@ def _text(level: Any) -> str:
     return str(level)
 
 
+def _same_class(a: str, b: str) -> bool:
+    """Whether two texts of classes are one class: a boolean is also 1 or 0."""
+    flags = {"true": "1", "false": "0"}
+    return flags.get(a.lower(), a) == flags.get(b.lower(), b)
+
+
 def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow.Array:
     """The scores of the positive class, one for each row, in the precision of the scorer."""
     import pyarrow
@@ -195,10 +206,11 @@ def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow
                 f"the answer has {found.shape[1]} columns, and there are no classes: give one "
                 "number for each row"
             )
-        places = [i for i, level in enumerate(classes) if _text(level) in positive]
+        texts = [_text(level) for level in classes]
+        places = [i for i, text in enumerate(texts) if any(_same_class(text, p) for p in positive)]
         if len(places) != 1:
             raise ValueError(
-                f"the classes are {[_text(c) for c in classes]}, and the job's positive values "
+                f"the classes are {texts}, and the job's positive values "
                 f"are {positive}: give one number for each row"
             )
         found = found[:, places[0]]
@@ -224,13 +236,20 @@ def _ask(
                 3, f"scorer {name!r} wants columns that the job does not have: {', '.join(absent)}"
             )
         table = table.select(wanted)
-    frame: Any = table
+    frame: Any = typed(table, table.schema.metadata)
+    for column in table.column_names:
+        if frame[column].null_count > table[column].null_count:
+            raise DataError(
+                3,
+                f"scorer {name!r}: column {column!r} holds values that are no category of the rows: "
+                "add them to its categories, or give the column as texts",
+            )
     if kind == "pandas":
-        frame = frame_of(table, table.schema.metadata)
+        frame = frame_of(frame, table.schema.metadata)
     elif kind == "polars":
         import polars
 
-        frame = polars.from_arrow(table)
+        frame = polars.from_arrow(frame)
     found = scorer(frame)
     try:
         return _numbers(scorer, found, table.num_rows, positive)

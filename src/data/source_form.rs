@@ -38,12 +38,31 @@ pub enum SourceKind {
     Text,
 }
 
+/// The type of a Parquet column, as far as its kind does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredType {
+    /// Whole numbers of another width than 64 bits, or without a sign, as Arrow names the type:
+    /// `int32`.
+    Integer(String),
+    /// One of a list of texts.
+    Category {
+        /// The texts, in the order of the files, also those that no row holds.
+        categories: Vec<String>,
+        /// Whether the list is an order.
+        ordered: bool,
+    },
+}
+
 /// How the source holds a feature, as far as its levels and its class do not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceForm {
     /// The type of its values; none: that of its class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<SourceKind>,
+    /// Its type in the Parquet files; none: that of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredType>,
     /// Whether it is a column of a text file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_csv: bool,

@@ -214,6 +214,27 @@ fn decisions_about_counterfactuals_may_come_later() {
     work.run(0, "job.yaml", "");
 }
 
+/// `check` says what a model gives: a decision, an amount.
+#[test]
+fn check_says_what_a_decision_is() {
+    let work = work(words(false), "Entscheidung", words(true));
+    let says = |model: &str, words: &str| {
+        job(&work, model, "");
+        let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+        assert!(told.contains(&format!("model `current`: it gives {words}\n")), "{told}");
+    };
+    let in_words = "a decision a row, in column `Entscheidung`: `bewilligt` is positive, ";
+    says(MODEL, &format!("{in_words}any other word is negative"));
+    let closed = MODEL.replace("[bewilligt]\n", "[bewilligt]\n      negative: [abgelehnt]\n");
+    says(&closed, &format!("{in_words}`abgelehnt` is negative"));
+    let amount = "models:
+  current:
+    decision: {amount: number, better: lower, matters_from: 5%, counterfactual: {parquet: \
+                  decided.parquet}}
+";
+    says(amount, "an amount a row, in column `number`: lower is better");
+}
+
 /// Words where scores are due: the hint names the block for decisions.
 #[test]
 fn words_are_no_scores() {

@@ -367,6 +367,46 @@ fn parts_of_a_glob_that_disagree() {
     refused(&work, 3, &["unreadable-file", "`parts/b.parquet`"]);
 }
 
+/// Texts that `pandas.read_csv` reads as booleans are the classes 1 and 0 and the groups 1 and 0;
+/// other texts are not.
+#[test]
+fn booleans_of_a_text_file_match_1_and_0() {
+    let work = Work::new();
+    let job = "cfaudit: 1
+name: flags
+data:
+  rows: {csv: {path: rows.csv}}
+  row_id: id
+  label: {column: y, positive: [POSITIVE], favourable: positive}
+  sensitive: {g: {groups: GROUPS, reference: 1}}
+models: {m: {scores: {factual: {column: s}}, threshold: 0.5}}
+";
+    let ran = |odd: &str, positive: &str, groups: &str, status: i32| {
+        let flag = |yes: bool| if yes { "True" } else { "FALSE" };
+        let line = |i: usize| {
+            let y = if i == 7 { odd } else { flag(i.is_multiple_of(3)) };
+            format!("{i},{},{y},{}\n", flag(i % 4 < 2), (i * 37 % 100) as f64 / 100.0)
+        };
+        work.write("rows.csv", &format!("id,g,y,s\n{}", (0..200).map(line).collect::<String>()));
+        work.write("job.yaml", &job.replace("POSITIVE", positive).replace("GROUPS", groups));
+        work.run(status, "job.yaml", "")
+    };
+    let numbers = |positive: &str, groups: &str| {
+        ran("True", positive, groups, 0);
+        let metrics = crate::frame::read_frame(&work.path("out/tables"), "metrics");
+        let told = |row: crate::frame::TableRecord<'_>| {
+            let text = ["metric", "scope"].map(|name| row.text(name).to_owned());
+            (text, row.int("numerator"), row.int("denominator"))
+        };
+        metrics.records().map(told).collect::<Vec<_>>()
+    };
+    let spelt = numbers("\"true\"", "[1, \"false\"]");
+    assert!(!spelt.is_empty());
+    assert_eq!(numbers("1", "[1, 0]"), spelt);
+    ran("perhaps", "1", "[1, 0]", 3).says(&["unknown-label-value", "`perhaps`"]);
+    ran("2", "1", "[1, 0]", 3).says(&["unknown-label-value"]);
+}
+
 /// Links inside a folder of rows: who is reached by two ways counts once, by the folder that holds
 /// the file, and the run says so.
 #[test]

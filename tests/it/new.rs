@@ -536,6 +536,48 @@ fn numbers_of_people_are_no_features() {
     work.cfaudit(0, "check job.yaml");
 }
 
+/// A column of several types is text, and the job says why.
+#[test]
+fn a_column_that_changes_its_type_is_text() {
+    let work = Work::new();
+    fs::create_dir(work.path("parts")).unwrap();
+    let part = |file: &str, branch: arrow::array::ArrayRef| {
+        let people = 0..N;
+        let sex = people.clone().map(|i| ["f", "m"][(i % 2) as usize]);
+        let columns = vec![
+            ("sex", column(StringArray::from_iter_values(sex))),
+            ("age", column(Int64Array::from_iter_values(people.clone().map(|i| 20 + i * 7 % 50)))),
+            ("branch", branch),
+            ("repaid", column(Int64Array::from_iter_values(people.map(|i| i * 5 % 7 % 2)))),
+        ];
+        work.parquet(file, columns);
+    };
+    part("parts/a.parquet", column(Int64Array::from_iter_values((0..N).map(|i| i % 5))));
+    let names = (0..N).map(|i| format!("b{}", i % 5));
+    part("parts/b.parquet", column(StringArray::from_iter_values(names)));
+    let new = "new parts/*.parquet --label repaid --sensitive sex --out job.yaml";
+    work.cfaudit(0, new);
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let why = "    branch: text   # its files hold values of different types\n";
+    assert!(text.contains(why), "{text}");
+    work.cfaudit(0, "check job.yaml");
+}
+
+/// A text file that spells booleans out: 1 and 0 name them, as in a column of booleans.
+#[test]
+fn a_wish_for_1_is_one_for_true() {
+    let work = Work::new();
+    let flag = |yes: bool| if yes { "True" } else { "False" };
+    let line = |i: i64| format!("{},{}", draw(i, 7), flag(draw(i, 5) > 0.4));
+    table(&work, "people.csv", "x,hired", line);
+    let new = "new people.csv --label hired --sensitive sex --out job.yaml --positive";
+    work.cfaudit(0, &format!("{new} 0"));
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    assert!(text.contains("positive: [\"false\"]"), "{text}");
+    work.cfaudit(0, "check job.yaml");
+    work.cfaudit(3, &format!("{new} 2")).says(&["its values are `false`, `true`"]);
+}
+
 /// What is negated twice is good news, and capitals begin words.
 #[test]
 fn names_of_labels_tell_what_people_want() {

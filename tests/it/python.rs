@@ -167,6 +167,47 @@ fn a_pickled_pipeline_is_audited_by_one_process() {
     assert!(furthest(&work) < 1e-12);
 }
 
+/// Categories of several files and row groups, also those that no row has, and small integers reach
+/// a function as `pandas.read_parquet` gives them; so does a counterfactual.
+#[test]
+fn a_function_gets_the_types_of_read_parquet() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &job.replace("parquet: rows.parquet", "parquet: rows"));
+    let write = "import os, pandas, pyarrow, pyarrow.parquet
+rows = pandas.read_parquet('rows.parquet').astype({'age': 'int32', 'id': 'int32'})
+os.mkdir('rows')
+for name, part, more in [('a', rows[:1200], ['zoo', 'cook']), ('b', rows[1200:], ['carer', 'bar'])]:
+    jobs = more + [job for job in ['clerk', 'cook', 'carer'] if job not in more]
+    part = part.assign(job=pandas.Categorical(part['job'], jobs))
+    part = part.astype({'sex': 'category'})
+    table = pyarrow.Table.from_pandas(part, preserve_index=False)
+    pyarrow.parquet.write_table(table, f'rows/{name}.parquet', row_group_size=500)
+";
+    let written = Command::new(&python).args(["-c", write]).current_dir(work.path("")).output();
+    let written = written.unwrap();
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    work.write(
+        "scoring.py",
+        "import pandas
+told = pandas.read_parquet('rows')
+def score(rows):
+    assert 'category' in [str(kind) for kind in rows.dtypes], rows.dtypes
+    for name in rows:
+        assert rows[name].dtype == told[name].dtype, (name, rows[name].dtype, told[name].dtype)
+        if rows[name].dtype == 'category':
+            own, known = list(rows[name].cat.categories), list(told[name].cat.categories)
+            assert own == known and not rows[name].isna().any(), (name, own, known)
+    return rows['age'] / 100
+",
+    );
+    work.run(0, "job.yaml", "");
+    let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    // The categories, and missing values.
+    assert!(told.contains("3 of `sex`") && told.contains("6 of `job`"), "{told}");
+}
+
 /// Classes that are words: the positive one must be named, and its own column is the score.
 #[test]
 fn classes_of_a_pickle_are_named() {

@@ -65,6 +65,15 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
+/// Scores of 32 bits stay so in whatever holds them, and rows have the types of their files; the
+/// script for Python models does the same.
+#[test]
+fn rows_and_answers_keep_their_types() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = Work::new();
+    Ran::of(door(&work, &python).arg(root().join("tests/python/answers.py")), 0);
+}
+
 /// Runs the cells of code one after the other, as a kernel would.
 const CELLS: &str = "
 import json, sys
@@ -75,6 +84,46 @@ for i, source in enumerate(code):
     exec(compile(source, f'cell {i + 1}', 'exec'), names)
 print(len(code))
 ";
+
+/// Categories and small integers of a frame reach a scorer as they are, also those that no row has.
+#[test]
+fn a_frame_keeps_its_types() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = Work::new();
+    work.write(
+        "types.py",
+        "import cfaudit, pandas
+n = 300
+frame = pandas.DataFrame({
+    'id': range(n),
+    'sex': pandas.Categorical(['f' if i % 2 else 'm' for i in range(n)], ['x', 'm', 'f']),
+    'age': pandas.Series([20 + i % 50 for i in range(n)], dtype='int32'),
+    'note': ['a' if i % 3 else 'b' for i in range(n)],
+    'repaid': [i * 5 % 7 % 2 for i in range(n)],
+})
+job = {
+    'cfaudit': 1, 'name': 'types',
+    'data': {
+        'row_id': 'id',
+        'label': {'column': 'repaid', 'positive': [1], 'favourable': 'positive'},
+        'sensitive': {'sex': {'groups': ['m', 'f'], 'reference': 'm'}},
+        'features': {'continuous': ['age'], 'nominal': ['note']},
+    },
+    'counterfactuals': {'flip': 'naive'}, 'models': {'mine': {'threshold': 0.5}},
+    'metrics': {'families': ['ccm'], 'bootstrap': {'samples': 20}},
+}
+asked = []
+def score(rows):
+    asked.append(len(rows))
+    assert list(rows['sex'].cat.categories) == ['x', 'm', 'f'], rows['sex'].dtype
+    assert rows['age'].dtype == 'int32' and rows['note'].dtype == frame['note'].dtype
+    return rows['age'] / 80
+cfaudit.run(job, rows=frame, scorers={'mine': score})
+assert asked
+",
+    );
+    Ran::of(door(&work, &python).arg("types.py"), 0);
+}
 
 #[test]
 fn the_notebook_runs() {

@@ -30,6 +30,8 @@ pub struct ColumnProfile {
     pub class: ValueClass,
     /// The type that the job must say so that the values are read; none: their own.
     pub declared: Option<DeclaredType>,
+    /// Whether its files hold values of different types.
+    pub changes_type: bool,
     /// Rows without a value.
     pub missing: u64,
     /// The words that mean missing, as they are spelt, and the rows with each; they are among the
@@ -143,6 +145,7 @@ impl ColumnProfile {
             name: name.to_owned(),
             class,
             declared: None,
+            changes_type: false,
             missing: 0,
             missing_words: BTreeMap::new(),
             levels: BTreeMap::new(),
@@ -251,7 +254,9 @@ impl ColumnProfile {
     /// The level that a text of the user's names.
     pub(crate) fn level_of(&self, text: &str) -> String {
         let text = canonical_text(text);
-        let text = self.class.canonical(&text).unwrap_or_else(|| text.into_owned());
+        // Texts that spell out booleans match 1 and 0, as booleans do.
+        let class = if self.spells_booleans() { ValueClass::Bool } else { self.class };
+        let text = class.canonical(&text).unwrap_or_else(|| text.into_owned());
         self.spelling.of(&text).into_owned()
     }
 
@@ -283,7 +288,7 @@ impl ColumnProfile {
 
     /// Whether the values of a column with both truth values are texts or booleans, not numbers.
     pub(crate) fn spells_booleans(&self) -> bool {
-        self.levels.keys().all(|level| boolean(level).is_some())
+        !self.levels.is_empty() && self.levels.keys().all(|level| boolean(level).is_some())
     }
 
     /// Brings listed texts to one spelling where some differ only by case.

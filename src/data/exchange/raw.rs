@@ -13,16 +13,19 @@
 //!
 //! A missing value is null, never a level that the job makes of missing values. Neither the label
 //! nor any other column that is not a feature is ever included. Where the rows are a text file, the
-//! metadata `cfaudit.source` of the schema is `csv`: pandas has NaN for its missing texts.
+//! metadata `cfaudit.source` of the schema is `csv`: pandas has NaN for its missing texts. Where
+//! Parquet files hold integers of another width, or categories, `cfaudit.types` says so in JSON:
+//! `{"age": {"integer": "int32"}, "town": {"category": {"categories": [..], "ordered": false}}}`.
+//! Python models and functions get these types.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::rows::ids::RowIds;
-use crate::data::source_form::{SourceKind, SourceValue};
+use crate::data::source_form::{SourceKind, SourceValue, StoredType};
 use crate::data::source_view::ViewedColumn;
 use crate::data::{Feature, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, Result};
@@ -48,10 +51,21 @@ pub(crate) fn raw_field(feature: &Feature) -> Field {
     Field::new(&feature.name, data_type, true)
 }
 
+/// The metadata of a schema that holds the types of Parquet columns.
+const TYPES_NOTE: &str = "cfaudit.types";
+
 /// The metadata of rows with these features.
 pub(crate) fn source_note(features: &[Feature]) -> HashMap<String, String> {
-    let csv = features.iter().any(|feature| feature.source.read_csv);
-    csv.then(|| (SOURCE_NOTE.to_owned(), "csv".to_owned())).into_iter().collect()
+    let mut notes = HashMap::new();
+    if features.iter().any(|feature| feature.source.read_csv) {
+        notes.insert(SOURCE_NOTE.to_owned(), "csv".to_owned());
+    }
+    let stored = |feature: &Feature| Some((feature.name.clone(), feature.source.stored.clone()?));
+    let types: BTreeMap<String, StoredType> = features.iter().filter_map(stored).collect();
+    if !types.is_empty() {
+        notes.insert(TYPES_NOTE.to_owned(), serde_json::to_string(&types).unwrap_or_default());
+    }
+    notes
 }
 
 /// The arrays for [`raw_schema`].

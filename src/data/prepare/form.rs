@@ -13,14 +13,18 @@ use crate::data::prepare::survey::SourceSurvey;
 use crate::data::source_form::{SourceForm, SourceKind, SourceWord};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, MISSING, MISSING_LEVEL};
+use crate::error::Result;
 
 /// The form of the feature at a position, whose levels are known.
+///
+/// # Errors
+/// A damaged file.
 pub(crate) fn form_of(
     plan: &PreparePlan<'_>,
     (position, feature): (usize, &FeaturePlan),
     survey: &SourceSurvey,
     levels: &[String],
-) -> SourceForm {
+) -> Result<SourceForm> {
     let column = &plan.view.columns()[feature.column];
     let lacks = survey.source_nulls.get(position).copied().unwrap_or(false);
     let class = plan.class_of(feature);
@@ -30,11 +34,15 @@ pub(crate) fn form_of(
     let kind = if class == column.class { column.kind } else { None };
     let mut form =
         SourceForm { kind: kind.or(float), read_csv: column.read_csv, ..SourceForm::default() };
+    // A feature that no model reads is sent nowhere.
+    if class == column.class && float.is_none() && !column.read_csv && !feature.hidden {
+        form.stored = plan.view.source().stored_type(feature.column)?;
+    }
     if !feature.kind.is_coded() {
         let nulls = plan.view.null_words(feature.column);
         form.words = sorted(nulls.map(|word| word_of(word, MISSING)).collect());
         form.several = !form.words.is_empty();
-        return form;
+        return Ok(form);
     }
     let level_of: HashMap<&str, u32> =
         levels.iter().zip(0..).map(|(level, at)| (level.as_str(), at)).collect();
@@ -54,7 +62,7 @@ pub(crate) fn form_of(
     let made = read.nulls > 0 && none != MISSING;
     if !made && form.words.iter().all(is_level) {
         form.words.clear();
-        return form;
+        return Ok(form);
     }
     let known = plan.spelling_elsewhere(&feature.name);
     let elsewhere = |level: &String| known.and_then(|known| known.get(level));
@@ -90,7 +98,7 @@ pub(crate) fn form_of(
         }
     };
     form.spelling = levels.iter().zip(0..).zip(&words_of).map(most_frequent).collect();
-    form
+    Ok(form)
 }
 
 fn word_of(text: &str, level: u32) -> SourceWord {

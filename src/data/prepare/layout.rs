@@ -106,7 +106,7 @@ impl RowDescription {
                 }
             }
             let class = plan.class_of(feature);
-            let source = form_of(plan, (position, feature), survey, &levels);
+            let source = form_of(plan, (position, feature), survey, &levels)?;
             features.push(Feature { name: feature.name.clone(), kind, levels, class, source });
         }
         for (feature, thousands) in

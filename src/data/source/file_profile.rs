@@ -213,17 +213,24 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
             names.push(key);
         }
     }
-    let mut declared = DeclaredColumns::new();
+    let (mut declared, mut changing) = (DeclaredColumns::new(), BTreeSet::new());
     loop {
         let (column, why) = match profile_columns(pattern, &names, &declared) {
             Err(Error::Data(fault))
                 if ["unreadable-value", "type-changes"].contains(&fault.code)
                     && fault.column.is_some() =>
             {
-                (fault.column.clone().unwrap_or_default(), fault.what.clone())
+                let column = fault.column.clone().unwrap_or_default();
+                if fault.code == "type-changes" {
+                    changing.insert(column.clone());
+                }
+                (column, fault.what.clone())
             }
             found => {
-                let (rows, columns) = found?;
+                let (rows, mut columns) = found?;
+                for look in &mut columns {
+                    look.changes_type = changing.contains(&look.name);
+                }
                 let rows_in = ProfiledRows::Parquet(pattern.to_owned());
                 return Ok(FileProfile { rows_in, rows, columns, unreadable });
             }

@@ -25,12 +25,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
+use indexmap::IndexSet;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
 use crate::data::source::csv_kinds::csv_kinds;
 use crate::data::source::found_files::find_files;
-use crate::data::source_form::SourceKind;
+use crate::data::source_form::{SourceKind, StoredType};
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
 use crate::error::{Fault, Result};
@@ -96,7 +97,15 @@ impl SourceColumn {
     /// # Errors
     /// No value of the column can match the word.
     pub(crate) fn word(&self, asked_by: &str, word: &str) -> Result<String> {
-        let word = self.class.word(asked_by, &self.name, &self.spelling.of(word))?;
+        let word = self.spelling.of(word);
+        // Texts that `pandas.read_csv` reads as booleans match 1 and 0, as booleans do.
+        let is_flag = self.class == ValueClass::Text
+            && self.kind == Some(SourceKind::Boolean)
+            && self.identity == TextIdentity::Canonical;
+        if is_flag && let Some(flag) = ValueClass::Bool.canonical(&word) {
+            return Ok(flag);
+        }
+        let word = self.class.word(asked_by, &self.name, &word)?;
         Ok(self.canonical(&word).into_owned())
     }
 
@@ -280,6 +289,39 @@ impl ParquetSource {
             .collect::<Result<_>>()?;
         let declared = needed.iter().map(|name| declared.get(*name).cloned()).collect();
         Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
+    }
+
+    /// The type of a column in its files, where its kind does not tell; none too where the job says
+    /// the type, where files differ, and for columns of side tables and keys of folders.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn stored_type(&self, column: usize) -> Result<Option<StoredType>> {
+        if !matches!(self.declared.get(column), Some(None)) {
+            return Ok(None);
+        }
+        let name = self.columns[column].name.as_str();
+        if self.parts.iter().any(|part| part.keys[column].is_some()) {
+            return Ok(None);
+        }
+        let orders = self.parts.iter().map(|part| part.file.stated_order(name));
+        if let Some(orders) = orders.collect::<Option<Vec<bool>>>()
+            && !orders.is_empty()
+        {
+            let mut texts = IndexSet::new();
+            for part in &self.parts {
+                texts.extend(part.file.categories(name)?);
+            }
+            let (categories, ordered) = (texts.into_iter().collect(), !orders.contains(&false));
+            return Ok(Some(StoredType::Category { categories, ordered }));
+        }
+        let mut widths = self.parts.iter().map(|part| {
+            let field = part.file.stated_schema().field_with_name(name).ok()?;
+            integer_type(field.data_type())
+        });
+        let first = widths.next().flatten();
+        let same = first.filter(|_| widths.all(|width| width == first));
+        Ok(same.map(|width| StoredType::Integer(width.into())))
     }
 
     /// Joins side tables: their columns follow those that the source has.
@@ -705,6 +747,20 @@ fn column(
         identity: if is_text { TextIdentity::Trimmed } else { TextIdentity::default() },
         read_csv: kinds.is_some(),
         kind: kind.or(single.then_some(SourceKind::Single)),
+    })
+}
+
+/// The name in Arrow of a type of whole numbers that is not `int64`.
+fn integer_type(data_type: &DataType) -> Option<&'static str> {
+    Some(match data_type {
+        DataType::Int8 => "int8",
+        DataType::Int16 => "int16",
+        DataType::Int32 => "int32",
+        DataType::UInt8 => "uint8",
+        DataType::UInt16 => "uint16",
+        DataType::UInt32 => "uint32",
+        DataType::UInt64 => "uint64",
+        _ => return None,
     })
 }
 

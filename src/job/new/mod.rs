@@ -463,7 +463,8 @@ fn columns<'a>(
     for look in typed {
         let Some(kind) = kind(look) else { continue };
         let why = match kind {
-            DeclaredType::Text => "its numbers are longer than 64 bits",
+            DeclaredType::Text if look.changes_type => "its files hold values of different types",
+            DeclaredType::Text => "it holds whole numbers that are too long to be read as numbers",
             DeclaredType::Percent => "DECIDE: numbers with a percent sign, read without it",
             _ => "whole numbers",
         };

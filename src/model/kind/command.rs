@@ -70,6 +70,10 @@ impl CommandBlock {
     }
 }
 
+/// What a model gives that names no classes.
+pub(crate) const ONE_SCORE: &str =
+    "gives one number a row, which is the score of the positive class";
+
 /// The block of a model in a job that is trained elsewhere: what the rest of the program asks of
 /// its kind.
 pub trait BroughtKnobs {
@@ -81,6 +85,11 @@ pub trait BroughtKnobs {
 
     /// What it is, for the report; `classes` are those of a label that has several.
     fn words(&self, classes: Option<&[Word]>) -> String;
+
+    /// What it gives for a row, after "it", where it names no class of its own; `classes` as above.
+    fn answer(&self, _: Option<&[Word]>) -> String {
+        ONE_SCORE.to_owned()
+    }
 
     /// Whether it is asked for the scores of some rows a second time.
     fn is_asked_twice(&self) -> bool;

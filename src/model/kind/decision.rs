@@ -14,8 +14,8 @@ use crate::model::kind::scale_key::BetterEnd;
 use crate::model::kind::scores::{CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Word};
 
-/// Words of the positive decision that are named.
-const POSITIVE_NAMED: usize = 5;
+/// Words of a decision that are named.
+const WORDS_NAMED: usize = 5;
 
 /// Decisions without a score: words in a column of the rows, or amounts such as premiums; null
 /// means that there is no decision. For words, metrics that need a score are undefined; for amounts
@@ -127,8 +127,13 @@ impl DecisionBlock {
 
     /// The words of the positive decision.
     pub(crate) fn positive_in_words(&self) -> String {
-        list_words(self.knobs.positive.iter().map(|word| format!("`{word}`")), POSITIVE_NAMED)
+        in_words(&self.knobs.positive)
     }
+}
+
+/// A list of words of the job.
+fn in_words(words: &[Word]) -> String {
+    list_words(words.iter().map(|word| format!("`{word}`")), WORDS_NAMED)
 }
 
 impl BroughtKnobs for DecisionBlock {
@@ -156,6 +161,24 @@ impl BroughtKnobs for DecisionBlock {
             |file| format!("column {} of {}", name(file.column.as_ref().or(made)), file.parquet),
         );
         format!("{what}: column {} of the rows; counterfactuals: {other}", name(made))
+    }
+
+    fn answer(&self, _: Option<&[Word]>) -> String {
+        let DecisionKnobs { column, amount, negative, better, .. } = &self.knobs;
+        if let Some(column) = amount {
+            let end = if *better == Some(BetterEnd::Higher) { "higher" } else { "lower" };
+            return format!("gives an amount a row, in column `{column}`: {end} is better");
+        }
+        let column = column.as_ref().map_or("", ColumnName::as_str);
+        let positive = self.positive_in_words();
+        let negative = match negative {
+            Some(words) => in_words(words),
+            None => "any other word".to_owned(),
+        };
+        format!(
+            "gives a decision a row, in column `{column}`: {positive} is positive, {negative} is \
+             negative"
+        )
     }
 
     fn is_asked_twice(&self) -> bool {

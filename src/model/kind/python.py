@@ -222,7 +222,7 @@ def main():
             out = written = None
             for batch in rows:
                 table = pa.Table.from_batches([batch]).replace_schema_metadata()
-                given = score(table if pandas is None else frame_of(table, about), position)
+                given = score(typed(table, about) if pandas is None else frame_of(table, about), position)
                 try:
                     found = numbers(in_order(given, batch.num_rows), batch.num_rows)
                 except ValueError as cause:

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::contract::{ModelSignature, ScoreOutput};
-use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::command::{BroughtKnobs, ONE_SCORE};
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
 /// Scores computed elsewhere: probabilities of the positive class, or of each of several, or
@@ -110,6 +110,16 @@ impl BroughtKnobs for ScoresBlock {
             |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
         );
         format!("scores computed elsewhere: {factual}; counterfactuals: {other}")
+    }
+
+    fn answer(&self, classes: Option<&[Word]>) -> String {
+        match (classes, &self.factual.columns) {
+            (Some(classes), Some(_)) => {
+                let named: Vec<String> = classes.iter().map(|of| format!("`{of}`")).collect();
+                format!("gives a score for each of the classes {} a row", named.join(", "))
+            }
+            _ => ONE_SCORE.to_owned(),
+        }
     }
 
     fn is_asked_twice(&self) -> bool {

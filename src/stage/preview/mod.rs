@@ -183,6 +183,9 @@ pub(crate) struct CheckFindings {
 pub(crate) struct ContractPreview {
     /// The model.
     pub model: String,
+    /// What it gives for a row where it names no class, after "it".
+    #[serde(skip)]
+    pub answer: String,
     /// The contract.
     #[serde(flatten)]
     pub contract: ModelContract,
@@ -216,9 +219,7 @@ impl ContractPreview {
                 score.classes.join(", "),
                 from(score.source)
             ),
-            None => {
-                "it gives one number a row, which is the score of the positive class".to_owned()
-            }
+            None => format!("it {}", self.answer),
         });
         let known = columns.iter().filter_map(|of| Some((&of.column, of.levels.as_ref()?.len())));
         let known: Vec<String> = known.map(|(column, n)| format!("{n} of `{column}`")).collect();
@@ -309,10 +310,11 @@ fn look_outside(
         if let Some(call) = plan.call(name.as_str(), model) {
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
         }
-        if model.brought().is_some() {
+        if let Some((_, knobs)) = model.brought() {
             let contract = plan.contract(&ctx, name.as_str(), model, layout)?;
             plan.load_scorer(name.as_str(), model, layout, &contract)?;
-            contracts.push(ContractPreview { model: name.to_string(), contract });
+            let (model, answer) = (name.to_string(), knobs.answer(plan.job.data.label.classes()));
+            contracts.push(ContractPreview { model, answer, contract });
         }
     }
     Ok(contracts)

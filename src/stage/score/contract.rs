@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::data::Layout;
+use crate::data::source_form::StoredType;
 use crate::error::{Error, Fault, JobProblem, Result};
 use crate::exec::folder::ScratchFolder;
 use crate::exec::{StageContext, files, misfit};
@@ -122,8 +123,22 @@ impl StagePlan<'_> {
         };
         let columns: Vec<&str> =
             layout.inputs().map(|f| layout.features[f].name.as_str()).collect();
-        ModelContract::settle(&signature, &knobs.terms(), &columns, layout.label.as_ref())
-            .map_err(|gap| self.gap(&["models", name, kind.key()], gap))
+        let settled =
+            ModelContract::settle(&signature, &knobs.terms(), &columns, layout.label.as_ref());
+        let mut contract = settled.map_err(|gap| self.gap(&["models", name, kind.key()], gap))?;
+        // pandas has no value for what is no category; a missing value it has.
+        for column in &mut contract.columns {
+            let feature = layout.feature(&column.column).map(|f| &layout.features[f]);
+            if let Some(StoredType::Category { categories, .. }) =
+                feature.and_then(|feature| feature.source.stored.as_ref())
+                && column.missing == MissingAs::Pandas
+                && column.levels.is_none()
+            {
+                let texts = categories.iter().map(|text| Value::String(text.clone()));
+                column.levels = Some(texts.chain([Value::Null]).collect());
+            }
+        }
+        Ok(contract)
     }
 
     /// A gap as a problem of the job, at the key that it is about or at the block.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
+use indexmap::IndexSet;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -22,6 +23,9 @@ use crate::exec::files;
 use crate::exec::object::{self, ObjectFile, OpenedObject};
 use crate::table::decoding::decoded;
 
+/// Rows that are read at once for the texts of a dictionary.
+const CATEGORY_ROWS: usize = 65_536;
+
 /// A Parquet file opened for reading row group by row group, from any thread.
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
@@ -29,6 +33,8 @@ pub struct ParquetFile {
     owner: FileOwner,
     /// It in an object store; none on this machine.
     object: Option<Arc<ObjectFile>>,
+    /// Its columns as it says them itself, however they are read.
+    stated: SchemaRef,
     meta: ArrowReaderMetadata,
 }
 
@@ -67,7 +73,8 @@ impl ParquetFile {
         if let Some(what) = contradiction(meta.metadata(), source.len()) {
             return Err(unreadable(path, owner, what));
         }
-        Ok(ParquetFile { path: path.to_path_buf(), owner, object: file, meta })
+        let stated = Arc::clone(meta.schema());
+        Ok(ParquetFile { path: path.to_path_buf(), owner, object: file, stated, meta })
     }
 
     /// The same file, where columns of text whose every page holds positions in a list of texts are
@@ -76,25 +83,9 @@ impl ParquetFile {
     /// # Errors
     /// The footer contradicts itself.
     pub fn with_coded_texts(mut self) -> Result<Self> {
-        let meta = Arc::clone(self.meta.metadata());
-        let leaves = meta.file_metadata().schema_descr();
-        // Old files say it by the second word.
-        let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
-        let is_coded = |leaf: usize| {
-            let pages =
-                |group: usize| meta.row_group(group).column(leaf).page_encoding_stats_mask();
-            (0..meta.num_row_groups()).all(|group| {
-                pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
-            })
-        };
-        // A column of text is one leaf, and a leaf that is a separate column has only its name as
-        // the path.
         let coded = |name: &str| {
-            (0..leaves.num_columns())
-                .any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf))
-        };
-        let is_text = |data_type: &DataType| {
-            matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+            self.leaf(name)
+                .is_some_and(|leaf| (0..self.n_groups()).all(|at| self.is_coded(at, leaf)))
         };
         let read_as = |field: &Field| match field.data_type() {
             DataType::Utf8 if coded(field.name()) => {
@@ -110,6 +101,7 @@ impl ParquetFile {
         };
         let fields: Vec<Field> =
             self.schema().fields().iter().map(|field| read_as(field)).collect();
+        let meta = Arc::clone(self.meta.metadata());
         if fields
             .iter()
             .zip(self.schema().fields())
@@ -122,6 +114,61 @@ impl ParquetFile {
                 .map_err(|e| unreadable(&self.path, self.owner, e))?;
         }
         Ok(self)
+    }
+
+    /// The leaf of a column of text: it is one leaf, and a leaf that is a separate column has only
+    /// its name as the path.
+    fn leaf(&self, name: &str) -> Option<usize> {
+        let leaves = self.meta.metadata().file_metadata().schema_descr();
+        (0..leaves.num_columns()).find(|&leaf| leaves.column(leaf).path().parts() == [name])
+    }
+
+    /// Whether every page of a leaf of text in a row group holds positions in a list of texts.
+    fn is_coded(&self, group: usize, leaf: usize) -> bool {
+        // Old files say it by the second word.
+        let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
+        let pages = self.meta.metadata().row_group(group).column(leaf).page_encoding_stats_mask();
+        pages.is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
+    }
+
+    /// Whether the texts of a column that the file states as a dictionary of texts have an order;
+    /// none for other columns.
+    pub fn stated_order(&self, name: &str) -> Option<bool> {
+        let field = self.stated.field_with_name(name).ok()?;
+        match field.data_type() {
+            DataType::Dictionary(_, value) if is_text(value) => field.dict_is_ordered(),
+            _ => None,
+        }
+    }
+
+    /// The texts of a column that the file states as a dictionary, in the order of the lists of its
+    /// row groups, also those that no row holds. Where a row group holds texts themselves, those
+    /// follow as they occur.
+    ///
+    /// # Errors
+    /// A damaged file, or no such column.
+    pub fn categories(&self, name: &str) -> Result<IndexSet<String>> {
+        let mut found = IndexSet::new();
+        for group in 0..self.n_groups() {
+            let is_coded = self.leaf(name).is_some_and(|leaf| self.is_coded(group, leaf));
+            for batch in self.batches(group, Some(&[name]), None, CATEGORY_ROWS)? {
+                let column = Arc::clone(batch?.column(0));
+                let Some(listed) = column.as_any_dictionary_opt() else { continue };
+                let texts = cast(listed.values(), &DataType::Utf8)
+                    .map_err(|e| unreadable(&self.path, self.owner, e))?;
+                found.extend(texts.as_string::<i32>().iter().flatten().map(str::to_owned));
+                // The list is the same for all rows of the group.
+                if is_coded && !texts.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The columns as the file says them itself, however they are read.
+    pub fn stated_schema(&self) -> &SchemaRef {
+        &self.stated
     }
 
     /// Where it is.
@@ -277,6 +324,11 @@ impl ParquetFile {
         });
         ObjectBytes::of_chunks(object, wanted.collect()).map(|of| ByteSource::Object(Arc::new(of)))
     }
+}
+
+/// Whether a type is one of texts.
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 fn reader_schema(reader: &parquet::arrow::arrow_reader::ParquetRecordBatchReader) -> SchemaRef {
