@@ -1,18 +1,16 @@
 """A generator of counterfactuals: the optimal transport between two normal distributions, which a Wasserstein GAN approximates.
 
-python3 gaussian.py GROUP OTHER      people on standard input, their counterfactuals on standard output; needs pyarrow and numpy
+python3 gaussian.py COLUMN ...      people of two groups on standard input, their counterfactuals on standard output; needs pyarrow and numpy
 
-The numbers of a group are taken for normally distributed with the mean m and the covariance S of the people sent. A person x of group A gets
+These columns of a group are taken for normally distributed with the mean m and the covariance of the people sent. A person x of group A gets
 m_B + T (x - m_A) with T = A^(-1/2) (A^(1/2) B A^(1/2))^(1/2) A^(-1/2), where A and B are the covariances (Peyre and Cuturi 2019, remark 2.31). A
-column that holds whole numbers keeps them; words, and numbers of people who lack one, stay as they are.
+column that holds whole numbers keeps them; all other columns, and people who lack one of the numbers, stay as they are.
 """
 
 import sys
 
 import numpy as np
 import pyarrow as pa
-
-KEYS = ("row_id", "sensitive", "from_group", "to_group", "cf_index")
 
 
 def root(matrix, power):
@@ -21,16 +19,12 @@ def root(matrix, power):
 
 
 def main():
-    groups = sys.argv[1:3]
+    names = sys.argv[1:]
     people = pa.ipc.open_stream(sys.stdin.buffer).read_all()
-    names = [
-        field.name
-        for field in people.schema
-        if field.name not in KEYS and field.name not in people.column("sensitive").to_pylist() and (pa.types.is_floating(field.type) or pa.types.is_integer(field.type))
-    ]
     numbers = np.array([people.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False) for name in names]).T
     own = np.array([str(group) for group in people.column("from_group").to_pylist()])
     complete = ~np.isnan(numbers).any(axis=1)
+    groups = sorted(set(own))
     moved = numbers.copy()
     for group, other in (groups, groups[::-1]):
         a, b = numbers[complete & (own == group)], numbers[complete & (own == other)]

@@ -271,8 +271,9 @@ def graphs(own, printed):
         found = [r["move_var"] for r in table(own.run, "nodes") if r["counterfactual"] == changed and r["node"] == name]
         return found[0] if found else None
     if printed["metric"] == "variance_mean":
-        found = [r["variance_mean"] for r in table(own.run, "world_people") if r["counterfactual"] == changed and r["model"] == own.model]
-        return found[0] if found else None
+        found = [r for r in table(own.run, "world_people") if r["counterfactual"] == changed and r["model"] == own.model]
+        people = sum(r["n"] for r in found)
+        return sum(r["variance_mean"] * r["n"] for r in found) / people if people else None
     return None
 
 
