@@ -138,9 +138,12 @@ def compas(folder):
 
 
 def facts(rows, numbers, words, attribute, path):
-    """Rows with their side of the authors' split and the attribute as `group`, and the authors' model as a pickle."""
-    words = [*words, "group"]
-    chosen = rows.assign(group=rows[attribute])[numbers + words]
+    """Rows with their side of the authors' split and the attribute as `group`, and the authors' model as a pickle.
+
+    The order of the columns is that of the source: the regression stops before it has converged, so that the order matters.
+    """
+    chosen = rows[numbers + words].rename(columns={attribute: "group"})
+    words = ["group" if name == attribute else name for name in words]
     for name in words:
         chosen[name] = chosen[name].astype(str)
     train, test = train_test_split(np.arange(len(rows)), train_size=0.7, random_state=131313, stratify=rows["label"])
@@ -178,12 +181,12 @@ def main():
                 people += [{"group": facet, "label": label, "decision": words[decision]}] * count
         write(folder / f"{name}.parquet", [{"id": key, **person} for key, person in enumerate(people)])
     numbers = ["education-num", "capital-gain", "capital-loss"]
-    words = ["age_class", "hours", "workclass", "marital-status", "occupation", "household", "native-country"]
+    before, after = ["age_class", "workclass", "marital-status", "occupation", "household"], ["sex", "hours", "native-country"]
     people = adult(data / "adult")
-    facts(people, numbers, [*words, "race"], "sex", folder / "facts-adult-sex.parquet")
-    facts(people, numbers, [*words, "sex"], "race2", folder / "facts-adult-race.parquet")
+    facts(people, numbers, [*before, "race", *after], "sex", folder / "facts-adult-sex.parquet")
+    facts(people, numbers, [*before, "race2", *after], "race2", folder / "facts-adult-race.parquet")
     counts = ["juv_fel_count", "juv_misd_count", "juv_other_count"]
-    facts(compas(data / "compas"), counts, ["age_cat", "priors", "c_charge_degree", "sex"], "race", folder / "facts-compas.parquet")
+    facts(compas(data / "compas"), counts, ["sex", "age_cat", "race", "priors", "c_charge_degree"], "race", folder / "facts-compas.parquet")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ that the value lies above or below. With --doubt networks and trees are trained 
 import argparse
 import collections
 import csv
-import json
+import functools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -148,8 +149,6 @@ PRIVATE = {
 }
 # Why nothing answers a number of public data.
 UNANSWERED = {
-    "subgroup": "no table holds a named subgroup under all definitions",
-    "action": "no table holds the actions of a named subgroup",
     "person": "one person computed by hand; the product fits coefficients and takes none",
     "clarify-ge": "a setting of an example by hand, which has no rows",
 }
@@ -219,9 +218,94 @@ def negative(x):
     return None if x is None else -x
 
 
+# How the figures of FACTS write columns and values, and how our rows do.
+COLUMN_NAMES = {
+    "age": "age_class",
+    "hours-per-week": "hours",
+    "Workclass": "workclass",
+    "Workclas": "workclass",
+    "worklass": "workclass",
+    "relationship": "household",
+    "marital-statu": "marital-status",
+    "priors_count": "priors",
+}
+VALUES = {
+    "(-0.1, 1.0]": "0 to 1",
+    "(1.0, 5.0]": "2 to 5",
+    "(5.0, 10.0]": "6 to 10",
+    "(10.0, 15.0]": "11 to 15",
+    "(34.0, 41.0]": "a2",
+    "(41.0, 50.0]": "a3",
+    "(50.0, 90.0]": "a4",
+    "Overtime": "OverTime",
+    "Self-emp-in": "Self-emp-inc",
+}
+
+
+def traits(text):
+    """The traits of a subgroup, or the changes of an action, as our tables write them."""
+    found = {}
+    for part in re.split(r",\s*(?![^(]*\])", text):
+        name, value = (x.strip() for x in re.split(r"=| ", part.strip(), maxsplit=1) if x)
+        value = value.removeprefix("=").strip()
+        found[COLUMN_NAMES.get(name, name)] = VALUES.get(value, value)
+    return ", ".join(f"{name} = {value}" for name, value in sorted(found.items()))
+
+
+@functools.cache
+def subgroups(run):
+    """The rows of the table `subgroups` by traits and definition, and the actions by subgroup and changes."""
+    rows = {(r["traits"], r["definition"], r["parameter"], r["view"]): r for r in table(run, "subgroups")}
+    return rows, {(r["subgroup"], r["changes"]): r for r in table(run, "actions")}
+
+
+def named_subgroup(run, printed, key):
+    """A number about a subgroup that a figure names; `-` if the run has no such subgroup, or no such action."""
+    name, _, described = printed["subject"].partition(": ")
+    known = {
+        r["subject"].partition(": ")[0]: r["subject"].partition(": ")[2]
+        for r in PRINTED
+        if r["experiment"] == printed["experiment"] and r["metric"] == "coverage"
+    }
+    if name not in known:
+        return None
+    rows, actions = subgroups(run)
+    row = rows.get((traits(known[name]), *key))
+    if row is None:
+        return "-"
+    groups = {"Black": "African-American", "White": "Caucasian"} if "compas" in run else {}
+
+    def side(group):
+        return "0" if groups.get(group, group) == row["group_0"] else "1"
+
+    metric = printed["metric"]
+    if metric == "rank":
+        return "Fair" if row["score"] == 0 else row["rank"] if row["rank"] is not None else "-"
+    if metric == "score":
+        if row["score"] is None:
+            return "-"
+        opposite = printed["against"] and row["against"] and row["against"] != groups.get(printed["against"], printed["against"])
+        return -row["score"] if opposite else row["score"]
+    if metric == "coverage":
+        return row["coverage_" + side(printed["from_group"])]
+    if metric == "n_actions":
+        value = row["value_" + side(printed["from_group"])]
+        return 0.0 if value in (None, float("inf")) else "-"
+    if metric == "effectiveness":
+        action = actions.get((row["subgroup"], traits(described)))
+        end = side(printed["from_group"])
+        return action["worked_" + end] / action["n_" + end] if action else "-"
+    return None
+
+
+@functools.cache
+def facts_tables(run):
+    return {name: table(run, name) for name in ("recourse", "ranking_analysis", "aggregated_rankings")}
+
+
 def facts(run, printed):
-    """A number of the tables of FACTS about all subgroups."""
-    recourse = table(run, "recourse")
+    """A number of the tables of FACTS; `-` if the run has no such number."""
+    recourse, analysis, aggregated = facts_tables(run).values()
     if not recourse:
         return None
     recourse = recourse[0]
@@ -229,7 +313,6 @@ def facts(run, printed):
         return recourse["subgroups_with_actions"]
     if printed["metric"] == "affected":
         return recourse["affected_0"] + recourse["affected_1"]
-    analysis, aggregated = table(run, "ranking_analysis"), table(run, "aggregated_rankings")
     budgets = "equal-effectiveness-within-budget"
 
     def ordered(values):
@@ -244,6 +327,8 @@ def facts(run, printed):
         return definition, budget.get(parameter, parameter) if definition == budgets else parameter, view
 
     wanted = key(printed["definition"], printed["parameter"], printed["view"])
+    if printed["scope"] in ("subgroup", "action"):
+        return named_subgroup(run, printed, wanted)
     if printed["metric"] in ("rank_1", "top"):
         for row in analysis:
             if (row["definition"], row["parameter"], row["view"]) == wanted:
@@ -302,6 +387,10 @@ def ordinal(line):
         return ["1"]
     same = ("experiment", "model", "metric", "scope", "set", "unit", "subject", "definition", "parameter", "view")
     found = []
+    if r["metric"] == "score" and r["against"]:
+        return ["0"]
+    if r["metric"] in ("rank_1", "aggregated_rank"):
+        return neighbour(r)
     if r["scope"] in ("group", "direction") or r["against"]:
         found += [o["id"] for o in BY_KEY[tuple(r[k] for k in same)] if o["arm"] == r["arm"] and (o["from_group"], o["against"]) != (r["from_group"], r["against"]) and o["place"] == r["place"]][:1]
     if r["arm"] not in ("base", ""):
@@ -315,13 +404,23 @@ def ordinal(line):
     return found
 
 
+def neighbour(r):
+    """The number before this one, or behind the first, in the same row of a table of definitions."""
+    columns = ("experiment", "place", "metric") + (("definition", "parameter", "view") if r["metric"] == "aggregated_rank" else ())
+    row = [o["id"] for o in PRINTED if all(o[k] == r[k] for k in columns)]
+    at = row.index(r["id"])
+    return [row[at - 1] if at else row[1]]
+
+
 def unsigned(r):
     """Whether a difference is printed without its sign."""
     return r["scope"] == "pair" and ("parity" in r["note"] or r["unit"] == "points" or r["metric"] in ("eopp_difference", "pred_eq_difference", "eodds"))
 
 
 def shown(x):
-    return "" if x is None else "inf" if x == float("inf") else f"{x:.6g}"
+    if isinstance(x, str):
+        return x
+    return "" if x is None else f"{x:.6g}"
 
 
 def sides(line, by):
@@ -400,8 +499,8 @@ def lines():
                     break
         answers = [(kind, own, value) for kind, own, value in answers if value is not None]
         for kind, own, (value, low, high) in answers or [("none", None, (None, None, None))]:
-            value, low, high = (None if x is None else x * scale for x in (value, low, high))
-            if value is not None and value < 0 and unsigned(r):
+            value, low, high = (x * scale if isinstance(x, (int, float)) else x for x in (value, low, high))
+            if isinstance(value, float) and value < 0 and unsigned(r):
                 value, low, high = -value, negative(high), negative(low)
             if kind == "same":
                 low = high = None
