@@ -83,7 +83,7 @@ fn sides(
     lines: &BTreeMap<(&str, &str), &Row>,
 ) -> Option<(Ordering, Ordering)> {
     let [p, o] = ["printed", "ours"].map(|column| number(&line[column]));
-    let [q, s] = if let "0" | "1" = by {
+    let [q, s] = if ["0", "1"].contains(&by) {
         [number(by), number(by)]
     } else {
         let other = lines.get(&(by, line["input"].as_str()))?;
@@ -167,7 +167,8 @@ fn every_printed_number_has_a_line_and_its_word() {
                 && let (Some(exact), Some(ours)) =
                     (number(&printed["exact"]), number(&line["ours"]))
             {
-                let scale = if printed["unit"] == "percent" { 100.0 } else { 1.0 };
+                let is_share = !["percent", "points"].contains(&printed["unit"].as_str());
+                let scale = if is_share { 1.0 } else { 100.0 };
                 assert!(
                     (ours - exact * scale).abs() <= 1e-4 * scale * exact.abs().max(1.0),
                     "{id}"
