@@ -130,7 +130,8 @@ def owns():
         sets, both = {"graph-uncertain": f"graph/{scenario}"}, {"base": "", "": ""}
         found[experiment] = [Own(run, model, why, sets, both, groups, printed) for model, printed in models.items()]
 
-    for printed, ours in [("low", "low"), ("medium", "medium"), ("high", "high"), ("forbid-x1", "forbid-first"), ("forbid-x2", "forbid-second")]:
+    scenarios = {"low": "low", "medium": "medium", "high": "high", "forbid-x1": "forbid-first", "forbid-x2": "forbid-second"}
+    for printed, ours in scenarios.items():
         graphs(f"cfgu-synthetic-{printed}", "cfgu-synthetic", ours, FIGURE, {"0": "a0", "1": "a1"})
     for scenario in ["low", "high"]:
         graphs(f"cfgu-compas-{scenario}", "cfgu-compas", scenario, SPLIT, {})
@@ -144,7 +145,7 @@ PRIVATE = {
     "facts-ssl": "the file is not public any more; a twin shows the pattern",
     "facts-ad-campaign": "the file is not in the catalog; a twin shows the pattern",
     "heart-generators": "the GAN is not published, and the times are those of one laptop",
-    "facts-example": "ten people, of whom only a drawing is printed",
+    "facts-example": "only a drawing of its ten people is printed",
 }
 # Why nothing answers a number of public data.
 UNANSWERED = {
@@ -166,7 +167,7 @@ class Results:
         self.run = run
         self.metrics = {}
         for row in table(run, "metrics"):
-            if row["slice"] == "" and row["support"] in ("all", "", None):
+            if row["slice"] == "" and row["support"] in ("all", ""):
                 key = tuple(row[k] for k in ("arm", "model", "counterfactual", "scope", "from_group", "to_group", "metric"))
                 self.metrics[key] = row
         self.counts = collections.Counter()
@@ -318,7 +319,8 @@ def facts(run, printed):
         return sorted(set(values), key=float)
 
     ours = ordered(row["parameter"] for row in analysis if row["definition"] == budgets)
-    theirs = ordered(r["parameter"] for r in PRINTED if r["experiment"] == printed["experiment"] and r["definition"] == budgets and r["metric"] == "rank_1")
+    wanted = {"experiment": printed["experiment"], "definition": budgets, "metric": "rank_1"}
+    theirs = ordered(r["parameter"] for r in PRINTED if wanted.items() <= r.items())
     budget = dict(zip(theirs, ours))
 
     def key(definition, parameter, view):
@@ -381,26 +383,31 @@ def ordinal(line):
     """Lines, or a number, by which the direction of a number is judged."""
     r = line["printed_row"]
     if r["scope"] in ("pair", "difference"):
-        return [] if r["printed"] in ("-", "inf") or unsigned(r) else ["0"] if r["unit"] != "ratio" or r["scope"] == "difference" else ["1"]
+        if r["printed"] in ("-", "inf") or unsigned(r):
+            return []
+        return ["1"] if r["unit"] == "ratio" and r["scope"] == "pair" else ["0"]
     if r["metric"] == "p2nr":
         return ["1"]
-    same = ("experiment", "model", "metric", "scope", "set", "unit", "subject", "definition", "parameter", "view")
     found = []
     if r["metric"] == "score" and r["against"]:
         return ["0"]
     if r["metric"] in ("rank_1", "aggregated_rank"):
         return neighbour(r)
+    alike = BY_KEY[key_of(r)]
     if r["scope"] in ("group", "direction") or r["against"]:
-        found += [o["id"] for o in BY_KEY[tuple(r[k] for k in same)] if o["arm"] == r["arm"] and (o["from_group"], o["against"]) != (r["from_group"], r["against"]) and o["place"] == r["place"]][:1]
+        others = [o for o in alike if o["arm"] == r["arm"] and o["place"] == r["place"]]
+        found += [o["id"] for o in others if (o["from_group"], o["against"]) != (r["from_group"], r["against"])][:1]
     if r["arm"] not in ("base", ""):
-        found += [o["id"] for o in BY_KEY[tuple(r[k] for k in same)] if o["arm"] == "base" and o["from_group"] == r["from_group"]][:1]
+        found += [o["id"] for o in alike if o["arm"] == "base" and o["from_group"] == r["from_group"]][:1]
     if r["source"] == "cf-gu" and not r["experiment"].endswith("-low"):
-        low = r["experiment"]
-        for end in ("medium", "high", "forbid-x1", "forbid-x2"):
-            low = low.removesuffix(end) + "low" if low.endswith(end) else low
-        key = (low, *(r[k] for k in same[1:]))
-        found += [o["id"] for o in BY_KEY[key] if o["from_group"] == r["from_group"]][:1]
+        low = re.sub("(medium|high|forbid-x1|forbid-x2)$", "low", r["experiment"])
+        found += [o["id"] for o in BY_KEY[low, *key_of(r)[1:]] if o["from_group"] == r["from_group"]][:1]
     return found
+
+
+def key_of(r):
+    """What lines that differ only in group, arm and place have in common."""
+    return tuple(r[k] for k in "experiment model metric scope set unit subject definition parameter view".split())
 
 
 def neighbour(r):
@@ -560,7 +567,18 @@ def why(line, r):
 
 
 COLUMNS = "id experiment place model arm set from_group to_group metric subject printed unit ours low high input order word why".split()
-WORDS = ["equal", "inside our interval", "same sign and order", "other direction", "differs", "misprint", "ambiguous", "no result", "data not public", "not run"]
+WORDS = [
+    "equal",
+    "inside our interval",
+    "same sign and order",
+    "other direction",
+    "differs",
+    "misprint",
+    "ambiguous",
+    "no result",
+    "data not public",
+    "not run",
+]
 SOURCES = {
     "matrix-workshop": "The Matrix Reloaded",
     "matrix-journal": "Towards Counterfactual Group Fairness",
@@ -613,7 +631,8 @@ def training(names):
     found = []
     for name in names:
         for row in table(f"doubt/{name}", "metrics"):
-            if row["metric"] in ("psr", "nsr") and row["scope"] == "direction" and row["slice"] == "" and row["support"] in ("all", "", None) and row["training_repeats"]:
+            is_rate = row["metric"] in ("psr", "nsr") and row["scope"] == "direction"
+            if is_rate and row["slice"] == "" and row["support"] == "all" and row["training_repeats"]:
                 values = [row["arm"], row["counterfactual"], row["from_group"], row["to_group"], row["metric"]]
                 found.append([name, row["model"], *values, *(shown(row[k]) for k in ("value", "training_lo", "training_hi")), row["training_repeats"]])
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -638,7 +657,8 @@ def main():
         data = os.environ.get("CFAUDIT_DATA", "data")
         subprocess.run([sys.executable, ROOT / "jobs/papers/inputs.py", OUT / "inputs", data], check=True)
         for name, run in chosen.items():
-            command = [arguments.cfaudit, "run", f"jobs/papers/{run.job}.yaml", "--out", (OUT / "doubt" if arguments.doubt else OUT) / name, "--gates", "report", "--quiet"]
+            folder = (OUT / "doubt" if arguments.doubt else OUT) / name
+            command = [arguments.cfaudit, "run", f"jobs/papers/{run.job}.yaml", "--out", folder, "--gates", "report", "--quiet"]
             command += ["--threads", arguments.threads] if arguments.threads else []
             doubts = [f"models.{model}.doubt={{training: 5, resample: true}}" for model in run.doubts] if arguments.doubt else []
             command += [f"--set={text}" for text in run.sets + doubts]
@@ -655,7 +675,7 @@ with open(ROOT / "tests/expected/papers/printed.csv", encoding="utf-8") as print
     PRINTED = list(csv.DictReader(printed_file))
 BY_KEY = collections.defaultdict(list)
 for printed_number in PRINTED:
-    BY_KEY[tuple(printed_number[k] for k in ("experiment", "model", "metric", "scope", "set", "unit", "subject", "definition", "parameter", "view"))].append(printed_number)
+    BY_KEY[key_of(printed_number)].append(printed_number)
 BY_ID = {}
 
 if __name__ == "__main__":
