@@ -13,6 +13,7 @@ import csv
 import json
 import pickle
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -161,6 +163,7 @@ def write(path, rows):
 
 def main():
     folder, data = Path(sys.argv[1]), Path(sys.argv[2])
+    warnings.simplefilter("ignore", ConvergenceWarning)  # as published
     folder.mkdir(parents=True, exist_ok=True)
     words = ("negative", "positive")
     for name, groups in matrices().items():

@@ -667,6 +667,9 @@ def main():
     if arguments.doubt:
         training(chosen)
         return
+    missing = [name for name in runs() if not (OUT / name / "summary.json").exists()]
+    if missing:
+        sys.exit(f"no tables are written, because these runs are not there: {', '.join(missing)}")
     write_tables(lines())
     write_seeds()
 
