@@ -20,7 +20,7 @@ CLUSTER = CFAUDIT_PYTHON=$(TARGET)/cluster/venv/bin/python VIRTUAL_ENV=$(TARGET)
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc python kills fuzz axe lint lint-tools deny schema count golden clean bench dist dist-test image
+.PHONY: help tools run check diff test test-slow bare cloud airflow cluster dvc papers python kills fuzz axe lint lint-tools deny schema count golden clean bench dist dist-test image
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -64,6 +64,9 @@ dvc: $(TARGET)/dvc/ready .tools/env  ## tests summary.json under the real dvc, d
 
 python: $(TARGET)/python/ready .tools/env  ## tests Python models with the real scikit-learn and LightGBM, downloaded into target/python
 	$(ENV) $(MODELS) $(WHOLE) -- --nocapture python
+
+papers: build $(TARGET)/papers/ready  ## runs the experiments of five papers (25 minutes) and writes docs/papers; DOUBT=1 trains networks and trees five more times (hours)
+	@PATH=$(TARGET)/papers/venv/bin:"$$PATH" python3 jobs/papers/papers.py --cfaudit $(BIN) $(if $(DOUBT),--doubt) $(ARGS)
 
 kills: .tools/env  ## kills runs, shards and other verbs at 200 random moments and checks that the bytes are the same in the end; KILLS=1000 for more
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(WHOLE) -- --nocapture killed_at_any_moment

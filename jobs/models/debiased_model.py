@@ -1,12 +1,13 @@
 """Trains and applies a small network by adversarial debiasing (Zhang, Lemoine and Mitchell 2018), in numpy.
 
-python3 debiased_model.py train --out MODEL.json --protect sex --seed 1 [--strength 5]    rows with a last column `label` on standard input
-python3 debiased_model.py score MODEL.json                                                  rows on standard input, scores on standard output
+python3 debiased_model.py train --out MODEL.json --protect sex --seed 1 [--strength 5] [--rate 0.01] [--batch 256] [--see]
+                                             rows with a last column `label` on standard input
+python3 debiased_model.py score MODEL.json   rows on standard input, scores on standard output
 
 A predictor with one hidden layer learns the label. An adversary tries to tell the group (the first level of the protected column against
 all others) from the predictor's log odds and the label, so that it is equalised odds that it watches. The predictor goes down its own
-gradient without the part that would help the adversary, and away from the adversary by `strength` (section 3 of the paper). The protected
-column is no input of the predictor. Needs the packages in requirements-debiased.txt.
+gradient without the part that would help the adversary, and away from the adversary by `strength` (section 3 of the paper); with strength 0
+there is no debiasing. The protected column is an input of the predictor only with `--see`. Needs the packages in requirements-debiased.txt.
 """
 
 import argparse
@@ -16,19 +17,19 @@ import sys
 import numpy as np
 import pyarrow as pa
 
-HIDDEN, EPOCHS, BATCH, RATE = 16, 40, 256, 0.01
+HIDDEN, EPOCHS = 16, 40
 
 
 def sigmoid(x):
     return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
 
 
-def learned(table, protect):
-    """How the columns become numbers: mean and deviation, or levels."""
+def learned(table, hidden):
+    """How the columns become numbers, those in `hidden` apart: mean and deviation, or levels."""
     columns = {}
     for name in table.schema.names:
         values = [v for v in table.column(name).to_pylist() if v is not None]
-        if name in (protect, "label"):
+        if name in hidden:
             continue
         if values and isinstance(values[0], (int, float)) and not isinstance(values[0], bool):
             columns[name] = {"mean": float(np.mean(values)), "sd": float(np.std(values)) or 1.0}
@@ -62,8 +63,8 @@ def gradient(weights, x, hidden, slope):
 class Adam:
     """Kingma and Ba 2015, with the usual constants."""
 
-    def __init__(self):
-        self.first, self.second, self.step = {}, {}, 0
+    def __init__(self, rate):
+        self.rate, self.first, self.second, self.step = rate, {}, {}, 0
 
     def go(self, weights, slopes):
         self.step += 1
@@ -71,7 +72,7 @@ class Adam:
             self.first[name] = 0.9 * self.first.get(name, 0.0) + 0.1 * slope
             self.second[name] = 0.999 * self.second.get(name, 0.0) + 0.001 * slope**2
             first, second = self.first[name] / (1 - 0.9**self.step), self.second[name] / (1 - 0.999**self.step)
-            weights[name] = weights[name] - RATE * first / (np.sqrt(second) + 1e-8)
+            weights[name] = weights[name] - self.rate * first / (np.sqrt(second) + 1e-8)
 
 
 def train(arguments):
@@ -79,7 +80,7 @@ def train(arguments):
         table = stream.read_all()
     if arguments.protect not in table.schema.names:
         sys.exit(f"the rows lack the protected column {arguments.protect}")
-    columns = learned(table, arguments.protect)
+    columns = learned(table, ["label"] if arguments.see else ["label", arguments.protect])
     x, y = matrix(table, columns), np.array(table.column("label").to_pylist(), dtype=float)
     groups = [str(v) for v in table.column(arguments.protect).to_pylist()]
     z = np.array([float(group == sorted(set(groups))[0]) for group in groups])
@@ -91,11 +92,11 @@ def train(arguments):
         "b2": np.zeros(()),
     }
     adversary = {"odds": np.zeros(()), "by label": np.zeros(()), "label": np.zeros(()), "bias": np.zeros(())}
-    predictor_steps, adversary_steps = Adam(), Adam()
+    predictor_steps, adversary_steps = Adam(arguments.rate), Adam(arguments.rate)
     for _ in range(EPOCHS):
         order = draw.permutation(len(y))
-        for start in range(0, len(y), BATCH):
-            rows = order[start : start + BATCH]
+        for start in range(0, len(y), arguments.batch):
+            rows = order[start : start + arguments.batch]
             hidden, odds = forward(weights, x[rows])
             n = len(rows)
             own = gradient(weights, x[rows], hidden, (sigmoid(odds) - y[rows]) / n)
@@ -105,7 +106,7 @@ def train(arguments):
             others = gradient(weights, x[rows], hidden, of_odds)
             flat = lambda slopes: np.concatenate([np.ravel(slopes[name]) for name in weights])
             theirs = flat(others)
-            share = float(flat(own) @ theirs) / max(float(theirs @ theirs), 1e-12)
+            share = arguments.strength and float(flat(own) @ theirs) / max(float(theirs @ theirs), 1e-12)
             # Without the part along the adversary's gradient, and up that gradient by the strength.
             combined = {name: own[name] - share * others[name] - arguments.strength * others[name] for name in weights}
             predictor_steps.go(weights, combined)
@@ -134,7 +135,10 @@ def main():
     trains = verbs.add_parser("train")
     trains.add_argument("--out", required=True)
     trains.add_argument("--protect", required=True, help="the column that predictions are not to betray")
+    trains.add_argument("--see", action="store_true", help="the predictor reads the protected column too")
     trains.add_argument("--strength", type=float, default=5.0)
+    trains.add_argument("--rate", type=float, default=0.01, help="the size of a step")
+    trains.add_argument("--batch", type=int, default=256, help="rows of a step")
     trains.add_argument("--seed", type=int, default=0)
     trains.set_defaults(run=train)
     scores = verbs.add_parser("score")

@@ -4,8 +4,8 @@ python3 lightgbm_model.py train --out MODEL --seed 1 [--fair COLUMN]    rows wit
 python3 lightgbm_model.py score MODEL                                   rows on standard input, scores on standard output
 
 Words become categories; LightGBM deals with missing values itself. With `--fair` the training keeps the false positive and false negative
-rates of the groups of that column within 5 points of each other (Cruz et al. 2023); that needs the package fairgbm, else those of
-requirements-lightgbm.txt will do.
+rates of the groups of that column within 5 points of each other (Cruz et al. 2023); that needs the packages in requirements-fair.txt, otherwise
+those in requirements-lightgbm.txt are sufficient.
 """
 
 import argparse

@@ -56,6 +56,7 @@ mod objects;
 mod oracle;
 mod other_versions;
 mod page;
+mod papers;
 mod persons;
 mod population;
 mod power;

@@ -175,7 +175,7 @@ fn texts() -> Vec<PathBuf> {
         let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == ends)));
     }
-    files.extend(yaml_files("jobs"));
+    ["jobs", "jobs/papers"].iter().for_each(|folder| files.extend(yaml_files(folder)));
     let mut code = Vec::new();
     sources(&root.join("src"), &mut code);
     code.retain(|file| {

@@ -1,11 +1,14 @@
 //! The programs that ship with the jobs, and the skeleton of the guide.
 
-use std::fs;
+use std::fs::{self, File};
 use std::process::Command;
+
+use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::ipc::writer::StreamWriter;
 
 use super::{outcomes, with_command};
 use crate::frame::read_frame;
-use crate::work::{Work, assert_same, can_import, python3_imports, root};
+use crate::work::{Work, assert_same, can_import, column, python3_imports, root};
 
 fn copy_models(work: &Work) {
     fs::create_dir(work.path("jobs/models")).unwrap();
@@ -71,12 +74,14 @@ fn the_shipped_example_runs() {
 /// The programs that need more than pyarrow, each where its packages are there.
 #[test]
 fn the_shipped_programs_of_libraries_run() {
+    let programs = "jobs/programs.yaml";
     let models = [
-        ("sklearn", "pyarrow, pandas, sklearn"),
-        ("lightgbm", "pyarrow, pandas, lightgbm"),
-        ("debiased", "pyarrow, numpy"),
+        ("sklearn", "pyarrow, pandas, sklearn", programs),
+        ("lightgbm", "pyarrow, pandas, lightgbm", programs),
+        ("debiased", "pyarrow, numpy", programs),
+        ("fair", "pyarrow, pandas, fairgbm", "jobs/papers/adult-fairgbm.yaml"),
     ];
-    for (model, imports) in models {
+    for (model, imports, job) in models {
         if !can_import("python3", imports) {
             crate::work::skip(&format!(
                 "python3 cannot import {imports}: jobs/models/requirements-{model}.txt"
@@ -85,8 +90,8 @@ fn the_shipped_programs_of_libraries_run() {
         }
         let work = Work::with_jobs();
         copy_models(&work);
-        let job = fs::read_to_string(work.path("jobs/programs.yaml")).unwrap();
-        let (head, rest) = job.split_once("models:\n").unwrap();
+        let job = fs::read_to_string(root().join(job)).unwrap();
+        let (_, rest) = job.split_once("models:\n").unwrap();
         let block = rest.split_once(&format!("  {model}:\n")).unwrap().1;
         let lines: Vec<&str> = block.lines().take_while(|line| line.starts_with("    ")).collect();
         // The model alone, with the rows of challenger.yaml.
@@ -96,7 +101,6 @@ fn the_shipped_programs_of_libraries_run() {
             "jobs/one.yaml",
             &format!("{before}models:\n  one:\n{}\nrun: {{seed: 5}}\n", lines.join("\n")),
         );
-        assert!(head.contains("include: [challenger.yaml]"));
         work.run(0, "jobs/one.yaml", "--set data.rows.synthetic.rows=4000");
         let metrics = read_frame(&work.path("out/tables"), "metrics");
         let mut accuracies =
@@ -111,6 +115,47 @@ fn the_shipped_programs_of_libraries_run() {
         );
         assert_same(&before, &work.results(), &format!("{model} again, in other batches"));
     }
+}
+
+/// With strength 0 the adversary changes nothing, whichever column it watches, and only with
+/// `--see` is that column an input.
+#[test]
+fn an_adversary_without_strength_changes_nothing() {
+    if !python3_imports("pyarrow, numpy") {
+        return;
+    }
+    let work = Work::new();
+    let n = 600_i64;
+    let word = |i: i64, k: i64| Some(if i * i % k < k / 2 { "a" } else { "b" });
+    let rows = RecordBatch::try_from_iter([
+        ("x", column((0..n).map(|i| (i * 37 % 101) as f64).collect::<Float64Array>())),
+        ("sex", column((0..n).map(|i| word(i, 7)).collect::<StringArray>())),
+        ("race", column((0..n).map(|i| word(i, 11)).collect::<StringArray>())),
+        ("label", column((0..n).map(|i| i64::from(i * 37 % 101 > 50)).collect::<Int64Array>())),
+    ])
+    .unwrap();
+    let stream = work.path("rows.arrows");
+    let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &rows.schema()).unwrap();
+    writer.write(&rows).unwrap();
+    writer.finish().unwrap();
+    let trained = |options: &str| {
+        let model = work.path("model.json");
+        let status = Command::new("python3")
+            .arg(root().join("jobs/models/debiased_model.py"))
+            .args(["train", "--seed", "1", "--out"])
+            .arg(&model)
+            .args(options.split(' '))
+            .stdin(File::open(&stream).unwrap())
+            .status()
+            .unwrap();
+        assert!(status.success(), "{options}");
+        fs::read_to_string(model).unwrap()
+    };
+    let without = trained("--see --strength 0 --protect sex");
+    assert!(without == trained("--see --strength 0 --protect race"));
+    assert!(without != trained("--see --strength 1 --protect sex"));
+    let is_input = |model: &str| model.contains("\"sex\"");
+    assert!(is_input(&without) && !is_input(&trained("--strength 0 --protect sex")));
 }
 
 /// The skeleton in the guide is a program that works.
