@@ -91,7 +91,7 @@ impl BitCounts {
             let is_one = match &variable.scale {
                 VariableScale::Categorical(_) => variable.level(rows, i) == 1,
                 _ => match variable.number(rows, i) {
-                    x if x == 1.0 => true,
+                    1.0 => true,
                     x if x == 0.0 || x.is_nan() => false,
                     _ => {
                         self.remove(v);

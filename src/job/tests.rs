@@ -72,6 +72,7 @@ const CATALOG: KnownNames<'static> = KnownNames {
         metric("rmscd", MetricFamily::Shift, false, TOTAL_OR_DIRECTION, 2),
         metric("sr_any", MetricFamily::Ccm, false, &[GateScope::Total], 3),
         metric("rd", MetricFamily::Clarify, true, &[GateScope::Pair], 2),
+        metric("dppl", MetricFamily::Clarify, false, &[GateScope::Pair], 2),
         KnownMetric {
             asked_by: Some("strata"),
             ..metric("cddpl", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
@@ -82,6 +83,7 @@ const CATALOG: KnownNames<'static> = KnownNames {
             ..metric("ft", MetricFamily::Clarify, false, &[GateScope::Pair], 2)
         },
         metric("h_ga", MetricFamily::Graph, false, &[GateScope::Total], 2),
+        metric("fit_worse", MetricFamily::Graph, false, &[GateScope::Total], 2),
         KnownMetric {
             measured_again: false,
             ..metric("auc", MetricFamily::Scores, true, &[GateScope::Total], 2)

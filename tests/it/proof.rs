@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
 
 use crate::python::interpreter;
-use crate::work::{Ran, Work, assert_same, files, results, root, sha256};
+use crate::work::{Ran, Work, root, sha256};
 
 const JOB: &str = r#"
 cfaudit: 1

@@ -124,15 +124,15 @@ fn take(groups: &mut Vec<OneHotGroup>, free: &mut Vec<usize>, names: &[&str], pl
 
 /// Whether in almost every of `n` rows exactly one of some columns is set.
 fn is_almost_group(bits: &[Vec<u64>], places: &[usize], n: usize) -> bool {
-    let mut exactly_one = 0;
-    for word in 0..n.div_ceil(64) {
-        let (mut once, mut twice) = (0_u64, 0_u64);
-        for &place in places {
-            twice |= once & bits[place][word];
-            once |= bits[place][word];
-        }
-        exactly_one += (once & !twice).count_ones() as usize;
-    }
+    let exactly_one: usize = (0..n.div_ceil(64))
+        .map(|word| {
+            let (once, twice) = places.iter().fold((0_u64, 0_u64), |(once, twice), &place| {
+                let set = bits[place][word];
+                (once | set, twice | once & set)
+            });
+            (once & !twice).count_ones() as usize
+        })
+        .sum();
     exactly_one as f64 >= EXACTLY_ONE * n as f64
 }
 

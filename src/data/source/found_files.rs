@@ -383,10 +383,11 @@ fn search_objects(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> 
     let path = Path::new(pattern);
     let mut found = FoundFiles::default();
     if let Some(first) = pattern.find(['*', '[']) {
-        let glob_of = |pattern: &str| {
+        let glob_of = |pattern: &str| -> Result<glob::Pattern> {
             glob::Pattern::new(pattern).map_err(|e| {
                 Fault::new("missing-file", format!("`{pattern}` is no glob: {e}"))
                     .hint("name an object, a prefix, or a glob such as `s3://lake/loans/*.parquet`")
+                    .into()
             })
         };
         let options = glob::MatchOptions { require_literal_separator: true, ..Default::default() };

@@ -308,7 +308,11 @@ fn published_matrices() {
             if let (Some(metric), Some(b_over_a)) =
                 (catalog::find(&format!("{}_ratio", id(name))), upside_down)
             {
-                let a_over_b = one(&found.measured, metric.id, MetricScope::Pair(0, 1)).value;
+                let scope = match metric.family {
+                    MetricFamily::Ccm | MetricFamily::Eccm => MetricScope::Difference(0, 1),
+                    _ => MetricScope::Pair(0, 1),
+                };
+                let a_over_b = one(&found.measured, metric.id, scope).value;
                 assert!(
                     a_over_b
                         .map_or(b_over_a == 0.0, |ratio| (ratio * b_over_a - 1.0).abs() < 1e-12),

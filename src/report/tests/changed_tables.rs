@@ -287,6 +287,8 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
                 bootstrap,
                 drawn: "all".into(),
                 determined: if odd { "workclass,job" } else { "" }.into(),
+                graphs: 1000,
+                attribute_follows: if set == "graph/low" { 989 } else { 10 },
                 ..GraphRow::default()
             }
         };
@@ -582,8 +584,17 @@ fn a_scenario_against_what_people_know_names_no_group() {
                 frequency: share,
                 ..EdgeRow::default()
             };
+            let graph = GraphRow {
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                drawn: "all".into(),
+                graphs: 1000,
+                attribute_follows: (share * 1000.0) as i64,
+                ..GraphRow::default()
+            };
             write_rows(tables, &[node]).unwrap();
             write_rows(tables, &[edge]).unwrap();
+            write_rows(tables, &[graph]).unwrap();
         });
         ["gates", "switches"].map(|id| section(&html, id))
     };

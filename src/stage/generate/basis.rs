@@ -24,7 +24,7 @@ pub(crate) enum RowClasses {
     /// The level of this feature: the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
-    Predicted(DecisionRule, ScoreReader, RolesReader),
+    Predicted(DecisionRule, Box<ScoreReader>, RolesReader),
 }
 
 impl RowClasses {

@@ -186,7 +186,7 @@ impl<'a> SetInputs<'a> {
             let (scores, roles) =
                 (scores.open(ctx, row_context)?, roles.open(ctx, row_context.rows)?);
             let rule = rule.open(ctx, row_context, &scores)?;
-            return Ok(RowClasses::Predicted(rule, scores, roles));
+            return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::RawLabel) => {
