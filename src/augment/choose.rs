@@ -7,9 +7,10 @@
 //! ties of hashes go by row key, target group, attribute, number of the counterfactual.
 //! Cost: a rule holds 32 bytes per match.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::augment::diverse::FarthestCandidates;
 use crate::exec::accumulator::Accumulator;
 use crate::num::seed::h;
 
@@ -178,7 +179,7 @@ pub(crate) enum CounterfactualSelection {
     /// Those that were drawn.
     Drawn(DrawnMatches),
     /// Those that are farthest from the training rows.
-    Farthest(FarthestCandidates),
+    Farthest(BTreeSet<CandidateKey>),
 }
 
 impl CounterfactualSelection {
@@ -188,7 +189,7 @@ impl CounterfactualSelection {
             CounterfactualSelection::All => true,
             CounterfactualSelection::Switched => candidate.switches(),
             CounterfactualSelection::Drawn(drawn) => drawn.contains(candidate),
-            CounterfactualSelection::Farthest(farthest) => farthest.contains(candidate),
+            CounterfactualSelection::Farthest(farthest) => farthest.contains(&candidate.key()),
         }
     }
 }

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::augment::choose::{CandidateKey, CounterfactualCandidate, share_of};
+use crate::augment::choose::{CandidateKey, share_of};
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::{FeatureRows, MISSING};
 
@@ -88,20 +88,12 @@ fn apart(x: f64, y: f64, width: Option<f64>) -> f64 {
     }
 }
 
-/// The farthest of the counterfactuals.
-#[derive(Debug, Clone)]
-pub(crate) struct FarthestCandidates(BTreeSet<CandidateKey>);
-
-impl FarthestCandidates {
-    /// This fraction of the counterfactuals, by their distances.
-    pub(crate) fn new(mut distances: Vec<(f64, CandidateKey)>, fraction: f64) -> Self {
-        distances.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        distances.truncate(share_of(fraction, distances.len()));
-        FarthestCandidates(distances.into_iter().map(|(_, key)| key).collect())
-    }
-
-    /// Whether a candidate is among them.
-    pub(crate) fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
-        self.0.contains(&candidate.key())
-    }
+/// The farthest of the counterfactuals: this fraction of them, by their distances.
+pub(crate) fn farthest_keys(
+    mut distances: Vec<(f64, CandidateKey)>,
+    fraction: f64,
+) -> BTreeSet<CandidateKey> {
+    distances.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    distances.truncate(share_of(fraction, distances.len()));
+    distances.into_iter().map(|(_, key)| key).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use super::choose::{CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule};
-use super::diverse::{FarthestCandidates, GowerSpace};
+use super::diverse::{GowerSpace, farthest_keys};
 use super::knobs::AdasynArm;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
@@ -313,7 +313,7 @@ fn the_farthest_by_gowers_distance() {
     let taken = |distances: &[f64], keys: [u64; 5], fraction: f64| -> Vec<u64> {
         let of = |(distance, key): (&f64, &u64)| (*distance, candidate(*key).key());
         let all = distances.iter().zip(&keys).map(of).collect();
-        let choice = CounterfactualSelection::Farthest(FarthestCandidates::new(all, fraction));
+        let choice = CounterfactualSelection::Farthest(farthest_keys(all, fraction));
         keys.into_iter().filter(|key| choice.contains(&candidate(*key))).collect()
     };
     let of_two = [0.0, 1.0 / 6.0, 1.0 / 3.0, 5.0 / 6.0, 1.0 / 3.0];

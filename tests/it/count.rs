@@ -24,37 +24,41 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
     Room { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings.
+/// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
+/// and `table` lost what served old folders and repeated the brief; `metric` gained ratios of two
+/// directions and what predictions add to labels, `stage` the fit of knowledge and the scores of
+/// people in graph sets, `augment` an arm, `gate` and `data` the bounds of everybody who is not
+/// measured and the folders under a pattern.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 21_892),
-    room("metric", &["metric"], 16_572),
-    room("job", &["job"], 13_310),
-    room("stage", &["stage"], 27_170),
-    room("data", &["data"], 17_582),
-    room("counterfactual", &["counterfactual"], 8_697),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_207),
-    room("gate", &["gate"], 3_964),
-    room("model", &["model"], 5_058),
+    room("report", &["report"], 20_690),
+    room("metric", &["metric"], 16_825),
+    room("job", &["job"], 13_380),
+    room("stage", &["stage"], 27_460),
+    room("data", &["data"], 17_730),
+    room("counterfactual", &["counterfactual"], 8_730),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_205),
+    room("gate", &["gate"], 4_210),
+    room("model", &["model"], 5_115),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_903,
+        6_850,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        8_774,
+        8_870,
     ),
 ];
 
 /// What is counted besides code, with its ceiling.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 809),
+    ("lines of templates", 805),
     ("lines of messages", 0),
-    ("lines of unit tests", 41_370),
-    ("lines of integration tests", 28_130),
-    ("words of the documents", 64_750),
-    ("characters of the README", 19_428),
+    ("lines of unit tests", 41_240),
+    ("lines of integration tests", 28_740),
+    ("words of the documents", 65_200),
+    ("characters of the README", 19_420),
 ];
 
 /// A budget is passed where the figure is more than three per cent above the ceiling.

@@ -220,7 +220,7 @@ struct GlobFolders {
 }
 
 impl<'p> FolderGlob<'p> {
-    /// Of a pattern whose first sign of a glob stands at `first`.
+    /// Of a pattern whose first sign of a glob is at `first`.
     fn new(pattern: &'p str, first: usize) -> Self {
         let base = match pattern[..first].rfind('/') {
             Some(0) => "/",

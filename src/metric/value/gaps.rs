@@ -18,6 +18,7 @@ use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
 use crate::metric::value::largest::{
     IntervalAt, joint_level, largest_gap, smallest_ratio_of_shares,
 };
+use crate::metric::value::mean_gap::mean_gap;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
@@ -226,7 +227,11 @@ impl FactualMeasurement<'_> {
             },
         };
         let (interval, method) = self.context.interval(value, || match metric.reads {
-            Reads::MeanDifference(mean) => self.mean_gap(|c| mean(&seen(c)), of_a, of_b),
+            Reads::MeanDifference(mean) => {
+                let [a, b] = [of_a, of_b].map(|of| of.mean_influences(&|c| mean(&seen(c))));
+                let level = self.context.settings.level.map_or(0.0, |level| level.get());
+                mean_gap(a, b, of_a.is_plain(), level)
+            }
             _ => extreme().map_or_else(basis, IntervalBasis::Extreme),
         });
         let clear = match metric.reads {

@@ -7,11 +7,8 @@
 //! is subtracted first, and the degrees of freedom are one less than the units of the smaller
 //! group.
 
-use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
-use crate::metric::rate::MetricValue;
 use crate::metric::value::interval_choice::IntervalBasis;
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject};
 use crate::num::student::{satterthwaite, student_quantile};
 
 /// Why the difference of two means has no interval.
@@ -86,31 +83,25 @@ fn differences(a: &[(u64, f64)], b: &[(u64, f64)]) -> (f64, f64) {
     (n, sum)
 }
 
-impl FactualMeasurement<'_> {
-    /// The interval of the difference of a mean over the people with a label of two subjects; of
-    /// one person the function gives the number of that person.
-    pub(crate) fn mean_gap(
-        &self,
-        mean: impl Fn(&Confusion) -> MetricValue,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
-    ) -> IntervalBasis {
-        const ALIKE: &str = "boundary: all people of both groups have the same number";
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
-        let [Some((p, of_p)), Some((q, of_q))] = [of_a, of_b].map(|of| of.mean_influences(&mean))
-        else {
-            return IntervalBasis::NotFormed(ONE_OF_TWO);
-        };
-        let is_plain = of_a.is_plain();
-        let method =
-            if is_plain { IntervalProcedure::Welch } else { IntervalProcedure::InfluenceGap };
-        let Some((variance, df)) = spread_of_gap(&of_p, &of_q, is_plain) else {
-            return IntervalBasis::NotFormed(ONE_OF_TWO);
-        };
-        let around = |half: f64| ValueInterval { lo: p - q - half, hi: p - q + half, method };
-        match half_width(variance, df, level) {
-            Some(half) => IntervalBasis::Formula(Some(around(half))),
-            None => IntervalBasis::NotFormed(ALIKE),
-        }
+/// The interval at a level of the difference of the means of two groups, each with what its units
+/// add to it; without persons and weights (`is_plain`) Welch's.
+pub(crate) fn mean_gap(
+    of_a: Option<(f64, MeanInfluences)>,
+    of_b: Option<(f64, MeanInfluences)>,
+    is_plain: bool,
+    level: f64,
+) -> IntervalBasis {
+    const ALIKE: &str = "boundary: all people of both groups have the same number";
+    let (Some((p, of_p)), Some((q, of_q))) = (of_a, of_b) else {
+        return IntervalBasis::NotFormed(ONE_OF_TWO);
+    };
+    let method = if is_plain { IntervalProcedure::Welch } else { IntervalProcedure::InfluenceGap };
+    let Some((variance, df)) = spread_of_gap(&of_p, &of_q, is_plain) else {
+        return IntervalBasis::NotFormed(ONE_OF_TWO);
+    };
+    let around = |half: f64| ValueInterval { lo: p - q - half, hi: p - q + half, method };
+    match half_width(variance, df, level) {
+        Some(half) => IntervalBasis::Formula(Some(around(half))),
+        None => IntervalBasis::NotFormed(ALIKE),
     }
 }

@@ -7,7 +7,6 @@
 
 use crate::num::student::student_quantile;
 use crate::param::Level;
-use crate::stage::discover::tables::GraphSetScenario;
 
 /// Share of a score below which a difference is rounding.
 const ROUNDING: f64 = 1e-9;
@@ -24,16 +23,9 @@ pub(crate) struct KnowledgeFit {
 }
 
 impl KnowledgeFit {
-    /// Of a scenario; none where one of both has no scores, as of a group without training rows.
-    pub(crate) fn new(of: &GraphSetScenario, against: &GraphSetScenario) -> Option<Self> {
-        let scores = |set: &GraphSetScenario| -> Option<Vec<f64>> {
-            set.discovered.worlds.bag.replicates.iter().map(|replicate| replicate.score).collect()
-        };
-        Some(KnowledgeFit::of_scores(&against.discovered.scenario, &scores(of)?, &scores(against)?))
-            .filter(|fit| !fit.differences.is_empty())
-    }
-
-    fn of_scores(against: &str, own: &[f64], others: &[f64]) -> Self {
+    /// Of the scores of a scenario and of those of the other one, bootstrap by bootstrap; at least
+    /// one.
+    pub(crate) fn new(against: &str, own: &[f64], others: &[f64]) -> Self {
         let pairs = || own.iter().zip(others);
         let is_worse = |(own, other): &(&f64, &f64)| {
             *other - *own > ROUNDING * f64::max(own.abs(), other.abs())
@@ -83,15 +75,15 @@ mod tests {
     fn differences_are_paired_by_bootstrap() {
         let others = [-100.0, -200.0, -300.0, -400.0];
         let own = [-101.0, -203.0, -300.0, -400.0 - 1e-8];
-        let fit = KnowledgeFit::of_scores("none", &own, &others);
+        let fit = KnowledgeFit::new("none", &own, &others);
         assert_eq!((fit.worse, fit.bootstraps(), fit.share_worse()), (2, 4, 0.5));
         assert!((fit.mean() + 1.0).abs() < 1e-8);
         let (lo, hi) = fit.interval(Level::DEFAULT).unwrap();
         let half = 3.182_446_305_284_263 * (2.0_f64 / 4.0).sqrt();
         assert!((lo + 1.0 + half).abs() < 1e-7 && (hi + 1.0 - half).abs() < 1e-7, "{lo} {hi}");
-        let same = KnowledgeFit::of_scores("none", &others, &others);
+        let same = KnowledgeFit::new("none", &others, &others);
         assert_eq!((same.worse, same.interval(Level::DEFAULT)), (0, None));
-        let one = KnowledgeFit::of_scores("none", &[-2.0], &[-1.0]);
+        let one = KnowledgeFit::new("none", &[-2.0], &[-1.0]);
         assert_eq!((one.mean(), one.interval(Level::DEFAULT)), (-1.0, None));
     }
 }

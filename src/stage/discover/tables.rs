@@ -54,6 +54,14 @@ pub(crate) struct GraphSetScenario {
 }
 
 impl GraphSetScenario {
+    /// For each bootstrap the score of its best graphs; none where a search was impossible, as of
+    /// a group without training rows, or where the graph was given.
+    pub(crate) fn scores(&self) -> Option<Vec<f64>> {
+        let replicates = self.discovered.worlds.bag.replicates.iter();
+        let scores: Vec<f64> = replicates.map(|of| of.score).collect::<Option<_>>()?;
+        (!scores.is_empty()).then_some(scores)
+    }
+
     /// For each bootstrap in how many of its graphs the attribute follows from another variable.
     fn following(&self) -> Vec<u64> {
         let bag = &self.discovered.worlds.bag;

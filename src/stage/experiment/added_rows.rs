@@ -1,6 +1,7 @@
 //! The rows that an arm adds to the training rows of a fold: its candidates, which of them it
 //! takes, and what was added.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -8,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use crate::augment::choose::{
-    CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
+    CandidateKey, CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
 };
-use crate::augment::diverse::{FarthestCandidates, GowerSpace};
+use crate::augment::diverse::{GowerSpace, farthest_keys};
 use crate::counterfactual::variable::{
     CategoryLevels, StrategyVariable, VariableOptions, VariableScale, variables,
 };
@@ -121,7 +122,7 @@ pub(crate) fn farthest(
     pools: &[CandidatePool],
     extras: &VariableOptions,
     fraction: f64,
-) -> Result<FarthestCandidates> {
+) -> Result<BTreeSet<CandidateKey>> {
     let layout = row_context.rows.layout();
     let training = collect_training_rows(&row_context.training(0))?;
     let space = GowerSpace::new(whole_rows(layout, extras), &training.rows);
@@ -142,7 +143,7 @@ pub(crate) fn farthest(
             distances.extend(found);
         }
     }
-    Ok(FarthestCandidates::new(distances, fraction))
+    Ok(farthest_keys(distances, fraction))
 }
 
 /// The variables of a row with the attribute that comes first, without what is derived.

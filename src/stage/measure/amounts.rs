@@ -157,7 +157,7 @@ impl AmountInputs {
                 changes.changes.push(AmountEntry { value, ..of(entry) });
                 changes.amounts.push(entry.amount);
             }
-            // Whoever lacks one of several counterfactuals has not been tested.
+            // A person who lacks one of several counterfactuals has not been tested.
             let rows = |complete: bool| -> BTreeSet<u64> {
                 own().filter(|entry| both(entry) == complete).map(|entry| entry.row).collect()
             };

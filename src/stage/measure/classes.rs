@@ -219,7 +219,7 @@ fn unlabelled(
     }
 }
 
-/// People by label and prediction, of whom either may be unknown.
+/// People by label and prediction; either may be unknown.
 fn class_states(
     row_builder: &RowBuilder<'_>,
     (scope, group): (&str, Option<usize>),

@@ -540,7 +540,8 @@ fn fit_of(
     let reference = block.graphs()?.fit_reference()?.as_str();
     let other = format!("{name}/{reference}");
     let against = graphs.iter().find(|found| found.name == other)?;
-    KnowledgeFit::new(set, against).filter(|_| scenario != reference)
+    let of_both = (scenario != reference).then(|| Some((set.scores()?, against.scores()?)))??;
+    Some(KnowledgeFit::new(reference, &of_both.0, &of_both.1))
 }
 
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class
