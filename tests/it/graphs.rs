@@ -444,7 +444,6 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
         assert_eq!(following, if follows { 5 } else { 0 });
         let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
-        assert_eq!(page.contains("By this measure the group at a disadvantage"), !follows);
         let brief = fs::read_to_string(work.path("out/report.html")).unwrap();
         let doubted =
             "Results of scenario <bdi>own</bdi> may answer no question: in 100\u{202f}% of";

@@ -187,15 +187,17 @@ fn where_everybody_is_supported_nothing_is_told() {
 /// them apart.
 #[test]
 fn one_hot_columns_that_stand_apart_are_one_feature() {
-    for list in
-        ["nominal=[relation,region_north,region_south]", "continuous=[region_north,region_south]"]
-    {
+    for list in [
+        "nominal: [relation, region_north, region_south]",
+        "nominal: [relation], continuous: [region_north, region_south]",
+    ] {
         let work = with_people(true);
-        let set = format!("--set data.features.{list}");
-        let told = work.cfaudit(0, &format!("check job.yaml {set}")).stdout;
+        let job = std::fs::read_to_string(work.path("job.yaml")).unwrap();
+        work.write("job.yaml", &job.replace("nominal: [relation]", list));
+        let told = work.cfaudit(0, "check job.yaml").stdout;
         let words = "10 of 300 people of `m` would be `f` with a `region` that no reference row";
         assert!(told.contains(words) && told.contains("onehot-apart"), "{list}: {told}");
-        work.run(1, "job.yaml", &set);
+        work.run(1, "job.yaml", "");
         let support = table(&work, "support");
         let rows: Vec<_> = support
             .records()

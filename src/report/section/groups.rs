@@ -37,6 +37,7 @@ fn tables(audit: &AuditFolder) -> Vec<(&str, &str)> {
     let found: BTreeSet<(usize, &str, usize, &str)> = audit
         .measures
         .keys()
+        .chain(audit.classes.measures().map(|(_, key, _)| key))
         .filter(|k| k.set.is_empty() && !k.attribute.is_empty())
         .map(|k| {
             let attribute =

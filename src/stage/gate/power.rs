@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
+use crate::folder::read;
 use crate::gate::power::{GateEvidence, NeededPeople, audited_people};
 use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
 use crate::job::check::CheckedJob;
@@ -81,8 +82,9 @@ type AuditedPeople = BTreeMap<(String, String), u64>;
 /// The gates of a finished folder; with rates those of its job, on its people.
 ///
 /// # Errors
-/// The folder cannot be read, or a gate or a rate does not fit.
+/// The folder cannot be read, its tables are of another version, or a gate or a rate does not fit.
 pub(crate) fn of_folder(folder: &Path, asked: &PowerAssumptions) -> Result<Vec<GateForecast>> {
+    read::manifest(folder)?;
     let tables = folder.join("tables");
     let rows = read_rows::<GateRow>(&tables)?;
     if asked.rates.is_empty() && asked.share.is_none() {

@@ -470,7 +470,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
     assert!(
         verdict.contains("Model version not checked.")
-            && verdict.contains("the request names the rows, not the model"),
+            && verdict.contains("The request names the rows, not the model"),
         "{verdict}"
     );
 
