@@ -436,9 +436,10 @@ pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
     assert_same(&first, &work.results(), "other batches and threads");
     // Without names the columns are listed; the order counts.
     train("['income', 'age']", "model.fit(known(rows).to_numpy(), rows['repaid'])");
-    work.run(3, "job.yaml", "").says(&[
-        "error[bad-model]: the model was trained without names of columns",
-        "hint: list its columns in order: `columns: [...]`",
+    work.run(2, "job.yaml", "").says(&[
+        "error[model-columns]",
+        "the model takes 2 columns by their order, and does not say which",
+        "columns: [sex, age, income, job]",
     ]);
     job("{file: model.txt, columns: [income, age]}");
     work.run(0, "job.yaml", "").says(&["score/model=live: runs"]);

@@ -91,7 +91,7 @@ fn a_frame_keeps_its_types() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::new();
     work.write(
-        "types.py",
+        "audit.py",
         "import cfaudit, pandas
 n = 300
 frame = pandas.DataFrame({
@@ -122,7 +122,7 @@ cfaudit.run(job, rows=frame, scorers={'mine': score})
 assert asked
 ",
     );
-    Ran::of(door(&work, &python).arg("types.py"), 0);
+    Ran::of(door(&work, &python).arg("audit.py"), 0);
 }
 
 #[test]

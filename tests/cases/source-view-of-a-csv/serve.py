@@ -17,7 +17,7 @@ class Scoring(BaseHTTPRequestHandler):
         rows = pd.DataFrame(asked["rows"], columns=asked["columns"])
         rows = rows.where(rows.notna(), float("nan"))
         scores = MODEL.predict_proba(rows[list(MODEL.feature_names_in_)])[:, 1]
-        answer = json.dumps({"scores": scores.tolist()}).encode()
+        answer = json.dumps({"scores": scores.tolist(), "version": "1"}).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
