@@ -445,7 +445,7 @@ pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
     work.run(0, "job.yaml", "").says(&["score/model=live: runs"]);
     assert!(furthest(&work) < 1e-12);
     job("{file: model.txt, columns: [income]}");
-    work.run(3, "job.yaml", "").says(&["the model takes 2 columns, and `columns` names 1"]);
+    work.run(2, "job.yaml", "").says(&["the model takes 2 columns and would get 1: `income`"]);
     job("{file: model.txt}");
     // What is not clear is refused.
     train("['income', 'job', 'age', 'sex']", plain);
@@ -463,7 +463,6 @@ pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
             "[\"boss\"]",
             "knows none of the levels of `job`; it knows \"boss\"",
         ),
-        ("names=income", "names=wealth", "wants a column `wealth`, which the job does not have"),
         ("categorical_feature: 1,3", "categorical_feature: 1", "do not agree on which columns"),
         ("pandas_categorical:[", "pandas_categorical:{", "`pandas_categorical` is damaged"),
         ("pandas_categorical:", "pandas_levels:", "the column `job` holds text"),
@@ -472,4 +471,9 @@ pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
         work.write("model.txt", &text.replace(from, to));
         work.run(3, "job.yaml", "").says(&["error[bad-model]", words, "model.txt"]);
     }
+    work.write("model.txt", &text.replace("names=income", "names=wealth"));
+    work.run(2, "job.yaml", "").says(&[
+        "error[model-columns]",
+        "the model takes a column `wealth`, and the job has none of that name",
+    ]);
 }
