@@ -144,9 +144,8 @@ impl<'a> HolmTest<'a> {
                 self.value * libm::pow(self.hi / self.value, wider),
             );
         }
-        let is_gap = self.observation.scope == "difference";
         let range = find(&self.observation.metric)
-            .filter(|metric| !is_gap || metric.is_of_two_directions())
+            .filter(|metric| !metric.is_gap_in(&self.observation.scope))
             .filter(|_| !self.observation.is_change)
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
         let own = ValueInterval { lo: self.lo, hi: self.hi, method: IntervalProcedure::Bootstrap };

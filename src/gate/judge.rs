@@ -504,8 +504,7 @@ impl DoubtInterval {
 /// What becomes of the values of a gate in a scope where the groups change places. The difference
 /// between two directions changes its sign for every metric that is no ratio of them.
 fn swap_of(question: &GateQuestion, scope: &str) -> SwapEffect {
-    let metric = find(&question.metric)
-        .filter(|metric| scope != "difference" || metric.is_of_two_directions());
+    let metric = find(&question.metric).filter(|metric| !metric.is_gap_in(scope));
     metric.map_or(SwapEffect::Negated, SwapEffect::of)
 }
 

@@ -62,6 +62,16 @@ impl StatePeople {
             self.weights[i] += other.weights[i];
         }
     }
+
+    /// Rows without a prediction by label, unknown, no or yes.
+    fn unscored(&self) -> [u64; 3] {
+        [0, 3, 6].map(|i| self.rows[i])
+    }
+
+    /// Rows by label, whatever their prediction.
+    fn by_label(&self) -> [u64; 3] {
+        [0, 3, 6].map(|i| self.rows[i..i + 3].iter().sum())
+    }
 }
 
 /// What people lack.
@@ -517,11 +527,8 @@ impl<'a> PeopleTables<'a> {
     /// Whether the table of counts holds everybody whom the population says to have no score or no
     /// group. Arms have no population of their own.
     fn counts_tell_all(&self) -> bool {
-        let missing = |row: &PopulationRow| {
-            row.without_score.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
-        };
         let tells = |people: StatePeople, row: &PopulationRow| {
-            people.rows[0] + people.rows[3] + people.rows[6] >= missing(row)
+            people.unscored().iter().sum::<u64>() >= row.unscored()
         };
         let of_groups = self.groups().into_iter().all(|group| {
             let row = self.population(Some(group)).filter(|_| self.question.arm.is_empty());
@@ -1084,6 +1091,20 @@ enum Movement {
     WholeRange,
 }
 
+/// Whether a value is a share of people, or a difference of two, whose interval is Wilson's or
+/// Newcombe's.
+fn is_rate(reads: Reads) -> bool {
+    matches!(
+        reads,
+        Reads::Rate(_)
+            | Reads::RateDifference(_)
+            | Reads::SwitchRate(_)
+            | Reads::SwitchByFavour { .. }
+            | Reads::AnySwitch(_)
+            | Reads::Amount(AmountSubject::Share)
+    )
+}
+
 impl Movement {
     fn of(metric: &Metric, is_upper: bool) -> Self {
         use ScoreReading::{
@@ -1091,13 +1112,8 @@ impl Movement {
         };
         match metric.reads {
             Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
-            Reads::Rate(_)
-            | Reads::RateDifference(_)
-            | Reads::SwitchRate(_)
-            | Reads::SwitchByFavour { .. }
-            | Reads::AnySwitch(_)
-            | Reads::Amount(AmountSubject::Share)
-            | Reads::Scored(Brier | BrierGap) => Movement::Mean,
+            reads if is_rate(reads) => Movement::Mean,
+            Reads::Scored(Brier | BrierGap) => Movement::Mean,
             Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
             Reads::Shift(_) if metric.id == "rmscd" => Movement::RootOfMean,
             Reads::Scored(Auc | AucGap | CrossAuc | CrossAucGap) => Movement::Pairs,
@@ -1172,25 +1188,23 @@ impl RangeBound {
             let row = of.population(Some(group));
             let mut found = ScoredPeople::default();
             if let Some(all) = of.people("group", group) {
-                for label in 0..3 {
-                    found.known[label] = all.rows[3 * label + 1] + all.rows[3 * label + 2];
-                    found.lacking[label] = all.rows[3 * label];
-                }
+                let by_label = all.by_label();
+                found.lacking = all.unscored();
+                found.known = [0, 1, 2].map(|label| by_label[label] - found.lacking[label]);
             } else if let Some(row) = row {
                 let unlabelled = if metric.needs_label { row.without_label } else { None };
-                let lacking = row.without_score.unwrap_or(0);
-                found.known[0] = whole(row.rows - lacking - unlabelled.unwrap_or(0));
+                let others = row.unscored() + whole(unlabelled.unwrap_or(0));
+                found.known[0] = whole(row.rows).saturating_sub(others);
             }
             // Whom counts do not tell the population does; nothing tells their labels.
             let told: u64 = found.lacking.iter().sum();
-            let lacking = row.map_or(0, |row| whole(row.without_score.unwrap_or(0)));
+            let lacking = row.map_or(0, PopulationRow::unscored);
             (found, lacking.saturating_sub(told))
         };
         let by_label = |people: [u64; 3]| {
             if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
         };
-        let none = of.none.rows;
-        let none = [0, 1, 2].map(|label: usize| none[3 * label..3 * label + 3].iter().sum::<u64>());
+        let none = of.none.by_label();
         let without_group = if none.iter().sum::<u64>() > 0 {
             by_label(none)
         } else {
@@ -1267,17 +1281,8 @@ impl RangeBound {
             GateDecideBy::Estimate => value,
             _ => seen.lo.zip(seen.hi).map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
         };
-        let is_rate = matches!(
-            metric.reads,
-            Reads::Rate(_)
-                | Reads::RateDifference(_)
-                | Reads::SwitchRate(_)
-                | Reads::SwitchByFavour { .. }
-                | Reads::AnySwitch(_)
-                | Reads::Amount(AmountSubject::Share)
-        );
         // The others of one group have no row of their own.
-        let by_formula = is_rate
+        let by_formula = is_rate(metric.reads)
             && seen.scope != "one_vs_rest"
             && seen.lo.is_some()
             && !seen.is_change

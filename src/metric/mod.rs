@@ -421,6 +421,12 @@ impl Metric {
         matches!(self.reads, Reads::SwitchRatio(_))
     }
 
+    /// Whether a value in a scope, by the word of the tables, is the difference of those of two
+    /// directions.
+    pub(crate) fn is_gap_in(&self, scope: &str) -> bool {
+        scope == "difference" && !self.is_of_two_directions()
+    }
+
     /// What the records of all families start from.
     pub(crate) const UNSTATED: Metric = Metric {
         id: "",

@@ -131,10 +131,11 @@ fn without_score(
     own: &[&PopulationRow],
     of_rows: bool,
 ) -> Option<IssueRow> {
-    let lacking = |row: &PopulationRow| row.without_score.map_or(0, whole);
     let declared = || own.iter().filter(|row| row.declared);
     let groups: Vec<(&str, Rate)> = declared()
-        .map(|row| (row.group.as_deref().unwrap_or_default(), share(lacking(row), whole(row.rows))))
+        .map(|row| {
+            (row.group.as_deref().unwrap_or_default(), share(row.unscored(), whole(row.rows)))
+        })
         .collect();
     let rates: Vec<Rate> = groups.iter().map(|(_, rate)| *rate).collect();
     let shares = both(&groups, widest_apart(&rates)?, of_rows);

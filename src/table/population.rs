@@ -63,6 +63,11 @@ impl PopulationRow {
         self.model.is_none()
     }
 
+    /// Rows without a score; 0 where no model is asked.
+    pub(crate) fn unscored(&self) -> u64 {
+        self.without_score.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+    }
+
     /// Whether it counts the decisions of a model about the rows as they are.
     pub(crate) fn is_of_model(&self, model: &str) -> bool {
         self.model.as_ref().is_some_and(|of| of == model) && self.counterfactual.is_none()

@@ -210,8 +210,7 @@ impl MeasuredValue {
         people: ValuePeople,
     ) -> Self {
         let value = finite_or_overflow(value);
-        let is_difference =
-            matches!(scope, MetricScope::Difference(..)) && !metric.is_of_two_directions();
+        let is_difference = metric.is_gap_in(scope.as_str());
         MeasuredValue {
             scope,
             metric,
