@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -275,7 +275,7 @@ fn add(
     if person.weight == 0 {
         return;
     }
-    let counted_by = CountingUnit::of(asked.weighted, *has_person, true);
+    let counted_by = CountingUnit { weighted: asked.weighted, persons: *has_person, paired: true };
     let nobody = || {
         let counts = FactualCounts::new(n).counted_by(counted_by, asked.seed);
         let basis = SampleBasis { weighted: asked.weighted, persons: *has_person };
@@ -290,8 +290,8 @@ fn add(
     let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
     if part.person_keys.insert(key) {
         part.factual.groups[person.group].add(person.label, person.predicted, false);
-        part.factual.add_weight(person.group, unit, person.weight, person.label, person.predicted);
-        part.factual.add_paired(person.group, unit, person.label, person.predicted);
+        let row = (person.group, unit, person.weight);
+        part.factual.add_unit(row, person.label, person.predicted);
         let labelled = (person.label, score.unwrap_or(f64::NAN));
         part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);

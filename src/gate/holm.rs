@@ -50,7 +50,7 @@ impl<'a> HolmTest<'a> {
     /// several rows, the effective number.
     fn rate(&self) -> Option<(f64, f64)> {
         let seen = self.observation;
-        if seen.interval == IntervalProcedure::WilsonPersons.as_str() {
+        if seen.interval == IntervalProcedure::WilsonEffective.as_str() {
             return Some((self.value, seen.effective?));
         }
         let counts = (u64::try_from(seen.numerator?).ok()?, u64::try_from(seen.denominator?).ok()?);
@@ -64,7 +64,7 @@ impl<'a> HolmTest<'a> {
     /// many people there are.
     fn people(&self) -> Option<(bool, f64)> {
         let (is, everybody) = (self.observation.interval.as_str(), self.value == 1.0);
-        let of_people = is == (IntervalProcedure::WilsonPeople { weighed: false }).as_str();
+        let of_people = is == IntervalProcedure::WilsonPeople.as_str();
         let share = match (everybody, self.value == 0.0) {
             (true, _) if of_people => 1.0 - self.lo,
             (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
@@ -96,7 +96,7 @@ impl<'a> HolmTest<'a> {
     }
 
     fn is_logarithmic(&self) -> bool {
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
         self.lo > 0.0 && katz.iter().any(|katz| self.observation.interval == katz.as_str())
     }
 

@@ -94,25 +94,26 @@ impl ValueInterval {
 pub(crate) enum IntervalProcedure {
     /// Score interval of a rate.
     Wilson,
-    /// Score interval of a rate of which no case counts, or all do, over people where it is one of
-    /// their counterfactuals or weights.
-    WilsonPeople {
-        /// Whether people weigh differently, so that their effective number represents them.
-        weighed: bool,
-    },
+    /// Score interval of a rate of which no case counts, or all do, on the effective number of
+    /// units.
+    WilsonPeople,
     /// Score interval of the share of people whose score moves, where none does, for the distance
     /// of scores.
     WilsonMoved,
-    /// Score interval of a rate of rows of which a person may have several.
-    WilsonPersons,
-    /// Score interval of a share of people who weigh differently, on their effective number (Kish).
-    WilsonKish,
+    /// Score interval of a rate of rows that weigh differently, or of which a person may have
+    /// several, on their effective number.
+    WilsonEffective,
+    /// Score interval of a correlation, on the effective number that its influences give.
+    Score,
+    /// Student's t of the difference of two shares of the same rows.
+    Paired,
+    /// The same where none or all of them differ.
+    PairedPeople,
     /// Hybrid score interval of a difference of rates.
     Newcombe,
     /// The same of rates of rows of which a person may have several.
-    NewcombePersons,
-    /// Hybrid of the intervals of both parts (MOVER), where the replicates of one cannot differ
-    /// because its rate is 0 or 1.
+    NewcombeEffective,
+    /// Hybrid of the intervals of its parts (MOVER).
     Mover,
     /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of
     /// all.
@@ -120,7 +121,7 @@ pub(crate) enum IntervalProcedure {
     /// Log interval of a ratio of rates.
     Katz,
     /// The same of rates of rows of which a person may have several.
-    KatzPersons,
+    KatzEffective,
     /// Percentile bootstrap of people.
     Bootstrap,
     /// Percentile bootstrap of people with Poisson weights.
@@ -137,6 +138,8 @@ pub(crate) enum IntervalProcedure {
     },
     /// Student's t of a mean; with weights or persons by person.
     Student,
+    /// The same on the logarithm, of a value above 0.
+    LogStudent,
     /// Welch's of a difference of two means.
     Welch,
     /// The same on the logarithm, of a ratio of two means.
@@ -168,16 +171,19 @@ impl IntervalProcedure {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             IntervalProcedure::Wilson => "wilson",
-            IntervalProcedure::WilsonPeople { .. } => "wilson-people",
+            IntervalProcedure::WilsonPeople => "wilson-people",
             IntervalProcedure::WilsonMoved => "wilson-moved",
-            IntervalProcedure::WilsonPersons => "wilson-deff",
-            IntervalProcedure::WilsonKish => "wilson-kish",
+            IntervalProcedure::WilsonEffective => "wilson-eff",
+            IntervalProcedure::Score => "score",
+            IntervalProcedure::Paired => "paired",
+            IntervalProcedure::PairedPeople => "paired-people",
+            IntervalProcedure::LogStudent => "log-student",
             IntervalProcedure::Newcombe => "newcombe",
-            IntervalProcedure::NewcombePersons => "newcombe-deff",
+            IntervalProcedure::NewcombeEffective => "newcombe-eff",
             IntervalProcedure::Mover => "mover",
             IntervalProcedure::Largest => "largest",
             IntervalProcedure::Katz => "katz",
-            IntervalProcedure::KatzPersons => "katz-deff",
+            IntervalProcedure::KatzEffective => "katz-eff",
             IntervalProcedure::Bootstrap => "bootstrap",
             IntervalProcedure::Poisson { .. } => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
@@ -210,8 +216,8 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     ("katz", "Katz's interval on the log scale (1978), for ratios of two independent shares."),
     (
         "wilson-people",
-        "Wilson's score interval on the number of people, for rates of 0 or 1 whose bootstrap \
-            replicates all agree.",
+        "Wilson's score interval on the effective number of people, for rates of 0 or 1 of rows \
+            that weigh differently, or of which a person has several.",
     ),
     (
         "wilson-moved",
@@ -219,18 +225,30 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
             are 0 because nobody's score moves.",
     ),
     (
-        "wilson-deff",
-        "Wilson's score interval, for shares of rows of persons: their number is divided by \
-             the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \
-             within a person.",
+        "wilson-eff",
+        "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
+            differently (Kish 1965), or of which a person has several: their number is divided by \
+            the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \
+            within a person.",
     ),
-    ("newcombe-deff", "Newcombe's hybrid score interval from these, for differences."),
-    ("katz-deff", "Katz's interval on the log scale with the same numbers, for ratios."),
+    ("newcombe-eff", "Newcombe's hybrid score interval from these, for differences."),
+    ("katz-eff", "Katz's interval on the log scale with the same numbers, for ratios."),
     (
         "mover",
-        "Hybrid of the intervals of both rates (MOVER), where one of them is 0 or 1 and its \
-             bootstrap replicates cannot differ.",
+        "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
+            shares and for differences of values that are no shares.",
     ),
+    (
+        "score",
+        "Score interval on the effective number of people that the influences give, half a person \
+            being added to each cell, for correlations.",
+    ),
+    (
+        "paired",
+        "Student's t of the paired differences on the effective number of people, for the \
+            decisions of two models on the same people.",
+    ),
+    ("paired-people", "From the effective number of people, where none or all of them differ."),
     (
         "largest",
         "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
@@ -238,12 +256,8 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
              the largest of their ordinary upper ends. For the smallest of several ratios with the \
              sides exchanged (MOVER of Donner and Zou 2012).",
     ),
-    (
-        "wilson-kish",
-        "Wilson's score interval on the effective number of people (Kish 1965), for shares of \
-             people who weigh differently.",
-    ),
     ("student", "Student's t, for means; with weights or persons by person."),
+    ("log-student", "The same on the log scale, for values above 0 that are no shares."),
     ("welch", "Welch's t (1947), for differences of two means."),
     ("welch-log", "Welch's t on the log scale, for ratios of two means."),
     (
@@ -397,16 +411,6 @@ pub(crate) fn mover_ratio(
     let lo = if p > 0.0 { below_p / (both + root(below_p, above_q)) } else { 0.0 };
     let hi = if below_q > 0.0 { (both + root(above_p, below_q)) / below_q } else { f64::INFINITY };
     ValueInterval { lo, hi, method: IntervalProcedure::Mover }
-}
-
-/// Katz's interval of the ratio a / b of independent rates; none where a numerator is 0.
-pub(crate) fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
-    if [a.numerator, a.denominator, b.numerator, b.denominator].contains(&0) {
-        return None;
-    }
-    let (shares, cases) =
-        ((a.value().ok()?, b.value().ok()?), (a.denominator as f64, b.denominator as f64));
-    Some(katz_of(shares, cases, 0.0, z, IntervalProcedure::Katz))
 }
 
 /// Katz's interval of the ratio of two shares above 0 of so many effective cases; with a

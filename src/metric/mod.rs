@@ -25,11 +25,12 @@
 
 pub(crate) mod bootstrap;
 pub mod catalog;
+pub(crate) mod estimate;
 pub mod evidence;
 pub(crate) mod interval;
-pub(crate) mod person_interval;
 pub(crate) mod rate;
 pub(crate) mod scope;
+pub(crate) mod student_interval;
 pub(crate) mod swap_effect;
 #[cfg(test)]
 mod tests;

@@ -138,7 +138,7 @@ impl EffectiveEvidence {
 
 /// How many people an interval on people of a rate of 0 or 1 is of.
 fn people_of_boundary(seen: &GateObservation) -> Option<f64> {
-    let method = IntervalProcedure::WilsonPeople { weighed: false };
+    let method = IntervalProcedure::WilsonPeople;
     if seen.interval != method.as_str() {
         return None;
     }

@@ -21,13 +21,6 @@ impl ClassMatrix {
         ClassMatrix { classes, cells: vec![0; classes * classes] }
     }
 
-    /// The matrix of these cells, row by row; what is beyond a square is left out.
-    pub(in crate::metric) fn from_cells(classes: usize, cells: &[u64]) -> Self {
-        let mut all = cells.to_vec();
-        all.resize(classes * classes, 0);
-        ClassMatrix { classes, cells: all }
-    }
-
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes
@@ -169,14 +162,6 @@ impl MatrixRate {
             }
         }
         rate
-    }
-
-    /// The class whose cases are below it; none of all.
-    pub(crate) fn class(self) -> Option<usize> {
-        match self {
-            MatrixRate::Transition(from, _) => Some(from),
-            MatrixRate::Agreement | MatrixRate::Disagreement => None,
-        }
     }
 }
 

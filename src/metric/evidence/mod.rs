@@ -21,3 +21,4 @@ pub(crate) mod shift;
 pub(crate) mod shift_pass;
 pub(crate) mod strata;
 pub(crate) mod supported;
+pub(crate) mod units;

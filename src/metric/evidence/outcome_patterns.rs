@@ -397,16 +397,6 @@ impl<T: PatternSummand> CellProfiles<T> {
         kinds.remove(&[0; ECCM_CELLS]);
         CellProfiles(kinds.into_iter().collect())
     }
-
-    /// The sum over the kinds of people that a rate has in its denominator.
-    pub(crate) fn denominator(&self, rate: impl Fn(&SwitchCells) -> Rate) -> T {
-        let mut sum = T::default();
-        self.0
-            .iter()
-            .filter(|(kind, _)| rate(kind).denominator > 0)
-            .for_each(|(_, people)| sum += *people);
-        sum
-    }
 }
 
 impl CellProfiles {
@@ -437,11 +427,6 @@ impl CellProfiles {
             }
         }
         Eccm(cells)
-    }
-
-    /// Whether somebody counts more than once, so that counts are not sums of independent cases.
-    pub(crate) fn has_repeats(&self) -> bool {
-        self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
     }
 }
 

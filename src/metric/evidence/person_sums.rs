@@ -17,7 +17,7 @@ use crate::num::hash::FastMap;
 pub(crate) struct PersonCells<const N: usize>(FastMap<(u64, u32), [u64; N]>);
 
 impl<const N: usize> PersonCells<N> {
-    /// Nobody yet.
+    /// Empty.
     pub(crate) fn new() -> Self {
         PersonCells(FastMap::default())
     }
@@ -47,6 +47,13 @@ impl<const N: usize> PersonCells<N> {
             same
         });
         all
+    }
+
+    /// Calls with each person and place in order.
+    pub(crate) fn each(&self, mut call: impl FnMut((u64, usize), &[u64; N])) {
+        self.entries()
+            .iter()
+            .for_each(|((key, place), cells)| call((*key, *place as usize), cells));
     }
 
     /// The entries in order.
@@ -103,7 +110,7 @@ pub(crate) struct PersonSwitchCounts {
 }
 
 impl PersonSwitchCounts {
-    /// Nobody yet.
+    /// Empty.
     pub(crate) fn new() -> Self {
         PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() }
     }

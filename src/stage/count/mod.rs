@@ -546,7 +546,7 @@ impl Stage for FlipsStage {
                 let Some(people) = merge_all(people) else { return Ok(()) };
                 let of = &row_context.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn)?;
+                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
                 files::write_json(&ctx.out().join(EVIDENCE), &flips)
             })
         })

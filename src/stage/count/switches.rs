@@ -23,7 +23,6 @@ use crate::metric::bootstrap::redraw::{
     most_single_in_slice,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::value::classes::SwitchClassCounts;

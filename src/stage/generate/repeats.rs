@@ -32,7 +32,6 @@ use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
 use crate::metric::bootstrap::repeats::SetRepeat;
-use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;

@@ -53,11 +53,12 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
+use crate::metric::estimate::share::{RowsBelow, Share};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
-use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
@@ -199,7 +200,7 @@ impl ScoreSample {
     }
 
     fn person_basis(&self) -> Option<PersonBasis> {
-        self.basis.persons.then(|| PersonBasis::new(self.n_persons(), None))
+        self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator: None })
     }
 
     fn side(&self, positive: bool) -> Vec<RankedScore> {
@@ -338,9 +339,10 @@ impl ScoreSample {
         let mut by_person = of.to_vec();
         by_person.sort_by_key(|row| row.person);
         let each = by_person.chunk_by(|a, b| a.person == b.person);
-        let each = each.map(|own| (own[0].person, rate(own)));
-        let is_single = n_units(of.iter(), true) == of.len() as u64;
-        PersonRate::weighted(rate(of), (rows, is_single), each).effective()
+        let each = each.map(|own| (own[0].person, rate(own), WeightSums::ones(1)));
+        // Without persons with several rows the number of rows stands in both.
+        let below = RowsBelow { n: of.len() as u64, kish: rows, are_even: !self.basis.weighted };
+        Share::of_units(rate(of), below, each).map(|share| share.size)
     }
 
     /// Bins of scores with their labels.
@@ -349,7 +351,7 @@ impl ScoreSample {
             let found = ReliabilityBin::new(bin, rows);
             let n = context.settings.level.and_then(|_| self.effective(rows));
             let ends = n.map(|n| {
-                wilson_of_share(found.observed, n, context.z, IntervalProcedure::WilsonPersons)
+                wilson_of_share(found.observed, n, context.z, IntervalProcedure::WilsonEffective)
             });
             ReliabilityBin { ends: ends.map(|ends| (ends.lo, ends.hi)), ..found }
         };

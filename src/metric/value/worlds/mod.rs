@@ -571,7 +571,7 @@ fn boundary(numerator: u64, denominator: u64, cases: u64, z: f64) -> Option<Valu
         return wilson(Rate { numerator, denominator, empty: Undefined::OperandMissing }, z);
     }
     let people = denominator as f64 / cases as f64;
-    let method = IntervalProcedure::WilsonPeople { weighed: false };
+    let method = IntervalProcedure::WilsonPeople;
     wilson_of_people(numerator > 0, people, z, method)
 }
 
