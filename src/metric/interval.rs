@@ -557,11 +557,11 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 mod tests {
     use super::{
         INTERVAL_METHODS, IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval,
-        clopper_pearson_lower, katz, mover_ratio, newcombe, percentile, resample, wilson,
+        clopper_pearson_lower, mover_ratio, newcombe, percentile, resample, wilson,
         wilson_of_people, z_of_level,
     };
     use crate::metric::rate::Undefined;
-    use crate::metric::tests::rate;
+    use crate::metric::tests::{katz, rate};
     use crate::num::seed::RandomStream;
     use crate::num::summary::quantile;
 
@@ -580,17 +580,20 @@ mod tests {
 
         let next = |of: &P| {
             Some(match of {
-                P::Wilson => P::WilsonPeople { weighed: false },
-                P::WilsonPeople { .. } => P::WilsonMoved,
-                P::WilsonMoved => P::WilsonPersons,
-                P::WilsonPersons => P::WilsonKish,
-                P::WilsonKish => P::Newcombe,
-                P::Newcombe => P::NewcombePersons,
-                P::NewcombePersons => P::Mover,
+                P::Wilson => P::WilsonPeople,
+                P::WilsonPeople => P::WilsonMoved,
+                P::WilsonMoved => P::WilsonEffective,
+                P::WilsonEffective => P::Score,
+                P::Score => P::Paired,
+                P::Paired => P::PairedPeople,
+                P::PairedPeople => P::LogStudent,
+                P::LogStudent => P::Newcombe,
+                P::Newcombe => P::NewcombeEffective,
+                P::NewcombeEffective => P::Mover,
                 P::Mover => P::Largest,
                 P::Largest => P::Katz,
-                P::Katz => P::KatzPersons,
-                P::KatzPersons => P::Bootstrap,
+                P::Katz => P::KatzEffective,
+                P::KatzEffective => P::Bootstrap,
                 P::Bootstrap => P::Poisson { centred: false },
                 P::Poisson { .. } => P::Blocks { of: 200, centred: false },
                 P::Blocks { .. } => P::Student,
@@ -671,12 +674,11 @@ mod tests {
 
     #[test]
     fn katz_needs_cases() {
-        let z = z_of_level(0.95);
-        assert_eq!(katz(rate(0, 5), rate(1, 5), z), None);
-        assert_eq!(katz(rate(1, 5), rate(0, 5), z), None);
+        assert_eq!(katz(rate(0, 5), rate(1, 5), 0.95), None);
+        assert_eq!(katz(rate(1, 5), rate(0, 5), 0.95), None);
         let (a, b) = (
-            katz(rate(10, 40), rate(20, 50), z).unwrap(),
-            katz(rate(20, 50), rate(10, 40), z).unwrap(),
+            katz(rate(10, 40), rate(20, 50), 0.95).unwrap(),
+            katz(rate(20, 50), rate(10, 40), 0.95).unwrap(),
         );
         assert!((a.lo * b.hi - 1.0).abs() < 1e-12 && (a.hi * b.lo - 1.0).abs() < 1e-12);
     }

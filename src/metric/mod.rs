@@ -33,7 +33,7 @@ pub(crate) mod scope;
 pub(crate) mod student_interval;
 pub(crate) mod swap_effect;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod value;
 
 use schemars::JsonSchema;

@@ -10,6 +10,7 @@ mod compare;
 pub(in crate::metric) mod coverage;
 mod direction_ratios;
 mod impaired;
+mod inference;
 mod oracle;
 mod person_coverage;
 mod person_value_coverage;
@@ -24,12 +25,16 @@ use super::swap_effect::SwapEffect;
 use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::units::WeightSums;
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
@@ -40,6 +45,29 @@ use crate::param::{Count, Level, Seed};
 /// A share of counts.
 pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
     Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+}
+
+/// A rate of rows that are people, with its interval; `side` keeps the people of two rates apart.
+pub(in crate::metric) fn counted(of: Rate, side: u64) -> Option<Share> {
+    let kinds = [(of.numerator, 1), (of.denominator - of.numerator, 0)];
+    let units = kinds.into_iter().zip(2 * side..).filter(|((n, _), _)| *n > 0);
+    let units = units.map(|((n, case), key)| (key, rate(case, 1), WeightSums::ones(n)));
+    Share::of_units(of, WeightSums::ones(of.denominator).into(), units)
+}
+
+/// Katz's interval of the ratio of two such rates at a level; none where one has no case.
+pub(crate) fn katz(a: Rate, b: Rate, level: f64) -> Option<ValueInterval> {
+    let (a, b) = (Estimate::from(counted(a, 0)?), Estimate::from(counted(b, 1)?));
+    (b.value > 0.0).then(|| a.over(&b))?.interval(level).ok()
+}
+
+/// A rate of rows of which a person may have several: what each has.
+pub(in crate::metric) fn share_of_persons(
+    of: Rate,
+    each: impl Iterator<Item = (u64, Rate)>,
+) -> Share {
+    let units = each.map(|(key, own)| (key, own, WeightSums::ones(1)));
+    Share::of_units(of, WeightSums::ones(of.denominator).into(), units).expect("rows")
 }
 
 /// The value of a comparison of two groups where they change places.
@@ -138,7 +166,7 @@ fn gather(
     settings: &MeasureSettings,
 ) -> TestEvidence {
     let mut factual =
-        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, None)); parts];
+        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, false)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups); parts];
     let knobs = FlipTestSettings {
         neighbours: Count::new(5).unwrap(),
@@ -170,7 +198,7 @@ fn gather(
     let mut crowd = crowds.pop().unwrap();
     crowds.into_iter().rev().for_each(|part| crowd.merge(part));
     let test =
-        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, None);
+        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, false);
     let mut flips = test.empty();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());

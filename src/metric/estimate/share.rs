@@ -34,6 +34,8 @@ pub(crate) struct Share {
     pub(crate) is_plain: bool,
     /// Whether no case counts, or all do.
     pub(crate) is_boundary: bool,
+    /// Rows below it.
+    pub(crate) n_rows: u64,
     /// Units with a row below it.
     pub(crate) n_units: u64,
     /// What each unit adds.
@@ -111,7 +113,7 @@ impl Share {
             kish / design.max((carriers * design + together) / (carriers + 1.0))
         };
         let influence = Influence { units: each, scale: agree / (weight * weight) };
-        Some(Share { value, size, kish, is_plain, is_boundary, n_units, influence })
+        Some(Share { value, size, kish, n_rows: rows.n, is_plain, is_boundary, n_units, influence })
     }
 
     /// How many rows say as much as one that is independent: the design effect.

@@ -221,7 +221,7 @@ fn halves<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockMultiplicities, PEOPLE_BLOCKS, add_block_replicates, block_replicates};
+    use super::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
     use crate::num::MAX_TOTAL_WEIGHT;
     use crate::num::poisson::PoissonWeights;
     use crate::num::seed::RandomStream;
@@ -259,14 +259,6 @@ mod tests {
                 ),
                 replicates
             );
-            let mut sparse = vec![0; 3 * samples as usize];
-            add_block_replicates(
-                &mut sparse,
-                3,
-                blocks.iter().map(|(block, sums)| (*block, sums.iter().copied().enumerate())),
-                &times,
-            );
-            assert_eq!(replicates.as_flattened(), sparse);
             for (r, replicate) in replicates.iter().enumerate() {
                 assert_eq!(*replicate, [exact(r, 0), exact(r, 1), exact(r, 2)], "{largest} {r}");
             }

@@ -21,6 +21,12 @@ impl ClassMatrix {
         ClassMatrix { classes, cells: vec![0; classes * classes] }
     }
 
+    /// The matrix with these cells, row by row.
+    #[cfg(test)]
+    pub(in crate::metric) fn from_cells(classes: usize, cells: &[u64]) -> Self {
+        ClassMatrix { classes, cells: cells.to_vec() }
+    }
+
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes

@@ -115,6 +115,7 @@ pub(crate) struct UnitSums<const N: usize> {
     /// The rows of each cell, each counterfactual being one.
     rows: [WeightSums; N],
     kinds: Vec<UnitKind<N>>,
+    by_person: bool,
 }
 
 impl<const N: usize> UnitSums<N> {
@@ -128,11 +129,23 @@ impl<const N: usize> UnitSums<N> {
             }
         }
         let person = |(key, cells)| UnitKind { key, cells, sums: WeightSums::ones(1) };
+        let by_person = persons.is_some();
         let kinds = match persons {
             Some(persons) => persons.into_iter().map(person).collect(),
             None => kinds,
         };
-        UnitSums { rows, kinds }
+        UnitSums { rows, kinds, by_person }
+    }
+
+    /// Whether each unit is one row.
+    pub(crate) fn are_rows(&self) -> bool {
+        let is_row = |kind: &UnitKind<N>| kind.cells.iter().sum::<u64>() <= 1;
+        !self.by_person && self.kinds.iter().all(is_row)
+    }
+
+    /// Whether a unit is a person with all rows.
+    pub(crate) fn are_persons(&self) -> bool {
+        self.by_person
     }
 
     /// Each kind of units, ascending by key.

@@ -4,7 +4,7 @@
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, rate, settings};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::newcombe;
@@ -43,9 +43,15 @@ fn gather(
     let seed = settings().seed;
     let (factual, counts) = (FactualCounts::new(groups), CounterfactualCounts::new(groups));
     let empty = if weight.is_some() {
-        (factual.with_weights(seed), counts.with_weights(seed))
+        (
+            factual.counted_by(CountingUnit { paired: true, ..CountingUnit::WEIGHT }, seed),
+            counts.counted_by(CountingUnit { paired: true, ..CountingUnit::WEIGHT }, seed),
+        )
     } else {
-        (factual.with_pairing(seed), counts.with_pairing(seed))
+        (
+            factual.counted_by(CountingUnit::PAIRED, seed),
+            counts.counted_by(CountingUnit::PAIRED, seed),
+        )
     };
     let mut all = vec![empty; parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
@@ -53,11 +59,10 @@ fn gather(
         let person =
             ScoredPerson { weight: weight.map_or(1, |weight| weight(i as u64)), ..*person };
         factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_weight(person.group, key, person.weight, person.label, person.predicted);
-        factual.add_paired(person.group, key, person.label, person.predicted);
+        factual.add_unit((person.group, key, person.weight), person.label, person.predicted);
         counts.add(&person, cfs);
-        counts.add_weight(key, &person, cfs);
-        counts.add_paired(key, &person, cfs);
+        counts.add_weight(&person, cfs);
+        counts.add_unit(key, &person, cfs);
     }
     let mut whole = all.pop().unwrap();
     for (factual, counts) in all.into_iter().rev() {
@@ -236,8 +241,10 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
     for trial in 0..trials {
         let seed = Seed(trial);
         let mut stream = RandomStream::new(trial, "coverage/compare");
-        let mut factual = [0; 2].map(|_| FactualCounts::new(2).with_pairing(seed));
-        let mut counts = [0; 2].map(|_| CounterfactualCounts::new(2).with_pairing(seed));
+        let mut factual =
+            [0; 2].map(|_| FactualCounts::new(2).counted_by(CountingUnit::PAIRED, seed));
+        let mut counts =
+            [0; 2].map(|_| CounterfactualCounts::new(2).counted_by(CountingUnit::PAIRED, seed));
         for key in 0..n {
             let (group, u, agrees) = ((key % 2) as usize, stream.u01(), stream.u01() < 0.9);
             let switches = stream.u01() < p / 1.5;
@@ -254,7 +261,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     weight: 1,
                 };
                 factual[m].groups[group].add(person.label, person.predicted, false);
-                factual[m].add_paired(group, key, person.label, person.predicted);
+                factual[m].add_unit((group, key, 1), person.label, person.predicted);
                 let cf = ScoredCounterfactual {
                     to: 1 - group,
                     predicted: Some(predicted != switches[m]),
@@ -263,7 +270,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     unsupported: 0,
                 };
                 counts[m].add(&person, &[cf]);
-                counts[m].add_paired(key, &person, &[cf]);
+                counts[m].add_unit(key, &person, &[cf]);
             }
         }
         let settings = MeasureSettings {

@@ -21,7 +21,7 @@ use super::coverage::{CoverageCount, trials};
 use super::settings;
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -170,14 +170,14 @@ fn intervals(
         AmountSample::new(basis, groups[group].iter().map(entry).collect())
     };
     let amounts = measure_amounts(&[of_group(0), of_group(1)], &asked(MetricFamily::Amounts));
-    let unit = CountingUnit::of(false, by_person, false);
+    let unit = CountingUnit { weighted: false, persons: by_person, paired: false };
     let none = LabelledScores::new(ScoreScale::default(), basis);
     let mut counts = FactualCounts::new(2).counted_by(unit, seed).with_scores(none);
     for (group, rows) in groups.iter().enumerate() {
         for row in rows {
             let (label, predicted) = (Some(row.label), Some(row.score >= 0.5));
             counts.groups[group].add(label, predicted, false);
-            counts.add_paired(group, key(group, row), label, predicted);
+            counts.add_unit((group, key(group, row), 1), label, predicted);
             counts.add_score(group, (label, row.score), 1, (key(group, row), row.row));
         }
     }

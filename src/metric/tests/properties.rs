@@ -227,7 +227,7 @@ fn a_value_does_not_depend_on_what_else_is_asked() {
 }
 
 #[test]
-fn rates_of_repeated_people_are_bootstrapped() {
+fn rates_of_repeated_people_take_effective_sizes() {
     let method = |groups, per_target, scope| {
         let measured =
             gather(&people(groups, per_target, 500), groups, true, 1, &settings()).measured;
@@ -235,11 +235,11 @@ fn rates_of_repeated_people_are_bootstrapped() {
     };
     assert_eq!(method(2, 1, MetricScope::Total), "wilson");
     assert_eq!(method(2, 1, MetricScope::Difference(0, 1)), "newcombe");
-    assert_eq!(method(3, 1, MetricScope::Total), "bootstrap");
+    assert_eq!(method(3, 1, MetricScope::Total), "wilson-eff");
     assert_eq!(method(3, 1, MetricScope::Direction(2, 0)), "wilson");
-    assert_eq!(method(2, 2, MetricScope::Direction(0, 1)), "bootstrap");
-    assert_eq!(method(2, 2, MetricScope::Difference(0, 1)), "bootstrap");
-    assert_eq!(method(3, 1, MetricScope::OneToRest(1)), "bootstrap");
+    assert_eq!(method(2, 2, MetricScope::Direction(0, 1)), "wilson-eff");
+    assert_eq!(method(2, 2, MetricScope::Difference(0, 1)), "newcombe-eff");
+    assert_eq!(method(3, 1, MetricScope::OneToRest(1)), "wilson-eff");
     assert_eq!(method(3, 1, MetricScope::RestToOne(1)), "wilson");
     let measured = gather(&people(3, 2, 500), 3, true, 1, &settings()).measured;
     assert_eq!(

@@ -403,6 +403,7 @@ impl AmountMeasurement<'_> {
         Some(
             measured
                 .with_rate(Some(rate.people), weights)
+                .with_size(rate.share.as_ref())
                 .with_impaired(worse)
                 .with_switches(changed, None),
         )

@@ -149,6 +149,12 @@ impl RateAtThreshold {
     }
 }
 
+/// How many rows say as much as one that is independent, at the threshold of the job; none where
+/// nobody is below the rate there, and rows go together.
+fn design<const N: usize>(units: &UnitSums<N>, share: Option<Share>) -> Option<f64> {
+    share.map(|share| share.design()).or_else(|| units.are_rows().then_some(1.0))
+}
+
 /// Two-sided normal quantile of the intervals; none where none are requested.
 fn quantile(settings: &MeasureSettings) -> Option<f64> {
     settings.level.map(|level| z_of_level(level.get()))
@@ -185,7 +191,7 @@ impl RowsByThreshold {
 
     /// A rate at every threshold.
     fn rates(&self, of: &dyn Fn(&Confusion) -> Rate) -> Vec<RateAtThreshold> {
-        let design = self.share(of).map(|share| share.design());
+        let design = design(&self.units, self.share(of));
         let of_cells = |cells: ConfusionCells| of(&Confusion::from_cells(cells));
         self.cells.iter().map(|cells| cells.rate(&of_cells).divided(design)).collect()
     }
@@ -324,7 +330,7 @@ impl CurveEvidence for CounterfactualCounts {
         let curve = |metric: &'static Metric| {
             let of = switch_rate(metric, settings)?;
             let share = Share::new(&switches.units, |cells| of(&Eccm(*cells)));
-            let design = share.map(|share| share.design());
+            let design = design(&switches.units, share);
             let rate = |cells: SwitchCells| of(&Eccm(cells));
             let points = switches.cells.iter().map(|cells| cells.rate(&rate).divided(design));
             let points = points.map(|rate| rate.point(z)).collect();

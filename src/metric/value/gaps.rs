@@ -222,8 +222,8 @@ impl FactualMeasurement<'_> {
             _ => [&shares[0], &shares[1]],
         };
         let carriers = [
-            of_a.person_basis(metric.needs_label, x.as_ref()),
-            of_b.person_basis(metric.needs_label, y.as_ref()),
+            of_a.person_basis(metric.needs_label, people.is_some().then_some(x.as_ref())),
+            of_b.person_basis(metric.needs_label, people.is_some().then_some(y.as_ref())),
         ];
         let people = ValuePeople::two([n_a, n_b], denominators)
             .with_persons(all_persons([of_a, of_b].into_iter(), metric.needs_label), &carriers);

@@ -109,26 +109,25 @@ fn reciprocal(ratio: ValueInterval) -> Option<ValueInterval> {
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
-    use super::{IntervalAt, joint_level, largest_gap, smallest_ratio_of_shares};
-    use crate::metric::interval::{newcombe, wilson, z_of_level};
+    use super::{joint_level, largest_gap, smallest_ratio_of_shares};
+    use crate::metric::estimate::Estimate;
+    use crate::metric::estimate::share::Share;
+    use crate::metric::interval::{newcombe, z_of_level};
     use crate::metric::rate::Rate;
-    use crate::metric::tests::rate;
+    use crate::metric::tests::{counted, rate};
     use crate::num::seed::RandomStream;
 
-    fn gap(a: Rate, b: Rate) -> IntervalAt {
-        Rc::new(move |level| newcombe(a, b, z_of_level(level)))
+    fn gap(a: Rate, b: Rate) -> Option<Estimate> {
+        Some(Estimate::from(counted(a, 0)?).minus(&Estimate::from(counted(b, 1)?)))
     }
 
-    fn pairs(rates: &[Rate]) -> Vec<IntervalAt> {
+    fn pairs(rates: &[Rate]) -> Vec<Option<Estimate>> {
         let each = rates.iter().enumerate();
         each.flat_map(|(i, a)| rates[i + 1..].iter().map(|b| gap(*a, *b))).collect()
     }
 
-    fn share(of: Rate) -> (f64, IntervalAt) {
-        let at = move |level| wilson(of, z_of_level(level));
-        (of.value().expect("people"), Rc::new(at))
+    fn share(of: Rate) -> Share {
+        counted(of, 0).expect("people")
     }
 
     /// Of two groups it is the interval of the pair without its sign; the values of three are those
@@ -201,8 +200,10 @@ mod tests {
             let gaps = pairs(&rates);
             let found = largest_gap(0.95, &gaps).interval.expect("people");
             covered[0] += u32::from(found.lo <= truth[0] && truth[0] <= found.hi);
-            let contain =
-                gaps.iter().all(|gap| gap(0.95).is_some_and(|i| i.lo <= 0.0 && i.hi >= 0.0));
+            let contain = gaps.iter().all(|gap| {
+                let of = gap.as_ref().and_then(|gap| gap.interval(0.95).ok());
+                of.is_some_and(|i| i.lo <= 0.0 && i.hi >= 0.0)
+            });
             odd += u32::from(contain && found.lo > 0.0);
             let shares: Vec<_> = rates.iter().map(|rate| share(*rate)).collect();
             let ratio = smallest_ratio_of_shares(0.95, &shares).interval;

@@ -349,8 +349,6 @@ pub(crate) struct FactualSubject {
     pub(crate) weight: Option<Confusion>,
     /// Its units.
     pub(crate) units: UnitSums<CONFUSION_CELLS>,
-    /// Whether a person may have several rows.
-    by_person: bool,
 }
 
 impl FactualSubject {
@@ -359,7 +357,6 @@ impl FactualSubject {
             people: counts.confusion(who),
             weight: counts.weight_confusion(who),
             units: counts.units(who),
-            by_person: counts.has_persons(),
         }
     }
 
@@ -394,7 +391,7 @@ impl FactualSubject {
 
     /// Whether each row is a person who counts as one.
     pub(crate) fn is_plain(&self) -> bool {
-        self.weight.is_none() && !self.by_person
+        self.weight.is_none() && !self.units.are_persons()
     }
 
     /// A mean over the people with a label, and what each row or person adds to it; none where it
@@ -410,7 +407,7 @@ impl FactualSubject {
             |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
         let kinds = self.units.kinds().iter().map(|of| (of, Confusion::from_cells(of.cells)));
         let counted = kinds.filter(|(_, own)| own.n() > 0);
-        if self.by_person {
+        if self.units.are_persons() {
             let each = counted.map(|(of, own)| (of.key, add(&own))).collect();
             return Some((all, MeanInfluences::Persons(each)));
         }
@@ -427,7 +424,7 @@ impl FactualSubject {
     fn counted_persons(&self, needs_label: bool) -> Option<impl Iterator<Item = u64> + '_> {
         let is_counted = move |cells: &_| Confusion::from_cells(*cells).people(needs_label) > 0;
         let persons = self.units.kinds().iter().filter(move |kind| is_counted(&kind.cells));
-        self.by_person.then(|| persons.map(|kind| kind.key))
+        self.units.are_persons().then(|| persons.map(|kind| kind.key))
     }
 
     /// The units that a metric counts.
@@ -435,14 +432,14 @@ impl FactualSubject {
         self.units.n_units(|cells| Confusion::from_cells(*cells).people(needs_label) > 0)
     }
 
-    /// The people who carry a value of this subject alone, of a rate with its share; none where
-    /// each row is a person who counts as one.
+    /// The people who carry a value of this subject alone, of a rate with its share, or none where
+    /// nothing is below it; none where each row is a person who counts as one.
     pub(crate) fn person_basis(
         &self,
         needs_label: bool,
-        share: Option<&Share>,
+        rate: Option<Option<&Share>>,
     ) -> Option<PersonBasis> {
-        let denominator = share.map(|share| share.n_units);
+        let denominator = rate.map(|share| share.map_or(0, |share| share.n_units));
         (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(needs_label), denominator })
     }
 
@@ -512,8 +509,10 @@ impl FactualMeasurement<'_> {
             (metric, scope),
             value,
             interval,
-            ValuePeople::one(n_rows, people)
-                .with_person_basis(subject.person_basis(metric.needs_label, share.as_ref())),
+            ValuePeople::one(n_rows, people).with_person_basis(
+                subject
+                    .person_basis(metric.needs_label, people.is_some().then_some(share.as_ref())),
+            ),
         )
         .with_size(share.as_ref())
         .with_rate(people, subject.weight.as_ref().and_then(rate))

@@ -25,7 +25,6 @@ pub(crate) struct ScopePeople<'a> {
     /// The same by whether anything switches; none where the cells say it.
     any: Option<UnitSums<4>>,
     weighted: bool,
-    by_person: bool,
 }
 
 impl<'a> ScopePeople<'a> {
@@ -46,13 +45,12 @@ impl<'a> ScopePeople<'a> {
             any: groups.map(|groups| counts.any_units(groups, place, &kinds)),
             units: counts.units(place, kinds),
             weighted: weights.is_some(),
-            by_person: counts.has_persons(),
         }
     }
 
     /// Whether each row is a person who counts as one.
     fn is_plain(&self) -> bool {
-        !self.weighted && !self.by_person
+        !self.weighted && !self.units.are_persons()
     }
 
     /// The share that a rate is, whatever it reads; none of what is no rate, and where nothing is
@@ -103,13 +101,25 @@ impl<'a> ScopePeople<'a> {
     /// The persons whom a metric counts, ascending by key; none where each row is a person.
     pub(crate) fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
         let kinds = self.units.kinds().iter().filter(|kind| is_counted(metric, &kind.cells));
-        self.by_person.then(|| kinds.map(|kind| kind.key).collect())
+        self.units.are_persons().then(|| kinds.map(|kind| kind.key).collect())
     }
 
     /// The people who carry a value of this scope alone; none where each row is a person who counts
     /// as one.
-    pub(crate) fn person_basis(&self, metric: &Metric, of: Option<&Share>) -> Option<PersonBasis> {
-        let denominator = of.map(|share| share.n_units);
+    pub(crate) fn person_basis(
+        &self,
+        metric: &Metric,
+        of: Option<&Share>,
+        settings: &MeasureSettings,
+    ) -> Option<PersonBasis> {
+        let is_rate =
+            matches!(metric.reads, Reads::AnySwitch(_)) || switch_rate(metric, settings).is_some();
+        // Without persons cases, as without weights: a row has one for each counterfactual.
+        let below = |share: &Share| match self.units.are_persons() {
+            true => share.n_units,
+            false => share.n_rows,
+        };
+        let denominator = is_rate.then(|| of.map_or(0, below));
         (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(metric), denominator })
     }
 

@@ -299,7 +299,7 @@ impl SwitchMeasurement<'_> {
         });
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
-        let basis = people.person_basis(metric, share.as_ref());
+        let basis = people.person_basis(metric, share.as_ref(), settings);
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = value
             .ok()

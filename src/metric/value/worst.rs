@@ -304,7 +304,7 @@ impl FactualMeasurement<'_> {
             let share = behind.and_then(|of_rows| {
                 subject.share(|c| rate(metric, favourable, c).unwrap_or(of_rows))
             });
-            subject.person_basis(metric.needs_label, share.as_ref())
+            subject.person_basis(metric.needs_label, behind.map(|_| share.as_ref()))
         };
         let behind: Vec<Option<PersonBasis>> = match held {
             true => holders().map(basis).collect(),

@@ -11,7 +11,7 @@ use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -99,11 +99,13 @@ impl SampleState for FactualCounts {
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
-            0 => empty.with_strata(Strata::new(4, GROUPS, None)),
-            1 => empty.with_pairing(SEED),
-            2 => empty.with_persons(SEED),
-            3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
-            4 => empty.with_weighed_persons(SEED),
+            0 => empty.with_strata(Strata::new(4, GROUPS, false)),
+            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
+            2 => empty.counted_by(CountingUnit::PERSON, SEED),
+            3 => empty
+                .counted_by(CountingUnit::WEIGHT, SEED)
+                .with_strata(Strata::new(4, GROUPS, true)),
+            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
             5 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
@@ -117,8 +119,7 @@ impl SampleState for FactualCounts {
         let labelled = (label, score.unwrap_or(f64::NAN));
         self.add_score(group, labelled, weight, (row % PERSONS, row));
         self.groups[group].add(label, predicted, score == Some(0.5));
-        self.add_weight(group, row, weight, label, predicted);
-        self.add_paired(group, row % PERSONS, label, predicted);
+        self.add_unit((group, row % PERSONS, weight), label, predicted);
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
         if row.is_multiple_of(5) {
@@ -159,10 +160,10 @@ impl SampleState for CounterfactualCounts {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
-            1 => empty.with_pairing(SEED),
-            2 => empty.with_persons(SEED),
-            3 => empty.with_weights(SEED),
-            4 => empty.with_weighed_persons(SEED),
+            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
+            2 => empty.counted_by(CountingUnit::PERSON, SEED),
+            3 => empty.counted_by(CountingUnit::WEIGHT, SEED),
+            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
             5 => empty.with_grid(grid(false)),
             _ => empty.with_grid(grid(true)),
         }
@@ -182,9 +183,9 @@ impl SampleState for SwitchAccumulator {
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let nobody = match variant {
-            3 => nobody.with_weights(SEED),
+            3 => nobody.counted_by(CountingUnit::WEIGHT, SEED),
             4 => nobody.with_bins(),
-            5 => nobody.with_weights(SEED).with_bins(),
+            5 => nobody.counted_by(CountingUnit::WEIGHT, SEED).with_bins(),
             _ => nobody,
         };
         let mut first = nobody.clone();
@@ -239,7 +240,7 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
 
 /// Rows that are people, that weigh, that belong to persons, and both.
 fn class_unit(variant: u64) -> CountingUnit {
-    CountingUnit::of(variant % 2 == 1, variant > 1, false)
+    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1, paired: false }
 }
 
 impl SampleState for FactualClassCounts {

@@ -432,7 +432,7 @@ mod tests {
 
     use super::{ChunkWorkspace, GatheredScores, ScoreBalances, ScoreKeeping, SwitchAccumulator};
     use crate::metric::bootstrap::redraw::ShiftBlocks;
-    use crate::metric::evidence::counting_unit::UnitEvidence;
+    use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::evidence::counts::CounterfactualCounts;
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
     use crate::metric::evidence::shift_pass::ShiftPass;
@@ -478,7 +478,8 @@ mod tests {
 
     fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
         let counts = CounterfactualCounts::new(groups);
-        if weighted { counts.with_weights(SEED) } else { counts.with_pairing(SEED) }
+        let unit = if weighted { CountingUnit::WEIGHT } else { CountingUnit::PAIRED };
+        counts.counted_by(unit, SEED)
     }
 
     /// The counts person by person.
@@ -486,8 +487,8 @@ mod tests {
         let mut counts = nobody(groups, weighted);
         for (key, person, moved) in people {
             counts.add(person, moved);
-            counts.add_weight(*key, person, moved);
-            counts.add_paired(*key, person, moved);
+            counts.add_weight(person, moved);
+            counts.add_unit(*key, person, moved);
         }
         counts
     }

@@ -287,7 +287,11 @@ impl ClassSubject {
     fn person_basis(&self, share: Option<&Share>) -> Option<PersonBasis> {
         let n = self.kinds().iter().map(|(_, _, sums)| sums.people()).sum();
         let counts = self.weight.is_some() || self.units.persons.is_some();
-        counts.then(|| PersonBasis { n, denominator: share.map(|share| share.n_units) })
+        let below = |share: &Share| match self.units.persons {
+            Some(_) => share.n_units,
+            None => share.n_rows,
+        };
+        counts.then(|| PersonBasis { n, denominator: share.map(below) })
     }
 
     /// This one's value minus the other's.
