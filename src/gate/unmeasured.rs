@@ -21,9 +21,8 @@
 
 use std::collections::BTreeSet;
 
-use super::question::{
-    GateLimit, GateObservation, GateQuantity, GateQuestion, GateReason, GateTables,
-};
+use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
+use super::reason::{GateReason, Lack, WorstOf};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
@@ -37,7 +36,7 @@ use crate::metric::value::gaps::computed;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{AmountSubject, Metric, MetricFamily, Reads, ScoreReading};
 use crate::table::population::AUDITED;
-use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow, ReasonCode};
+use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow, finite};
 
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
@@ -72,14 +71,6 @@ impl StatePeople {
     fn by_label(&self) -> [u64; 3] {
         [0, 3, 6].map(|i| self.rows[i..i + 3].iter().sum())
     }
-}
-
-/// What people lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Lack {
-    Group,
-    Score,
-    Counterfactual,
 }
 
 /// Alike people who were not measured, and the cells in which each of them may stand: that of a
@@ -585,13 +576,7 @@ impl<'a> PeopleTables<'a> {
 
     /// Rows of the table of metrics like the one that is judged, of a metric and a place.
     fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
-        let PeopleTables { question, seen, tables, .. } = self;
-        tables.metrics.iter().find(|row| {
-            row.metric == metric
-                && question.is_about(&row.key, &row.class)
-                && row.key.sensitive == seen.sensitive
-                && row.key.scope_and_groups() == place
-        })
+        self.question.row(self.tables.metrics, &self.seen.sensitive, metric, place)
     }
 
     /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who
@@ -955,55 +940,27 @@ impl LackingPeople {
     fn n(&self) -> u64 {
         self.0.iter().map(|(_, n)| n).sum()
     }
-
-    /// `80 people have no group and 3 people no score`.
-    fn words(&self) -> String {
-        let each = self.0.iter().filter(|(_, n)| *n > 0).map(|(lack, n)| {
-            let people = if *n == 1 { "person has" } else { "people have" };
-            let what = match lack {
-                Lack::Group => "group",
-                Lack::Score => "score",
-                Lack::Counterfactual => "valid counterfactual with a score",
-            };
-            format!("{n} {people} no {what}")
-        });
-        each.collect::<Vec<_>>().join(", and ")
-    }
 }
 
-fn sentence(
-    question: &GateQuestion,
-    seen: &GateObservation,
+/// That so many of these people would be enough to break the limit.
+fn breaking(
+    of: &PeopleTables<'_>,
     lacking: &LackingPeople,
     (enough, end): (u64, f64),
 ) -> GateReason {
-    let n = lacking.n();
-    let who = match (enough, n) {
-        (1, 1) => "that person".to_owned(),
-        (enough, n) if enough == n => format!("all {n} of them"),
-        (enough, _) => format!("{enough} of them"),
+    let worst = match of.question.decide_by {
+        GateDecideBy::Estimate if of.seen.is_change => WorstOf::Change,
+        GateDecideBy::Estimate => WorstOf::Value,
+        _ => WorstOf::Interval,
     };
-    let what = match question.decide_by {
-        GateDecideBy::Estimate if seen.is_change => "the change",
-        GateDecideBy::Estimate => "the value",
-        _ => "the end of the interval",
-    };
-    let worst = if end.is_finite() {
-        format!("; at worst {what} would be {end:.4}")
-    } else {
-        format!("; at worst {what} would have no bound")
-    };
-    let words = format!("{}; {who} would be enough to break the limit{worst}", lacking.words());
-    GateReason::new(ReasonCode::UnmeasuredPeople, words)
+    let lacking = lacking.0.iter().copied().filter(|(_, n)| *n > 0).collect();
+    GateReason::UnmeasuredPeople { lacking, enough, worst, end: finite(end) }
 }
 
 /// That only the people of the earlier run could break the limit.
 fn of_earlier_run(end: f64) -> GateReason {
-    let words = format!(
-        "people whom the earlier run did not measure could break the limit; at worst the end would \
-         be {end:.4}"
-    );
-    GateReason::new(ReasonCode::UnmeasuredPeople, words)
+    let (lacking, worst) = (Vec::new(), WorstOf::Interval);
+    GateReason::UnmeasuredPeople { lacking, enough: 0, worst, end: finite(end) }
 }
 
 /// That the people who were not measured could break a limit that the others keep, in words, with
@@ -1045,7 +1002,7 @@ pub(super) fn could_break(
     if lacking.n() == 0 {
         return (of_old != 0.0).then(|| of_earlier_run(end));
     }
-    Some(sentence(question, seen, &lacking, (enough, end)))
+    Some(breaking(of, &lacking, (enough, end)))
 }
 
 /// The least and the most that a value could be with everybody measured.
@@ -1409,5 +1366,5 @@ fn by_range(of: &PeopleTables<'_>, metric: &'static Metric, of_old: f64) -> Opti
         let breaks = !limit.kept_by(bound.end(middle) + of_old);
         if breaks { many = middle } else { few = middle }
     }
-    Some(sentence(of.question, of.seen, &bound.lacking, (many, end)))
+    Some(breaking(of, &bound.lacking, (many, end)))
 }

@@ -115,14 +115,15 @@ impl JobChecker<'_> {
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
         for scenario in graphs.knowledge.keys() {
-            for KnowledgeProblem { keys, below, what } in graphs.problems(scenario, &names) {
+            for problem in graphs.problems(scenario, &names) {
+                let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
                 let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
                 // A graph is drawn once for all scenarios.
                 if said.contains(&(place.clone(), what.clone())) {
                     continue;
                 }
                 said.push((place.clone(), what.clone()));
-                let hint = if what.ends_with("is not a variable of the graph") {
+                let hint = if names_no_variable {
                     format!("its variables are {}", list(&names))
                 } else {
                     "these statements about the graph contradict each other: remove one of them"

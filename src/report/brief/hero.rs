@@ -11,10 +11,10 @@
 //! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
 //! audits.
 
+use crate::gate::reason::GateCount;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limit_notes::in_plain_words;
 use crate::report::brief::limits::{self, AuditLimit, LimitPart};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
@@ -706,10 +706,7 @@ fn limit_sentence(
     {
         let [a, b] =
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
-        // `subgroups with at least 20 affected people in the smaller group that are unfair to ...`
-        let size = limit
-            .counted_subgroups()
-            .and_then(|judged| judged.split_once(" that are unfair")?.0.strip_prefix("subgroups "));
+        let size = limit.counted_subgroups().and_then(GateCount::size);
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
         let of_all = format!(
             " of the {} subgroups that the limit counts{size}, the favourable decision is harder \
@@ -732,7 +729,7 @@ fn limit_sentence(
     let said = part.into_iter().chain(broken.filter(|_| limit.verdict == "fail"));
     let said: Vec<_> = said.filter_map(|part| Some((part, part.value?))).collect();
     if said.is_empty() {
-        return words.quote(capital(&in_plain_words(&limit.reason))).text(".");
+        return words.quote(capital(&limit.reason)).text(".");
     }
     said.into_iter().enumerate().fold(words, |words, (i, (part, value))| {
         let ends = part.interval.map(|ends| format!("; {}", ends_text(kind, ends)));

@@ -634,6 +634,8 @@ impl FolderSample {
                     "the limit lies inside the interval"
                 }
                 .into(),
+                reason_code: if skipped { "no-baseline" } else { "limit-inside" }.into(),
+                reason_args: if skipped { "{}" } else { r#"{"judged":"interval"}"# }.into(),
                 job_line: 88,
                 decides: *decides,
                 ..GateRow::default()

@@ -220,8 +220,9 @@ fn counted_in_words(
     });
     of_pair.then(|| {
         format!(
-            "The limit counts both groups together and only {judged}: {} of {} that have \
+            "The limit counts both groups together and only {}: {} of {} that have \
              actions{by_group}{decided}.",
+            judged.words(),
             number::count(unfair),
             number::count(all)
         )
