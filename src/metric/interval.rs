@@ -22,8 +22,8 @@
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates. Of
 //!   P persons with several rows they are taken further out ([`ReplicateSource`]).
-//! - What depends on scores: percentile bootstrap of weighted people, see
-//!   [`redraw`](crate::metric::bootstrap::redraw).
+//! - How far scores move: Student's, for distances on the logarithm, from what each person adds, see
+//!   [`shift_influence`](crate::metric::evidence::shift_influence).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
@@ -124,19 +124,18 @@ pub(crate) enum IntervalProcedure {
     /// Percentile bootstrap of people.
     Bootstrap,
     /// Percentile bootstrap of people with Poisson weights.
-    Poisson {
-        /// Whether the percentiles are moved so that their mean is the value.
-        centred: bool,
-    },
+    Poisson,
     /// Percentile bootstrap of blocks of people with Poisson weights.
     Blocks {
         /// Number of blocks.
         of: u32,
-        /// As above.
+        /// Whether the percentiles are moved so that their mean is the value.
         centred: bool,
     },
     /// Student's t of a mean; with weights or persons by person.
     Student,
+    /// The same on the logarithm, of a value above 0.
+    LogStudent,
     /// Welch's of a difference of two means.
     Welch,
     /// The same on the logarithm, of a ratio of two means.
@@ -179,9 +178,10 @@ impl IntervalProcedure {
             IntervalProcedure::Katz => "katz",
             IntervalProcedure::KatzPersons => "katz-deff",
             IntervalProcedure::Bootstrap => "bootstrap",
-            IntervalProcedure::Poisson { .. } => "poisson-bootstrap",
+            IntervalProcedure::Poisson => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
             IntervalProcedure::Student => "student",
+            IntervalProcedure::LogStudent => "log-student",
             IntervalProcedure::Welch => "welch",
             IntervalProcedure::WelchLog => "welch-log",
             IntervalProcedure::InfluenceGap => "influence",
@@ -244,6 +244,11 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
              people who weigh differently.",
     ),
     ("student", "Student's t, for means; with weights or persons by person."),
+    (
+        "log-student",
+        "The same on the log scale, for distances of scores, with the variance of what each person \
+             adds.",
+    ),
     ("welch", "Welch's t (1947), for differences of two means."),
     ("welch-log", "Welch's t on the log scale, for ratios of two means."),
     (
@@ -280,15 +285,12 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     ),
     (
         "poisson-bootstrap",
-        "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
-             divergences of histograms they are centred on the value, because resampling roughens \
-             histograms.",
+        "Percentiles of the bootstrap of people with Poisson weights, for what features add.",
     ),
     (
         "block-bootstrap",
-        "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for \
-             score metrics of more than 200,000 people or of slices of more than 2,000 people a \
-             group (200 replicates) and for means over causal graphs.",
+        "Percentiles of replicates that draw blocks of people with Poisson weights, for people \
+             with weights or several rows and for means over causal graphs.",
     ),
 ];
 
