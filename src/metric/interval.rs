@@ -244,11 +244,7 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
              people who weigh differently.",
     ),
     ("student", "Student's t, for means; with weights or persons by person."),
-    (
-        "log-student",
-        "The same on the log scale, for distances of scores, with the variance of what each person \
-             adds.",
-    ),
+    ("log-student", "The same on the log scale, for values above 0 that are no shares."),
     ("welch", "Welch's t (1947), for differences of two means."),
     ("welch-log", "Welch's t on the log scale, for ratios of two means."),
     (
@@ -289,8 +285,8 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     ),
     (
         "block-bootstrap",
-        "Percentiles of replicates that draw blocks of people with Poisson weights, for people \
-             with weights or several rows and for means over causal graphs.",
+        "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for means \
+             over causal graphs.",
     ),
 ];
 
@@ -589,10 +585,11 @@ mod tests {
                 P::Largest => P::Katz,
                 P::Katz => P::KatzPersons,
                 P::KatzPersons => P::Bootstrap,
-                P::Bootstrap => P::Poisson { centred: false },
-                P::Poisson { .. } => P::Blocks { of: 200, centred: false },
+                P::Bootstrap => P::Poisson,
+                P::Poisson => P::Blocks { of: 200, centred: false },
                 P::Blocks { .. } => P::Student,
-                P::Student => P::Welch,
+                P::Student => P::LogStudent,
+                P::LogStudent => P::Welch,
                 P::Welch => P::WelchLog,
                 P::WelchLog => P::InfluenceGap,
                 P::InfluenceGap => P::InfluenceRatio,

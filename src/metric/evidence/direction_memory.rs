@@ -61,7 +61,7 @@ mod tests {
             influences: true,
         };
         // Two groups are nothing; 150 groups have 22,651 scopes of 7.6 kilobytes in three parts.
-        assert!(room(2).bytes() < 1 << 20, "{}", room(2).bytes());
+        assert!(room(2).bytes() < 4 << 20, "{}", room(2).bytes());
         let of_150 = room(150).bytes();
         assert!((550_000_000..750_000_000).contains(&of_150), "{of_150}");
         let without = DirectionMemory { influences: false, ..room(150) };

@@ -98,7 +98,7 @@ const NO_DISTANCE: f64 = 1e-8;
 /// Why there is no interval.
 const HISTOGRAMS: &str = "biased: the histograms of few people are apart even where those of \
     everybody are not";
-const FEW_UNITS: &str = "few-units: one person tells nothing of others";
+const FEW_UNITS: &str = "few_units: one person tells nothing of others";
 const NOTHING_VARIES: &str = "boundary: the scores of all people move alike";
 const NO_LOGARITHM: &str = "boundary: a distance of 0 has no logarithm";
 

@@ -33,7 +33,7 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Seed};
 
 /// Samples of the slow test.
 const MANY_SAMPLES: u64 = 1000;

@@ -248,7 +248,7 @@ fn rates_of_repeated_people_are_bootstrapped() {
     );
     assert_eq!(
         one(&measured, "jscd", MetricScope::Total).interval.unwrap().method.as_str(),
-        "poisson-bootstrap"
+        "log-student"
     );
 }
 

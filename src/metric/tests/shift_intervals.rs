@@ -280,7 +280,7 @@ fn why_there_is_no_interval() {
     for id in ["jsd_hist", "kld_hist_smoothed"] {
         assert_eq!(at(&moving, id), "biased");
     }
-    assert_eq!(at(&of(&[(0.2, 0.5)]), "mcd"), "few-units");
+    assert_eq!(at(&of(&[(0.2, 0.5)]), "mcd"), "few_units");
     // A common factor changes no distribution, and a common step no mean.
     let halved = of(&[(0.2, 0.1), (0.4, 0.2), (0.75, 0.375)]);
     assert_eq!(["jscd", "kld"].map(|id| at(&halved, id)), ["boundary"; 2]);

@@ -21,7 +21,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Seed};
 
 /// People by key.
 pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
@@ -443,7 +443,7 @@ fn without_weights_there_are_none() {
             && gathered.counts.weight_cells(None).is_none()
     );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
-    assert!(second(&people, &gathered.counts, 1, &settings()).intervals.is_some());
+    assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
 }
 
 /// How often a nominal 95 % interval of a weighted rate and of a gap of two holds the true value,

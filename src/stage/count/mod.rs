@@ -255,7 +255,7 @@ fn shift_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Option<Shif
     if !b.value("score metrics", wanted) {
         return None;
     }
-    // Of repeats only values are told.
+    // Repeats have values without intervals.
     let intervals = unit.repeat.is_none() && b.plan.wants_intervals();
     Some(ShiftSettings { intervals: b.value("intervals of score metrics", intervals) })
 }

@@ -196,7 +196,7 @@ impl SampleState for SwitchAccumulator {
 impl SampleState for ShiftPass {
     const VARIANTS: u64 = 4;
 
-    /// Values alone, and with intervals of rows, of rows with weights and of persons.
+    /// Only values, and with intervals of rows, of rows with weights and of persons.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let mut first = match variant {
