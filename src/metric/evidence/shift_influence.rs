@@ -16,6 +16,9 @@
 //! powers are exact ([`WideSum`]): no order or partition of people changes a bit. Persons are added
 //! up by key first.
 //!
+//! Cost: 29 exact sums a unit and scope. Memory: 7.5 KB a scope in which somebody is, once per
+//! thread, or 128 bytes a person and scope.
+//!
 //! Coverage of nominal 95 % intervals, simulated without weights, of 10, 30, 100 and 300 people:
 //!
 //! - all move, normal: MCD 95, 95, 95, 95; MACD 95, 95, 95, 95; RMSCD 92, 94, 95, 95; JSCD 86, 90,
