@@ -22,8 +22,8 @@
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates. Of
 //!   P persons with several rows they are taken further out ([`ReplicateSource`]).
-//! - What depends on scores: percentile bootstrap of weighted people, see
-//!   [`redraw`](crate::metric::bootstrap::redraw).
+//! - How far scores move: Student's, for distances on the logarithm, from what each person adds, see
+//!   [`shift_influence`](crate::metric::evidence::shift_influence).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
@@ -125,15 +125,12 @@ pub(crate) enum IntervalProcedure {
     /// Percentile bootstrap of people.
     Bootstrap,
     /// Percentile bootstrap of people with Poisson weights.
-    Poisson {
-        /// Whether the percentiles are moved so that their mean is the value.
-        centred: bool,
-    },
+    Poisson,
     /// Percentile bootstrap of blocks of people with Poisson weights.
     Blocks {
         /// Number of blocks.
         of: u32,
-        /// As above.
+        /// Whether the percentiles are moved so that their mean is the value.
         centred: bool,
     },
     /// Student's t of a mean; with weights or persons by person.
@@ -185,9 +182,10 @@ impl IntervalProcedure {
             IntervalProcedure::Katz => "katz",
             IntervalProcedure::KatzEffective => "katz-eff",
             IntervalProcedure::Bootstrap => "bootstrap",
-            IntervalProcedure::Poisson { .. } => "poisson-bootstrap",
+            IntervalProcedure::Poisson => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
             IntervalProcedure::Student => "student",
+            IntervalProcedure::LogStudent => "log-student",
             IntervalProcedure::Welch => "welch",
             IntervalProcedure::WelchLog => "welch-log",
             IntervalProcedure::InfluenceGap => "influence",
@@ -294,15 +292,12 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     ),
     (
         "poisson-bootstrap",
-        "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
-             divergences of histograms they are centred on the value, because resampling roughens \
-             histograms.",
+        "Percentiles of the bootstrap of people with Poisson weights, for what features add.",
     ),
     (
         "block-bootstrap",
-        "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for \
-             score metrics of more than 200,000 people or of slices of more than 2,000 people a \
-             group (200 replicates) and for means over causal graphs.",
+        "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for means \
+             over causal graphs.",
     ),
 ];
 
@@ -586,18 +581,18 @@ mod tests {
                 P::WilsonEffective => P::Score,
                 P::Score => P::Paired,
                 P::Paired => P::PairedPeople,
-                P::PairedPeople => P::LogStudent,
-                P::LogStudent => P::Newcombe,
+                P::PairedPeople => P::Newcombe,
                 P::Newcombe => P::NewcombeEffective,
                 P::NewcombeEffective => P::Mover,
                 P::Mover => P::Largest,
                 P::Largest => P::Katz,
                 P::Katz => P::KatzEffective,
                 P::KatzEffective => P::Bootstrap,
-                P::Bootstrap => P::Poisson { centred: false },
-                P::Poisson { .. } => P::Blocks { of: 200, centred: false },
+                P::Bootstrap => P::Poisson,
+                P::Poisson => P::Blocks { of: 200, centred: false },
                 P::Blocks { .. } => P::Student,
-                P::Student => P::Welch,
+                P::Student => P::LogStudent,
+                P::LogStudent => P::Welch,
                 P::Welch => P::WelchLog,
                 P::WelchLog => P::InfluenceGap,
                 P::InfluenceGap => P::InfluenceRatio,

@@ -11,9 +11,8 @@
 //! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
 //! [`evidence::strata`] the same by stratum, [`evidence::block_bootstrap`] where people weigh
 //! differently;
-//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::shift_pass`] and,
-//! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
-//! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
+//! [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
+//! all scores; [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
 //! evidence into values with [`interval`]s, and sets the noise of a
 //! [`bootstrap::placebo`] next to them; [`value::compare`] compares two models;
 //! [`value::classes`] does the same for more than two classes. A value is never NaN and never a

@@ -130,7 +130,7 @@ fn the_example_of_the_guide() {
         }
     }
     assert!(methods.is_superset(&BTreeSet::from(["wilson-deff", "newcombe-deff", "katz-deff"])));
-    assert!(methods.is_superset(&BTreeSet::from(["block-bootstrap", "poisson-bootstrap"])));
+    assert!(methods.is_superset(&BTreeSet::from(["block-bootstrap", "student", "log-student"])));
     for of_rows in ["wilson", "newcombe", "katz", "bootstrap"] {
         assert!(!methods.contains(of_rows), "{methods:?}");
     }
@@ -229,8 +229,9 @@ fn admissions_with_weights() {
         "",
         "block-bootstrap",
         "largest",
+        "log-student",
         "mover",
-        "poisson-bootstrap",
+        "student",
         "wilson-people",
     ]);
     assert!(methods.is_subset(&drawn), "{methods:?}");

@@ -162,12 +162,12 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     block(["pair", "Male", "Female", ""], &oracle["pair"]);
     assert_eq!(compared, 3 * 12 + 3 * 18 + 5);
 
-    // An interval for all that can be drawn; of a formula only where a rate is at an end, so that
-    // draws are all alike.
+    // An interval for all that can be drawn, and of score metrics; of a formula only where a rate is
+    // at an end, so that draws are all alike.
     let with_interval: Vec<TableRecord<'_>> =
         metrics.records().filter(|r| !r.text("interval").is_empty()).collect();
     let of_draws = |r: &&TableRecord<'_>| {
-        ["block-bootstrap", "poisson-bootstrap"].contains(&r.text("interval"))
+        ["block-bootstrap", "student", "log-student"].contains(&r.text("interval"))
     };
     assert!(with_interval.iter().filter(of_draws).count() > 150);
     let at_an_end = |r: &TableRecord<'_>| {

@@ -1,7 +1,9 @@
 //! Sums and histograms of scores and of their changes.
 
+use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PairChunk};
 use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
 use crate::metric::evidence::person::ECCM_CELLS;
+use crate::metric::evidence::score_bins::PARTS;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::fixed::FixedSum;
 use serde::{Deserialize, Serialize};
@@ -71,11 +73,30 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by
-    /// its cell.
-    #[inline]
-    pub(crate) fn add_square(&mut self, cell: usize, squared: i64, weight: u64) {
-        self.squared[cell].add_units(i128::from(squared) * i128::from(weight));
+    /// Adds the pairs of a chunk, whose terms are computed, but for the bins of the changes; each
+    /// weighs 1 where `weights` are none.
+    pub(crate) fn add_chunk(
+        &mut self,
+        chunk: &PairChunk,
+        terms: &ChunkTerms,
+        weights: Option<&[u64; CHUNK]>,
+    ) {
+        self.n += chunk.len() as u64;
+        let [score, score_cf, absolute, divergence] = terms.sums(chunk.len(), weights);
+        self.score.merge(score);
+        self.score_cf.merge(score_cf);
+        self.absolute.merge(absolute);
+        self.divergence.merge(divergence);
+        let [before, after, _] = terms.parts(chunk.len());
+        for i in 0..chunk.len() {
+            let weight = weights.map_or(1, |weights| weights[i]);
+            let squared = i128::from(terms.squared_units(i)) * i128::from(weight);
+            self.squared[usize::from(chunk.cell[i])].add_units(squared);
+            let falls_to_zero = chunk.score[i] > 0.0 && chunk.score_cf[i] == 0.0;
+            self.infinite += if falls_to_zero { weight } else { 0 };
+            self.before[usize::from(before[i]) / PARTS] += weight;
+            self.after[usize::from(after[i]) / PARTS] += weight;
+        }
     }
 
     /// Adds a pair to a bin of the changes.
@@ -87,24 +108,6 @@ impl ShiftSums {
     /// Replaces the bins of the changes; none of a list without bins.
     pub(crate) fn set_changes(&mut self, bins: impl Iterator<Item = u64>) {
         self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
-    }
-
-    /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the
-    /// sums of s, c, |c - s| and s ln(s/c), and the histograms of scores.
-    pub(crate) fn add_scores(
-        &mut self,
-        (n, infinite): (u64, u64),
-        [score, score_cf, absolute, divergence]: [FixedSum; 4],
-        (before, after): (&[u64; SCORE_BINS], &[u64; SCORE_BINS]),
-    ) {
-        self.n += n;
-        self.infinite += infinite;
-        self.score.merge(score);
-        self.score_cf.merge(score_cf);
-        self.absolute.merge(absolute);
-        self.divergence.merge(divergence);
-        self.before.iter_mut().zip(before).for_each(|(mine, theirs)| *mine += theirs);
-        self.after.iter_mut().zip(after).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Adds the pairs of another batch or direction.
@@ -162,8 +165,7 @@ impl ShiftSums {
     }
 }
 
-/// The scores of one scope as metrics read them, of everybody or of a replicate in which people
-/// have weights.
+/// The scores of one scope as metrics read them.
 #[derive(Debug, Clone)]
 pub struct ScoreShift {
     /// Pairs, counted without weights.

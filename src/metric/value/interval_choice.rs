@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::evidence::block_bootstrap::{
@@ -102,6 +101,9 @@ const PART_WITHOUT_INTERVAL: &str = "boundary: one of the gaps behind it has no 
 /// Why there is no interval where very few persons could be drawn.
 const TOO_FEW_PERSONS: &str =
     "boundary: too few persons, or replicates, for percentiles of this level";
+
+/// An interval with the number of replicates that have no value, or why there is none.
+pub(crate) type BootstrapInterval = Result<(ValueInterval, usize), NoIntervalReason>;
 
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
@@ -360,8 +362,8 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::Katz => "Katz log".to_owned(),
         IntervalProcedure::KatzEffective => format!("Katz log{EFFECTIVE}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
-        IntervalProcedure::Poisson { centred: c } => {
-            format!("percentile bootstrap of people with Poisson weights{}", centred(c))
+        IntervalProcedure::Poisson => {
+            "percentile bootstrap of people with Poisson weights".to_owned()
         }
         IntervalProcedure::Blocks { of, centred: c } => format!(
             "percentile bootstrap of {of} blocks of people with Poisson weights{}",

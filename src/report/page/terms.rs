@@ -218,7 +218,7 @@ pub(crate) const INTERVALS_OF_PERSONS: &str = "Percentiles of replicates that dr
 pub(crate) fn intervals_of_weights(units: &str) -> String {
     format!(
         "Percentiles of replicates that draw 1000 blocks of {units} with Poisson weights, the same \
-         in every group and direction, for all metrics except score metrics: weighted shares are \
+         in every group and direction, for all metrics of counts: weighted shares are \
          not shares of independent cases, so no formula applies. Shares of 0 and 1, which are \
          equal in all replicates, have Wilson's interval on the effective number of {units}."
     )

@@ -381,11 +381,7 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
             "from the same people in both runs, resampled together (paired bootstrap of blocks of \
              people)",
         ),
-        (
-            n(&["poisson-bootstrap"]),
-            "of score metrics from the same people in both runs, resampled together (paired \
-             bootstrap of people)",
-        ),
+        (n(&["student"]), "of score metrics from what each person adds to both values"),
         (
             n(&["delong", "influence"]),
             "of scores as such from what each person adds to both values (DeLong's covariance, \

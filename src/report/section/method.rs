@@ -507,11 +507,9 @@ fn intervals(audit: &AuditFolder) -> RichText {
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
     for &(code, meaning) in INTERVAL_METHODS {
-        // With weights blocks are cut otherwise, but for score metrics and for means over causal
-        // graphs.
-        let of_blocks = |m: &ReportedValue| {
-            (m.family == "shift" || m.across.is_some()) && m.interval.is_some() && m.method == code
-        };
+        // With weights blocks are cut otherwise, but for means over causal graphs.
+        let of_blocks =
+            |m: &ReportedValue| m.across.is_some() && m.interval.is_some() && m.method == code;
         if methods.contains(code) && (code != "block-bootstrap" || all().any(of_blocks)) {
             text.push_str(meaning);
             text.push(' ');
@@ -529,12 +527,7 @@ fn intervals(audit: &AuditFolder) -> RichText {
     }
     let of_graphs =
         all().any(|m| m.across.is_some() && m.interval.is_some() && m.method == "block-bootstrap");
-    if methods.contains("bootstrap")
-        || methods.contains("poisson-bootstrap")
-        || weighted
-        || of_persons
-        || of_graphs
-    {
+    if methods.contains("bootstrap") || weighted || of_persons || of_graphs {
         text.push_str(&format!(
             "{} bootstrap replicates. ",
             number::count(i64::try_from(audit.manifest.bootstrap_samples).unwrap_or(i64::MAX))

@@ -166,7 +166,7 @@ pub(super) fn push(
 ) {
     let method = match (value, family) {
         (SampleValue::Rate(..), _) => "wilson",
-        (_, "shift") => "poisson-bootstrap",
+        (_, "shift") => "log-student",
         _ => "bootstrap",
     };
     let (number, undefined, part, whole, interval, flags) = match value {
