@@ -34,6 +34,7 @@ mod holm;
 mod judge;
 mod objection;
 mod observe;
+mod people;
 pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod reason;

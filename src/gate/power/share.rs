@@ -2,8 +2,8 @@
 //! Wilson end keeps the limit, or from the first whose Wilson end breaks it.
 //!
 //! `at_least` is looked at from the other side: cases and others change places, and so do the
-//! limit and what it leaves. The probability saws in n: while the cut stays it moves one way, so
-//! only both ends of each run of sizes with one cut need be looked at. The search walks down from a
+//! limit and what it leaves. The probability saws in n: while the cut stays, or what is left of n
+//! beside it, it moves one way, so only both ends of each run of such sizes need be looked at. The search walks down from a
 //! size above which no probability lies below the target: by Berry and Esseen's bound
 //! (Shevtsova's constant for the binomial distribution, 0.4097), by Chernoff's, or from n p (1 - p)
 //! = 400 on by the normal form less 1 / (n p (1 - p)), which is far above its error.
@@ -157,13 +157,18 @@ impl ShareRule {
             if self.bound(verdict, mid, p) < target { lo = mid } else { hi = mid }
         }
         let falls_short = |n: u64| self.probability(verdict, n, p) < target;
+        // Where most people are cases the number of others makes the longer runs.
+        let run_of = |n: u64| match self.cut(verdict, n) {
+            cut if p > 0.5 => n + 1 - cut,
+            cut => cut,
+        };
         let mut top = hi;
         while top > 0 {
             if falls_short(top) {
                 break;
             }
-            let cut = self.cut(verdict, top);
-            let bottom = first_from(top, |n| self.cut(verdict, n) == cut);
+            let run = run_of(top);
+            let bottom = first_from(top, |n| run_of(n) == run);
             if falls_short(bottom) {
                 // It rises in this run, of which the last size is enough and the first is not.
                 let (mut short, mut enough) = (bottom, top);
@@ -182,12 +187,8 @@ impl ShareRule {
     /// How many people decide, with the probability `target`, what is right of the share `p`.
     pub(super) fn needed(self, p: f64, target: f64) -> NeededNumber {
         let verdict = if p <= self.limit { DecidedSide::Kept } else { DecidedSide::Broken };
-        let variance = p * (1.0 - p);
-        let from = (NORMAL_FROM / variance).ceil();
-        if from <= CAP as f64 && self.normal(verdict, from as u64, p) >= target {
-            return self.smallest(verdict, p, target);
-        }
-        if variance <= 0.0 {
+        let from = (NORMAL_FROM / (p * (1.0 - p))).ceil();
+        if from > CAP as f64 || self.normal(verdict, from as u64, p) >= target {
             return self.smallest(verdict, p, target);
         }
         NeededNumber::bisected(1, |n| self.normal(verdict, n, p) >= target)

@@ -176,7 +176,10 @@ fn words_follow_from_codes() {
         of(findings),
         [
             "unmeasured-people",
-            r#"{"end":0.25,"enough":12,"lacking":[["group",80],["score",1]],"rule":{"code":"limit-kept","judged":"interval"},"worst":"interval"}"#,
+            concat!(
+                r#"{"end":0.25,"enough":12,"lacking":[["group",80],["score",1]],"#,
+                r#""rule":{"code":"limit-kept","judged":"interval"},"worst":"interval"}"#
+            ),
             "the whole interval keeps the limit, but 80 people have no group, and 1 person has no \
              score; 12 of them would be enough to break the limit; at worst the end of the \
              interval would be 0.2500",
