@@ -93,7 +93,7 @@ impl FolderDiff<'_> {
         let rows: Vec<ReportRow> = self.before_and_after().into_iter().map(row).collect();
         let head = ["Gate", "Before", "After"].map(RichText::from).to_vec();
         let caption = "Gates before and after, as judged in their own runs".into();
-        let table = PageTable { caption, head, rows, prose: true };
+        let table = PageTable { caption, head, rows, prose: true, ..PageTable::default() };
         (!table.rows.is_empty()).then(|| PageSection {
             id: "gates",
             title: "Gates before and after",
@@ -121,6 +121,7 @@ impl FolderDiff<'_> {
             head,
             rows: vec![row(self.old), row(self.new)],
             prose: true,
+            ..PageTable::default()
         };
         PageSection {
             id: "folders",

@@ -176,6 +176,12 @@ impl From<String> for RichText {
     }
 }
 
+impl From<RichText> for Value {
+    fn from(words: RichText) -> Self {
+        (&words).into()
+    }
+}
+
 impl From<&RichText> for Value {
     fn from(words: &RichText) -> Self {
         words

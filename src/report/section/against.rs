@@ -168,6 +168,7 @@ fn job(compared: &RunComparison) -> Option<PageBlock> {
             head,
             rows: compared.differs.iter().take(shown).map(row).collect(),
             prose: true,
+            ..PageTable::default()
         }),
     })
 }
@@ -243,7 +244,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBloc
             caption,
             head,
             rows: rows.collect(),
-            prose: false,
+            ..PageTable::default()
         }));
     }
     if !same.is_empty() {
@@ -339,8 +340,9 @@ fn table(
         ReportRow { id: String::new(), head: glossary.title(row.metric.as_str()), cells }
     });
     let rows: Vec<ReportRow> = rows.collect();
-    (shown > 0)
-        .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false }))
+    (shown > 0).then(|| {
+        PageBlock::Table(PageTable { caption: caption.into(), head, rows, ..PageTable::default() })
+    })
 }
 
 /// What was not compared, in one sentence.

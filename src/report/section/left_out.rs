@@ -59,6 +59,7 @@ fn table(
             head: head.iter().map(|h| RichText::from(*h)).collect(),
             rows,
             prose,
+            ..PageTable::default()
         })
     })
 }

@@ -266,6 +266,7 @@ fn sets(audit: &AuditFolder) -> Option<PageBlock> {
             head,
             rows,
             prose: true,
+            ..PageTable::default()
         })
     })
 }
@@ -294,8 +295,15 @@ fn models(audit: &AuditFolder) -> Option<PageBlock> {
     let predicts =
         if audit.classes.are_there() { "Predicts" } else { "Predicts positive when the score is" };
     let head = ["Model", "Kind", "What it is", predicts].map(RichText::from).to_vec();
-    (!rows.is_empty())
-        .then(|| PageBlock::Table(PageTable { caption: "Models".into(), head, rows, prose: true }))
+    (!rows.is_empty()).then(|| {
+        PageBlock::Table(PageTable {
+            caption: "Models".into(),
+            head,
+            rows,
+            prose: true,
+            ..PageTable::default()
+        })
+    })
 }
 
 /// The contracts with models that are trained elsewhere.
@@ -321,7 +329,13 @@ fn contracts(audit: &AuditFolder) -> Option<PageBlock> {
     let rows: Vec<ReportRow> = audit.manifest.models.iter().filter_map(row).collect();
     let head = ["Model", "Columns in order", "Class of the score"].map(RichText::from).to_vec();
     let caption = "What models that are trained elsewhere get and give".into();
-    (!rows.is_empty()).then_some(PageBlock::Table(PageTable { caption, head, rows, prose: true }))
+    (!rows.is_empty()).then_some(PageBlock::Table(PageTable {
+        caption,
+        head,
+        rows,
+        prose: true,
+        ..PageTable::default()
+    }))
 }
 
 /// The thresholds that were fitted, a sentence a model.

@@ -107,8 +107,15 @@ fn inputs(audit: &AuditFolder) -> Option<PageBlock> {
         "SHA-256"
     };
     let head = ["File", "What", "Bytes", mark].map(RichText::from).to_vec();
-    (!rows.is_empty())
-        .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: true }))
+    (!rows.is_empty()).then(|| {
+        PageBlock::Table(PageTable {
+            caption: caption.into(),
+            head,
+            rows,
+            prose: true,
+            ..PageTable::default()
+        })
+    })
 }
 
 fn tables(audit: &AuditFolder) -> Option<PageBlock> {
@@ -137,6 +144,7 @@ fn tables(audit: &AuditFolder) -> Option<PageBlock> {
             head,
             rows,
             prose: true,
+            ..PageTable::default()
         })
     })
 }

@@ -1,17 +1,18 @@
 //! Section "How far scores move": histograms of change and of both scores per direction, and the
 //! distances between them.
 
+use minijinja::context;
+
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
 use crate::metric::rate::Undefined;
 use crate::report::draw::panel::highest;
 use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
+use crate::report::page::cells::{ValuesByKey, cell_with_placebo};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{
-    PageBlock, PageFigure, PageSection, PageTable, ReportRow, cells, number,
-};
+use crate::report::page::{PageBlock, PageFigure, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
@@ -35,41 +36,25 @@ pub(crate) fn section(
     if panels.is_empty() {
         return None;
     }
-    let mut blocks = vec![PageBlock::Text(
-        "A score can move without crossing the threshold, and a small move can cross it. Left: the \
-         change of the score from the factual row to its counterfactual. Right: the scores \
-         before and after. Within one attribute, set and model all charts have the same axes."
-            .into(),
-    )];
-    if audit.manifest.weight.is_some() {
-        blocks.push(PageBlock::Note(
-            "Heights and medians in the charts are weighted; numbers of cases are not.".into(),
-        ));
-    }
+    let facts = context!(part => "introduction", weighted => audit.manifest.weight.is_some());
+    let mut blocks = vec![PageBlock::Part("shift.html", facts)];
     for panel in panels {
-        blocks.push(PageBlock::Heading(format!("s{}", panel.id), switches::heading(panel)));
-        blocks.extend(switches::drawn_in_words(panel).map(PageBlock::Note));
-        if terms::follows_graphs(&panel.strategy) {
-            blocks.push(PageBlock::Note(
-                "Charts show the mean score of each person over all graphs, so single graphs with \
-                 large score changes are not visible. Distances are means over graphs of the \
-                 distance in each."
-                    .into(),
-            ));
-        }
         let scale = model_words(audit, &panel.model).and_then(ModelWords::scale_in_words);
-        blocks.extend(scale.map(|words| PageBlock::Note(RichText::new().quote(&words))));
+        let facts = context! {
+            part => "panel", id => format!("s{}", panel.id), heading => switches::heading(panel),
+            drawn => switches::drawn(panel), graphs => terms::follows_graphs(&panel.strategy),
+            scale => scale.map(|words| RichText::new().quote(&words)),
+        };
+        blocks.push(PageBlock::Part("shift.html", facts));
         blocks.extend(drawings(audit, panel));
-        blocks.extend(table(audit, panel, glossary));
+        let table = table(audit, panel, glossary);
+        blocks.extend(
+            table.map(|table| PageBlock::Part("shift.html", context!(part => "distances", table))),
+        );
     }
     if audit.measures.values().any(|m| m.contains_key("jscd")) {
         let symbol = glossary.show("jscd").symbol;
-        blocks.push(PageBlock::Note(RichText::new().code(symbol).text(
-            " compares the shape of the scores only; if all fell by 10 % \
-             it would be 0. It depends on all scores of its scope, and \
-             the total is not a mean of the directions. Read it together with \
-             the root mean square change.",
-        )));
+        blocks.push(PageBlock::Part("shift.html", context!(part => "shape", symbol)));
     }
     Some(PageSection { id: "scores", title: "How far scores move", blocks })
 }
@@ -201,7 +186,7 @@ fn table(
     audit: &AuditFolder,
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
-) -> Option<PageBlock> {
+) -> Option<PageTable> {
     let mut keys: Vec<_> = panel
         .directions
         .iter()
@@ -213,43 +198,9 @@ fn table(
         let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
         keys.push((gap, panel.difference(a, b)));
     }
-    let metrics: Vec<&str> = PageList::ScoreShifts
-        .ids()
-        .iter()
-        .copied()
-        .filter(|m| keys.iter().any(|(_, k)| audit.measure(k, m).is_some()))
-        .collect();
-    if metrics.is_empty() {
-        return None;
-    }
-    let all = || {
-        let shown = |(id, measure)| metrics.contains(&String::as_str(id)).then_some(measure);
-        keys.iter()
-            .filter_map(|(_, k)| audit.measures.get(k))
-            .flat_map(move |m| m.iter().filter_map(shown))
-    };
-    let (levels, noise) = (cells::level_in_words(all()), switches::noise_in_words(all()));
-    let mut head = vec!["Direction".into()];
-    head.extend(metrics.iter().map(|m| glossary.head(m)));
-    let rows = keys
-        .iter()
-        .filter(|(_, key)| audit.measures.contains_key(key))
-        .map(|(name, key)| ReportRow {
-            id: String::new(),
-            head: name.clone(),
-            cells: metrics
-                .iter()
-                .map(|m| {
-                    switches::cell_with_placebo(audit.measure(key, m), terms::kind(m, &key.scope))
-                })
-                .collect(),
-        })
-        .collect();
-    Some(PageBlock::Table(PageTable {
-        caption: format!("Distances between factual and counterfactual scores{levels}{noise}")
-            .into(),
-        head,
-        rows,
-        prose: false,
-    }))
+    let (at, metrics) = (|key: &ResultKey, m: &str| audit.measure(key, m), PageList::ScoreShifts);
+    keys.retain(|(_, key)| audit.measures.contains_key(key));
+    let (first, metrics) = ("Direction", metrics.ids());
+    ValuesByKey { first, keys: &keys, metrics, at: &at, cell: cell_with_placebo }
+        .table(&mut |m| glossary.head(m))
 }

@@ -129,6 +129,7 @@ fn files_table(awaited: &[AwaitedScores]) -> PageTable {
         head: head.map(RichText::from).to_vec(),
         rows,
         prose: true,
+        ..PageTable::default()
     }
 }
 

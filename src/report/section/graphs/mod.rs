@@ -178,7 +178,7 @@ fn overview(
         caption: caption.into(),
         head,
         rows: scenarios.iter().map(row).collect(),
-        prose: false,
+        ..PageTable::default()
     })
 }
 
@@ -509,7 +509,7 @@ fn rates(
          values",
         NumberFormat::Share.value(end)
     ));
-    Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }))
+    Some(PageBlock::Table(PageTable { caption, head, rows, ..PageTable::default() }))
 }
 
 fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &str) -> PageCell {
@@ -637,7 +637,7 @@ fn edges(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
             caption: caption.into(),
             head,
             rows: all.iter().take(shown).map(row).collect(),
-            prose: false,
+            ..PageTable::default()
         })],
     )
 }
@@ -734,5 +734,5 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
              attribute{fractions}",
             middle(audit)
         ));
-    PageBlock::Table(PageTable { caption, head, rows, prose: false })
+    PageBlock::Table(PageTable { caption, head, rows, ..PageTable::default() })
 }

@@ -144,7 +144,7 @@ fn moved_table(pair: &QualityKey, all: &[&FeatureQuality], id: &str, room: usize
         .text(shown_of(shown.len(), all.len()))
         .text(", and their distance to group ")
         .name(&pair.to);
-    PageTable { caption, head, rows: rows.collect(), prose: false }
+    PageTable { caption, head, rows: rows.collect(), ..PageTable::default() }
 }
 
 fn unmoved_table(pair: &QualityKey, all: &[&FeatureQuality], room: usize) -> PageTable {
@@ -165,7 +165,7 @@ fn unmoved_table(pair: &QualityKey, all: &[&FeatureQuality], room: usize) -> Pag
         .text(", the farthest from group ")
         .name(&pair.to)
         .text(" first");
-    PageTable { caption, head, rows: shown.iter().map(row).collect(), prose: false }
+    PageTable { caption, head, rows: shown.iter().map(row).collect(), ..PageTable::default() }
 }
 
 /// Where a feature moved to, in words; away from the target also in a shape.
@@ -267,5 +267,5 @@ fn bars(feature: &FeatureQuality, pair: &QualityKey) -> PageTable {
         "Counterfactuals".into(),
         RichText::from("Group ").name(&pair.to),
     ];
-    PageTable { caption, head, rows: held, prose: false }
+    PageTable { caption, head, rows: held, ..PageTable::default() }
 }

@@ -259,8 +259,12 @@ pub(super) fn blocks(
     if columns.iter().any(|column| first(column) == "plausibility_50") {
         caption.push_str("; below each plausibility its 5 and 95\u{202f}% quantiles");
     }
-    let mut blocks =
-        vec![PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false })];
+    let mut blocks = vec![PageBlock::Table(PageTable {
+        caption: caption.into(),
+        head,
+        rows,
+        ..PageTable::default()
+    })];
     let said: Vec<&str> = absent.iter().map(|column| column.nothing).collect();
     if let Some((last, others)) = said.split_last() {
         let words = if others.is_empty() {

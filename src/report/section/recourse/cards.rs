@@ -265,6 +265,7 @@ fn card(
         head: vec!["Change".into(), heading(0), heading(1), "Cost".into()],
         rows,
         prose: true,
+        ..PageTable::default()
     }
 }
 
@@ -338,6 +339,7 @@ pub(super) fn listing(
         head,
         rows: rows.iter().copied().map(row).collect(),
         prose: true,
+        ..PageTable::default()
     };
     [PageBlock::Table(table)].into_iter().chain(of_infinity(rows.iter().copied())).collect()
 }

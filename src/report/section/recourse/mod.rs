@@ -379,7 +379,7 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
     });
     let caption =
         "Number of subgroups in which each definition finds recourse harder for one group".into();
-    PageTable { caption, head, rows: rows.collect(), prose: true }
+    PageTable { caption, head, rows: rows.collect(), prose: true, ..PageTable::default() }
 }
 
 /// Agreement of the definitions.
@@ -417,7 +417,8 @@ fn agreement(
     });
     let caption = "Mean rank that the definition of the column gives to the subgroups of rank 1 by \
                    that of the row, over its largest rank plus 1: small where the two agree";
-    let table = PageTable { caption: caption.into(), head, rows: rows.collect(), prose: false };
+    let table =
+        PageTable { caption: caption.into(), head, rows: rows.collect(), ..PageTable::default() };
     Some(PageBlock::Fold("Agreement of the definitions", vec![PageBlock::Table(table)]))
 }
 
@@ -489,7 +490,7 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
     }
     let caption = RichText::from("Changes that the job allows, recourse by ").name(recourse);
     vec![
-        PageBlock::Table(PageTable { caption, head, rows, prose: true }),
+        PageBlock::Table(PageTable { caption, head, rows, prose: true, ..PageTable::default() }),
         PageBlock::Text(still.text(".")),
     ]
 }
