@@ -23,7 +23,7 @@ use crate::report::draw::{palette, plot};
 use crate::report::page::cells::Below;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::{RichText, entry_anchor, short};
+use crate::report::page::words::{RichText, breakable, entry_anchor, short};
 use crate::report::visible::visible;
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
@@ -62,27 +62,15 @@ pub(crate) enum PageBlock {
     Text(RichText),
     /// A paragraph in small print.
     Note(RichText),
-    /// The verdict: drawing, its class, one word, and a sentence.
-    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: RichText },
-    /// A numbered list of sentences.
-    Findings(Vec<RichText>),
-    /// Names and what they represent.
-    Facts(Vec<(RichText, RichText)>),
     /// A table.
     Table(PageTable),
-    /// Narrow tables, side by side where there is room.
-    Tables(Vec<PageTable>),
     /// Directions side by side, each with its matrix.
     Heats(Vec<SwitchMatrix>),
-    /// Drawings side by side, each an SVG with its caption below them.
-    Figure(PageFigure),
-    /// What opens on demand, and always in print.
-    Fold(&'static str, Vec<PageBlock>),
     /// Text as it is in a file.
     Code(&'static str, String),
     /// Metrics with formula and source.
     Glossary(Vec<GlossaryEntry>),
-    /// What the template of a section says of these facts.
+    /// A template, and the facts that it gets as `f`.
     Part(&'static str, Value),
     /// A block of the brief or of the evidence.
     Brief(BriefBlock),
@@ -244,18 +232,8 @@ pub(crate) struct MatrixCell {
     pub(super) switches: bool,
 }
 
-/// Drawings side by side.
-pub(crate) struct PageFigure {
-    /// The SVG texts.
-    pub(super) drawings: Vec<String>,
-    /// What they say together.
-    pub(super) caption: RichText,
-    /// Whether they are small, many side by side.
-    pub(super) small: bool,
-}
-
 impl PageSection {
-    /// A section that its template says of these facts.
+    /// A section of one template, and the facts that it gets as `f`.
     pub(super) fn of_facts(
         (id, title): (&'static str, &'static str),
         template: &'static str,
@@ -308,6 +286,7 @@ fn environment() -> Environment<'static> {
         _ => escape_formatter(out, state, value),
     });
     environment.add_filter("short", |name: &str| short(name).into_owned());
+    environment.add_filter("breakable", breakable);
     environment.add_filter("count", number::count);
     environment.add_filter("level", number::level);
     let tables = AtomicUsize::new(0);
@@ -318,13 +297,25 @@ fn environment() -> Environment<'static> {
         ("blocks.html", include_str!("blocks.html")),
         ("words.html", include_str!("words.html")),
         ("all_results.html", include_str!("../section/all_results.html")),
+        ("against.html", include_str!("../section/against.html")),
         ("amounts.html", include_str!("../section/amounts.html")),
+        ("graphs.html", include_str!("../section/graphs/graphs.html")),
+        ("cases.html", include_str!("../evidence/cases.html")),
+        ("closing.html", include_str!("../brief/closing.html")),
+        ("reach.html", include_str!("../evidence/reach.html")),
+        ("shares.html", include_str!("../brief/shares.html")),
         ("groups.html", include_str!("../section/groups.html")),
+        ("left_out.html", include_str!("../section/left_out.html")),
+        ("method.html", include_str!("../section/method.html")),
         ("models.html", include_str!("../section/models.html")),
         ("classes.html", include_str!("../section/classes.html")),
+        ("plausibility.html", include_str!("../section/plausibility/plausibility.html")),
+        ("provenance.html", include_str!("../section/provenance.html")),
+        ("recourse.html", include_str!("../section/recourse/recourse.html")),
         ("shift.html", include_str!("../section/shift.html")),
         ("slices.html", include_str!("../section/slices.html")),
         ("switches.html", include_str!("../section/switches.html")),
+        ("waiting.html", include_str!("../section/waiting.html")),
         ("experiments.html", include_str!("../section/experiments.html")),
     ] {
         environment
@@ -344,35 +335,12 @@ fn value(block: &PageBlock) -> Value {
         PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
         PageBlock::Text(words) => context!(kind => "text", words => words),
         PageBlock::Note(words) => context!(kind => "note", words => words),
-        PageBlock::Verdict { class, drawing, word, sentence } => {
-            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words =>
-                sentence)
-        }
-        PageBlock::Findings(items) => {
-            context!(kind => "findings", items => items.iter().collect::<Value>())
-        }
-        PageBlock::Facts(items) => {
-            context!(kind => "facts", items =>
-                items.iter().map(|(name, words)| context!(name => name, words =>
-                    words)).collect::<Value>())
-        }
         PageBlock::Part(template, facts) => {
             context!(kind => "part", template => *template, facts => facts)
         }
         PageBlock::Table(table) => table_value(table),
-        PageBlock::Tables(all) => {
-            context!(kind => "tables", items =>
-                all.iter().map(table_value).collect::<Value>())
-        }
         PageBlock::Heats(heats) => {
             context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>())
-        }
-        PageBlock::Figure(figure) => {
-            context!(kind => "figure", small => figure.small, drawings =>
-                figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
-        }
-        PageBlock::Fold(summary, blocks) => {
-            context!(kind => "fold", summary => *summary, blocks => values(blocks))
         }
         PageBlock::Code(label, text) => context!(kind => "code", label => *label, text => text),
         PageBlock::Glossary(entries) => {

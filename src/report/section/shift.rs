@@ -2,6 +2,7 @@
 //! distances between them.
 
 use minijinja::context;
+use minijinja::value::Value;
 
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
@@ -12,7 +13,7 @@ use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::cells::{ValuesByKey, cell_with_placebo};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageFigure, PageSection, PageTable, number};
+use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
@@ -44,13 +45,9 @@ pub(crate) fn section(
             part => "panel", id => format!("s{}", panel.id), heading => switches::heading(panel),
             drawn => switches::drawn(panel), graphs => terms::follows_graphs(&panel.strategy),
             scale => scale.map(|words| RichText::new().quote(&words)),
+            drawings => drawings(audit, panel), table => table(audit, panel, glossary),
         };
         blocks.push(PageBlock::Part("shift.html", facts));
-        blocks.extend(drawings(audit, panel));
-        let table = table(audit, panel, glossary);
-        blocks.extend(
-            table.map(|table| PageBlock::Part("shift.html", context!(part => "distances", table))),
-        );
     }
     if audit.measures.values().any(|m| m.contains_key("jscd")) {
         let symbol = glossary.show("jscd").symbol;
@@ -71,7 +68,7 @@ fn farthest(bins: &[HistogramBin]) -> f64 {
     edges.fold(0.0, f64::max)
 }
 
-fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
+fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
     let drawn: Vec<_> = panel
         .directions
         .iter()
@@ -95,52 +92,33 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
         .map(|at| (scale.share(at), format!("cut-off {}", number::three_digits(at))))
         .filter(|(at, _)| (0.0..=1.0).contains(at))
         .collect();
-    drawn
-        .into_iter()
-        .map(|(direction, histograms)| {
-            let title = RichText::direction(&direction.from, &direction.to);
-            // A bin has a width: drawn, a change of nothing would be a block next to zero.
-            if is_unmoved(audit, panel, direction) {
-                return PageBlock::Text(title.text(": no score moved."));
-            }
-            let ScoreHistograms { original, counterfactual, change, .. } = histograms;
-            let fall = chart::change_in_words(change, audit.manifest.weight.is_some());
-            let crossing = audit
-                .measure(&panel.direction(direction), "sr")
-                .and_then(|sr| {
-                    let (part, whole) = sr.counts?;
-                    let share = number::percent_text(sr.value?, sr.weights.is_some());
-                    Some(format!(
-                        "; {} of {} ({share}) cross the threshold",
-                        number::count(part),
-                        number::count(whole)
-                    ))
-                })
-                .unwrap_or_default();
-            let plain = title.plain();
-            let change_title = format!("Change of the score, {plain}");
-            let score_title = format!("Scores before and after, {plain}");
-            let scores = format!(
-                "{}; {}",
-                middle("factual", original),
-                middle("counterfactual", counterfactual)
-            );
-            PageBlock::Figure(PageFigure {
-                drawings: vec![
-                    drawn_panel::change_bars(&change_title, change, change_scale, change_top, None),
-                    drawn_panel::score_bars(
-                        &score_title,
-                        (original, counterfactual),
-                        score_scale,
-                        score_top,
-                        &thresholds,
-                    ),
-                ],
-                caption: title.text(format!(": {fall}{crossing}; {scores}.")),
-                small: false,
-            })
-        })
-        .collect()
+    let drawing = |(direction, histograms): (&PanelDirection, &ScoreHistograms)| {
+        let title = RichText::direction(&direction.from, &direction.to);
+        // A bin has a width: drawn, a change of nothing would be a block next to zero.
+        if is_unmoved(audit, panel, direction) {
+            return context!(title, svgs => ());
+        }
+        let ScoreHistograms { original, counterfactual, change, .. } = histograms;
+        let sr = audit.measure(&panel.direction(direction), "sr");
+        let crossing = sr.and_then(|sr| {
+            let (part, whole) = sr.counts?;
+            let share = number::percent_text(sr.value?, sr.weights.is_some());
+            Some(context!(of => number::of(part, whole), share))
+        });
+        let plain = title.plain();
+        let change_title = format!("Change of the score, {plain}");
+        let score_title = format!("Scores before and after, {plain}");
+        let both = (original.as_slice(), counterfactual.as_slice());
+        let svgs = vec![
+            drawn_panel::change_bars(&change_title, change, change_scale, change_top, None),
+            drawn_panel::score_bars(&score_title, both, score_scale, score_top, &thresholds),
+        ];
+        context! {
+            title, svgs, fall => chart::change_in_words(change, audit.manifest.weight.is_some()),
+            crossing, factual => middle(original), counterfactual => middle(counterfactual),
+        }
+    };
+    drawn.into_iter().map(drawing).collect()
 }
 
 fn model_words<'a>(audit: &'a AuditFolder, model: &str) -> Option<&'a ModelWords> {
@@ -164,22 +142,18 @@ fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirectio
     audit.score_moves(&panel.direction(direction)).any(|value| value == Some(0.0))
 }
 
-/// In which bin the middle score lies, for those who do not see the drawing.
-fn middle(what: &str, bins: &[HistogramBin]) -> String {
+/// In which bin the middle score lies, for those who do not see the drawing; none without a score.
+fn middle(bins: &[HistogramBin]) -> Option<Value> {
     let all = drawn_panel::cases(bins);
     let mut below = WeightedCount::default();
     for (lo, hi, tally) in bins {
         below = below.plus(*tally);
         if below.part_of(all).is_some_and(|share| share >= 0.5) {
-            return format!(
-                "the middle {what} score of {} lies between {} and {}",
-                number::count(all.n),
-                number::three_digits(*lo),
-                number::three_digits(*hi)
-            );
+            let [lo, hi] = [lo, hi].map(|edge| number::three_digits(*edge));
+            return Some(context!(n => all.n, lo, hi));
         }
     }
-    format!("there is no {what} score")
+    None
 }
 
 fn table(
