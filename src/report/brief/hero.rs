@@ -135,8 +135,9 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn worst_of_all(&self) -> HeroFinding<'a> {
         let switch = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
         let compared = self.results.len();
-        let switch =
-            switch.map(|result| HeroFinding::Switch(result, self.limit_of(result), compared));
+        let switch = switch.map(|result| {
+            HeroFinding::Switch(result, limits::of_result(self.limits, result), compared)
+        });
         let n_gaps: usize = self.shares.iter().map(ModelShares::n_pairs).sum();
         let gaps = self.shares.iter().filter_map(|shares| {
             let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(n_gaps))?;
@@ -158,11 +159,6 @@ impl<'a> BriefInputs<'a> {
         } else {
             HeroFinding::NothingClear
         })
-    }
-
-    /// The limit that judges a result.
-    fn limit_of(&self, result: &HarmResult) -> Option<&'a AuditLimit> {
-        limits::deciding(self.limits, &JudgedValue::plain(&result.key, result.metric))
     }
 
     /// Whether some gate judges a result: also a part of a gate on harm that is folded.

@@ -8,6 +8,7 @@ use crate::metric::GapTransform;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::harm::HarmResult;
 use crate::report::brief::limit_notes::{LimitNeed, no_threshold};
 pub(crate) use crate::report::brief::limit_part::{LimitBound, LimitPart};
 use crate::report::brief::voice::{AuditVoice, capital};
@@ -130,13 +131,18 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
 }
 
 /// The limit whose deciding part is this value; of several the worst.
-pub(crate) fn deciding<'a>(
-    limits: &'a [AuditLimit],
-    value: &JudgedValue,
-) -> Option<&'a AuditLimit> {
+fn deciding<'a>(limits: &'a [AuditLimit], value: &JudgedValue) -> Option<&'a AuditLimit> {
     limits.iter().find(|limit| {
         !limit.is_of_change() && limit.parts.iter().any(|part| limit.value_of(part) == *value)
     })
+}
+
+/// The limit that judges exactly this result.
+pub(crate) fn of_result<'a>(
+    limits: &'a [AuditLimit],
+    result: &HarmResult,
+) -> Option<&'a AuditLimit> {
+    deciding(limits, &JudgedValue::plain(&result.key, result.metric))
 }
 
 /// The limit that holds for all of these values alike, and so may be drawn across them; none where

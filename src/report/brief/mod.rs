@@ -324,7 +324,7 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
         "not",
         "What this audit does not show".into(),
         "What is not shown",
-        vec![BriefBlock::Points("not", not).into()],
+        vec![not],
     ));
     let sign = vec![closing::sign_off(audit, voice)];
     sections.push(section("sign", "Sign-off".into(), "Sign-off", sign));

@@ -38,7 +38,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         more => format!("; {more} more are in tables/gates.parquet"),
     };
     let caption = format!("Rows that decide a gate before the others, worst first{more}").into();
-    let table = PageTable { caption, head, rows, prose: true };
+    let table = PageTable { caption, head, rows, prose: true, ..PageTable::default() };
     Some(PageSection { id: "gates", title: "Gates", blocks: vec![PageBlock::Table(table)] })
 }
 
