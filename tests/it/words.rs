@@ -165,12 +165,14 @@ fn holds(words: &str, phrase: &str) -> bool {
     })
 }
 
-/// What is read: every document, every shipped job, every page template, and the sources without
-/// their tests.
+/// What is read: every document, every shipped job, every page template, the messages of job files,
+/// and the sources without their tests.
 fn texts() -> Vec<PathBuf> {
     let root = root();
     let mut files: Vec<PathBuf> =
-        ["README.md", "CHANGELOG.md", "jobs/models/README.md"].map(|name| root.join(name)).into();
+        ["README.md", "CHANGELOG.md", "jobs/models/README.md", "src/job/messages.txt"]
+            .map(|name| root.join(name))
+            .into();
     for (folder, ends) in [("docs", "md"), ("src/report/page", "html")] {
         let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == ends)));
