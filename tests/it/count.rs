@@ -32,7 +32,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 const ROOMS: &[Room] = &[
     room("report", &["report"], 20_690),
     room("metric", &["metric"], 16_825),
-    room("job", &["job"], 13_380),
+    room("job", &["job"], 11_370),
     room("stage", &["stage"], 27_460),
     room("data", &["data"], 17_730),
     room("counterfactual", &["counterfactual"], 8_730),
@@ -54,7 +54,7 @@ const ROOMS: &[Room] = &[
 /// What is counted besides code, with its ceiling.
 const OTHER: &[(&str, usize)] = &[
     ("lines of templates", 805),
-    ("lines of messages", 0),
+    ("lines of messages", 1_480),
     ("lines of unit tests", 41_240),
     ("lines of integration tests", 28_740),
     ("words of the documents", 32_000),
@@ -141,7 +141,7 @@ fn figures() -> Vec<(String, usize, usize)> {
     let mut all = Vec::new();
     sources(&src, &mut all);
     let mut by_top: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut unit, mut messages) = (0, 0);
+    let mut unit = 0;
     let texts: Vec<(&Path, String)> = all
         .iter()
         .map(|file| (file.strip_prefix(&src).unwrap(), fs::read_to_string(file).unwrap()))
@@ -162,10 +162,6 @@ fn figures() -> Vec<(String, usize, usize)> {
             continue;
         }
         unit += tests;
-        if relative == Path::new("job/messages.rs") {
-            messages += code;
-            continue;
-        }
         let top = relative.parent().and_then(|folder| folder.components().next());
         let top =
             top.map_or_else(|| ".".to_owned(), |top| top.as_os_str().to_string_lossy().into());
@@ -187,9 +183,10 @@ fn figures() -> Vec<(String, usize, usize)> {
     };
     let lines = |text: &str| text.lines().map(weight).sum::<usize>();
     let rust = |text: &str| lines_of(text).iter().sum::<usize>();
+    let messages = lines(&fs::read_to_string(src.join("job/messages.txt")).unwrap());
     let readme = fs::read_to_string(root.join("README.md")).unwrap().chars().count();
     let other = [
-        count(&src, &["html", "css", "txt"], &lines),
+        count(&src, &["html", "css", "txt"], &lines) - messages,
         messages,
         unit,
         count(&root.join("tests/it"), &["rs"], &rust),

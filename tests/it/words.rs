@@ -176,12 +176,14 @@ fn templates(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is read: every document, every shipped job, every page template, and the sources without
-/// their tests.
+/// What is read: every document, every shipped job, every page template, the messages of job files,
+/// and the sources without their tests.
 fn texts() -> Vec<PathBuf> {
     let root = root();
     let mut files: Vec<PathBuf> =
-        ["README.md", "CHANGELOG.md", "jobs/models/README.md"].map(|name| root.join(name)).into();
+        ["README.md", "CHANGELOG.md", "jobs/models/README.md", "src/job/messages.txt"]
+            .map(|name| root.join(name))
+            .into();
     let entries = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
     files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == "md")));
     templates(&root.join("src/report"), &mut files);
