@@ -189,7 +189,7 @@ impl Accumulator for SwitchAccumulator {
 mod tests {
     use super::{ChunkWorkspace, SwitchAccumulator};
     use crate::exec::accumulator::Accumulator;
-    use crate::metric::evidence::counting_unit::UnitEvidence;
+    use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::evidence::counts::CounterfactualCounts;
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
     use crate::num::seed::{RandomStream, h};
@@ -234,7 +234,11 @@ mod tests {
 
     fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
         let counts = CounterfactualCounts::new(groups);
-        if weighted { counts.with_weights(SEED) } else { counts.with_pairing(SEED) }
+        if weighted {
+            counts.counted_by(CountingUnit::WEIGHT, SEED)
+        } else {
+            counts.counted_by(CountingUnit::PAIRED, SEED)
+        }
     }
 
     /// The counts person by person.
@@ -242,8 +246,8 @@ mod tests {
         let mut counts = nobody(groups, weighted);
         for (key, person, moved) in people {
             counts.add(person, moved);
-            counts.add_weight(*key, person, moved);
-            counts.add_paired(*key, person, moved);
+            counts.add_weight(person, moved);
+            counts.add_unit(*key, person, moved);
         }
         counts
     }

@@ -5,7 +5,7 @@ use super::coverage::{CoverageCount, IntervalCoverage, trials};
 use super::{measure_counterfactual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
@@ -56,7 +56,7 @@ fn gather(
             })
             .unwrap()
     }
-    let is_weighted = matches!(unit, CountingUnit::Weight | CountingUnit::WeightedPerson);
+    let is_weighted = unit.weighted;
     let weighed = |(unit, person, cfs): &Row| {
         let weight = if is_weighted { person.weight } else { 1 };
         (*unit, ScoredPerson { weight, ..*person }, cfs.clone())
@@ -98,8 +98,11 @@ fn an_independent_program_gives_the_same() {
     for case in json(expected("inference/score_shifts.json")).as_array().unwrap() {
         let groups = case["groups"].as_u64().unwrap() as usize;
         let kind = case["kind"].as_str().unwrap();
-        let unit =
-            CountingUnit::of(!kind.contains("weights none"), kind.starts_with("persons"), false);
+        let unit = CountingUnit {
+            weighted: !kind.contains("weights none"),
+            persons: kind.starts_with("persons"),
+            paired: false,
+        };
         let of_row = |of: &serde_json::Value| {
             let [unit, group, weight] = [0, 1, 2].map(|i| of[i].as_u64().unwrap());
             let [score, score_cf] = [3, 4].map(|i| of[i].as_f64().unwrap());
@@ -146,7 +149,7 @@ fn an_independent_program_gives_the_same() {
 fn the_kullback_leibler_divergence_by_hand() {
     let rows: Vec<Row> =
         [0.2, 0.4, 0.6].iter().zip(0..).map(|(&s, i)| row((i, 0, 1), s, &[(1, 0.4)])).collect();
-    let found = measured(&rows, 2, CountingUnit::Row);
+    let found = measured(&rows, 2, CountingUnit::ROW);
     let kld = one(&found, "kld", MetricScope::Direction(0, 1));
     let terms = [0.5, 1.0, 1.5].map(|a: f64| a * a.ln());
     let value = terms.iter().sum::<f64>() / 3.0;
@@ -188,7 +191,7 @@ fn random_rows(groups: usize, n: u64, reach: f64) -> Vec<Row> {
 #[test]
 fn any_order_and_partition_gives_the_same_bytes() {
     for (groups, reach) in [(2, 0.3), (3, 0.3), (3, 1e-5)] {
-        for unit in [CountingUnit::Row, CountingUnit::Weight, CountingUnit::WeightedPerson] {
+        for unit in [CountingUnit::ROW, CountingUnit::WEIGHT, CountingUnit::WEIGHTED_PERSON] {
             let mut rows = random_rows(groups, 400, reach);
             let (counts, second) = gather(&rows, groups, unit, 1);
             let text = serde_json::to_string(&second).unwrap();
@@ -212,7 +215,7 @@ fn any_order_and_partition_gives_the_same_bytes() {
 fn persons_are_rows_put_together() {
     let rows: Vec<Row> =
         (0..).zip(random_rows(3, 300, 0.3)).map(|(i, (_, p, cfs))| (i, p, cfs)).collect();
-    let by_row = measured(&rows, 3, CountingUnit::Weight);
+    let by_row = measured(&rows, 3, CountingUnit::WEIGHT);
     let twice = |(unit, person, cfs): &Row| {
         let half = person.weight / 2;
         [half, person.weight - half]
@@ -220,7 +223,7 @@ fn persons_are_rows_put_together() {
     };
     let halves: Vec<Row> = rows.iter().flat_map(twice).collect();
     for persons in [&rows, &halves] {
-        let by_person = measured(persons, 3, CountingUnit::WeightedPerson);
+        let by_person = measured(persons, 3, CountingUnit::WEIGHTED_PERSON);
         let mut compared = 0;
         for (a, b) in by_row.iter().zip(&by_person) {
             let what = format!("{} in {:?}", a.metric.id, a.scope);
@@ -257,10 +260,10 @@ fn what_a_person_adds_to_both_directions_is_subtracted() {
         let gap = one(&found, "mcd", MetricScope::Difference(0, 1));
         (gap.interval, gap.ci_method.clone())
     };
-    let (none, why) = gap(&rows(true), CountingUnit::Person);
+    let (none, why) = gap(&rows(true), CountingUnit::PERSON);
     assert!(none.is_none() && why.starts_with("boundary: "), "{none:?} {why}");
-    let apart = gap(&rows(true), CountingUnit::Row).0.unwrap();
-    let persons = gap(&rows(false), CountingUnit::Person).0.unwrap();
+    let apart = gap(&rows(true), CountingUnit::ROW).0.unwrap();
+    let persons = gap(&rows(false), CountingUnit::PERSON).0.unwrap();
     assert_eq!(apart.method.as_str(), "student");
     assert!(apart.lo < 0.0 && persons.lo < 0.0 && persons.hi - persons.lo != apart.hi - apart.lo);
 }
@@ -268,7 +271,7 @@ fn what_a_person_adds_to_both_directions_is_subtracted() {
 #[test]
 fn why_there_is_no_interval() {
     let at = |rows: &[Row], id: &str| {
-        let found = measured(rows, 2, CountingUnit::Row);
+        let found = measured(rows, 2, CountingUnit::ROW);
         let found = one(&found, id, MetricScope::Direction(0, 1));
         assert!(found.interval.is_none() && found.value.is_ok(), "{id}: {found:?}");
         found.ci_method.split(':').next().unwrap().to_owned()
@@ -313,7 +316,7 @@ fn coverage() {
         (0..n).map(&mut person).collect()
     };
     let of = |rows: &[Row]| {
-        let found = measured(rows, 2, CountingUnit::Row);
+        let found = measured(rows, 2, CountingUnit::ROW);
         IDS.map(|id| {
             let found = one(&found, id, MetricScope::Direction(0, 1));
             (found.value.unwrap(), found.interval)

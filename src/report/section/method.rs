@@ -13,7 +13,6 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::ReportedValue;
 use crate::report::read::words;
 use crate::report::section::recourse;
 use crate::table::ThresholdRow;

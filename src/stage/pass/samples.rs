@@ -201,8 +201,8 @@ impl SampleState for ShiftPass {
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let mut first = match variant {
-            2 => nobody.with_weights(SEED),
-            3 => nobody.with_weighed_persons(SEED),
+            2 => nobody.counted_by(CountingUnit::WEIGHT, SEED),
+            3 => nobody.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
             _ => nobody,
         };
         (0..20).for_each(|row| first.add_sample(row));
