@@ -185,7 +185,6 @@ impl IntervalProcedure {
             IntervalProcedure::Poisson => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
             IntervalProcedure::Student => "student",
-            IntervalProcedure::LogStudent => "log-student",
             IntervalProcedure::Welch => "welch",
             IntervalProcedure::WelchLog => "welch-log",
             IntervalProcedure::InfluenceGap => "influence",

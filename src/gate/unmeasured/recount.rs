@@ -248,9 +248,9 @@ pub(super) fn recounts<'a>(
         _ => return None,
     };
     let value = of.value()?;
-    candidates.into_iter().find_map(|recount| {
-        let known = recount.known()?;
-        is_near(known.value, value).then(|| vec![Recount { base: known, ..recount }])
+    candidates.into_iter().find_map(|mut recount| {
+        recount.base = recount.known()?;
+        is_near(recount.base.value, value).then_some(vec![recount])
     })
 }
 
