@@ -64,10 +64,6 @@ pub(crate) enum PageBlock {
     Note(RichText),
     /// A table.
     Table(PageTable),
-    /// Directions side by side, each with its matrix.
-    Heats(Vec<SwitchMatrix>),
-    /// Text as it is in a file.
-    Code(&'static str, String),
     /// Metrics with formula and source.
     Glossary(Vec<GlossaryEntry>),
     /// A template, and the facts that it gets as `f`.
@@ -191,47 +187,6 @@ impl<W: Into<RichText>> From<W> for PageCell {
     }
 }
 
-/// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
-pub(crate) struct SwitchMatrix {
-    /// Anchor.
-    pub(super) id: String,
-    /// The direction.
-    pub(super) title: RichText,
-    /// Counterfactuals, those that switch, those that do so to positive, and to negative.
-    pub(super) sums: Value,
-    /// The share that switches.
-    pub(super) share: String,
-    /// What it counts.
-    pub(super) caption: &'static str,
-    /// Rows: the CCM, and below it the ECCM where there is a label.
-    pub(super) rows: Vec<MatrixRow>,
-}
-
-/// A row of a [`SwitchMatrix`].
-pub(crate) struct MatrixRow {
-    /// The heading over this row and the next; empty where an earlier row holds it or the matrix
-    /// has none.
-    pub(super) label: &'static str,
-    /// The factual prediction.
-    pub(super) head: &'static str,
-    /// Counterfactually positive, then negative.
-    pub(super) cells: [MatrixCell; 2],
-}
-
-/// A cell of a [`SwitchMatrix`].
-pub(crate) struct MatrixCell {
-    /// Its symbol: `SN`, `TSN`.
-    pub(super) symbol: &'static str,
-    /// How many.
-    pub(super) n: String,
-    /// Share of the row; empty where the row is.
-    pub(super) share: String,
-    /// Step of the heat scale.
-    pub(super) step: usize,
-    /// Whether the prediction switches.
-    pub(super) switches: bool,
-}
-
 impl PageSection {
     /// A section of one template, and the facts that it gets as `f`.
     pub(super) fn of_facts(
@@ -315,6 +270,7 @@ fn environment() -> Environment<'static> {
         ("shift.html", include_str!("../section/shift.html")),
         ("slices.html", include_str!("../section/slices.html")),
         ("switches.html", include_str!("../section/switches.html")),
+        ("waits.html", include_str!("../brief/waits.html")),
         ("waiting.html", include_str!("../section/waiting.html")),
         ("experiments.html", include_str!("../section/experiments.html")),
     ] {
@@ -339,10 +295,6 @@ fn value(block: &PageBlock) -> Value {
             context!(kind => "part", template => *template, facts => facts)
         }
         PageBlock::Table(table) => table_value(table),
-        PageBlock::Heats(heats) => {
-            context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>())
-        }
-        PageBlock::Code(label, text) => context!(kind => "code", label => *label, text => text),
         PageBlock::Glossary(entries) => {
             context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>())
         }
@@ -398,33 +350,6 @@ fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
     };
     context!(id => &row.id, head => &row.head, cells =>
         shown.iter().filter_map(cell).collect::<Value>())
-}
-
-fn heat(heat: &SwitchMatrix) -> Value {
-    let rows: Value = heat
-        .rows
-        .iter()
-        .map(|row| {
-            let cells: Value = row
-                .cells
-                .iter()
-                .map(|c| {
-                    context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step,
-                    switches => c.switches)
-                })
-                .collect();
-            context!(label => row.label, head => row.head, cells => cells)
-        })
-        .collect();
-    // Three letters and four digits, or more digits, need a line each.
-    let wide = heat
-        .rows
-        .iter()
-        .flat_map(|row| &row.cells)
-        .any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
-    let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
-    let (id, title, caption, share) = (&heat.id, &heat.title, heat.caption, &heat.share);
-    context!(id, title, sums => &heat.sums, share, caption, labelled, wide, rows)
 }
 
 fn entry(e: &GlossaryEntry) -> Value {

@@ -19,8 +19,6 @@ pub(crate) enum VerdictBadge {
     NotChecked,
     /// The job sets no limit.
     NoLimit,
-    /// Scores are awaited.
-    Waiting,
     /// Rows are made up.
     StandIn,
 }
@@ -34,7 +32,6 @@ impl VerdictBadge {
             VerdictBadge::CannotTell => "Cannot tell",
             VerdictBadge::NotChecked => "Not checked",
             VerdictBadge::NoLimit => "No limit",
-            VerdictBadge::Waiting => "Waiting",
             VerdictBadge::StandIn => "Stand-in data",
         }
     }
@@ -45,7 +42,6 @@ impl VerdictBadge {
             VerdictBadge::Pass => "pass",
             VerdictBadge::CannotTell => "unsure",
             VerdictBadge::NotChecked | VerdictBadge::NoLimit => "none",
-            VerdictBadge::Waiting => "wait",
             VerdictBadge::StandIn => "made",
         }
     }
@@ -136,8 +132,6 @@ pub(crate) enum BriefBlock {
     How(RichText),
     /// What must be read first.
     Boxed(RichText),
-    /// Sentences as a list of this class.
-    Points(&'static str, Vec<RichText>),
     /// A table of plots.
     Plots(PlotTable),
     /// Charts side by side, in a grid of this class.
@@ -155,9 +149,6 @@ pub(super) fn value(block: &BriefBlock) -> Value {
         BriefBlock::Hero(words) => context!(kind => "hero", words => words),
         BriefBlock::How(words) => context!(kind => "how", words => words),
         BriefBlock::Boxed(words) => context!(kind => "boxed", words => words),
-        BriefBlock::Points(class, items) => {
-            context!(kind => "points", class => *class, items => items.iter().collect::<Value>())
-        }
         BriefBlock::Plots(table) => {
             let bodies = table.bodies.iter().map(|body| {
                 context!(block => body.block, lines =>
@@ -204,7 +195,6 @@ mod tests {
             VerdictBadge::CannotTell,
             VerdictBadge::NotChecked,
             VerdictBadge::NoLimit,
-            VerdictBadge::Waiting,
             VerdictBadge::StandIn,
         ];
         let words: std::collections::BTreeSet<&str> =

@@ -15,9 +15,7 @@ use crate::report::page::cells::{Below, ValuesByKey, cell, cell_with_placebo, wh
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{
-    MatrixCell, MatrixRow, PageBlock, PageCell, PageSection, PageTable, ReportRow, SwitchMatrix,
-};
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{
     AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey,
@@ -81,6 +79,12 @@ fn panel_blocks(
     let set = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set);
     let placebo = set.and_then(|set| set.placebo);
     let overview = (panel.groups.len() > 2).then(|| overview(audit, panel, glossary)).flatten();
+    let weighted = audit.manifest.weight.is_some();
+    let drawn_here = panel.directions.iter().take(panel.drawn).enumerate();
+    let matrices = drawn_here.filter_map(|(d, direction)| {
+        let cells = audit.cells(&panel.direction(direction))?;
+        Some(matrix(format!("p{}-{d}", panel.id), direction, cells, weighted))
+    });
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
         strategy => terms::strategy_in_words(&panel.strategy, written_to),
@@ -88,18 +92,9 @@ fn panel_blocks(
         caution => graphs::knowledge::caution(audit, &panel.set, &panel.attribute),
         placebo => placebo.map(|n| terms::placebo(&panel.strategy, written_to, n)),
         doubt => set.and_then(|set| set.doubt).map(terms::fit_doubt),
-        overview, drawn => drawn(panel),
+        overview, drawn => drawn(panel), matrices => matrices.collect::<Value>(),
     };
     let mut blocks = vec![PageBlock::Part("switches.html", facts)];
-    let drawn = panel.directions.iter().take(panel.drawn).enumerate();
-    let heats = drawn.filter_map(|(d, direction)| {
-        let cells = audit.cells(&panel.direction(direction))?;
-        let title = RichText::direction(&direction.from, &direction.to);
-        let weighted = audit.manifest.weight.is_some();
-        Some(heat(format!("p{}-{d}", panel.id), title, cells, weighted))
-    });
-    let heats: Vec<SwitchMatrix> = heats.collect();
-    blocks.extend((!heats.is_empty()).then_some(PageBlock::Heats(heats)));
     blocks.extend(classes::of_panel(audit, panel, glossary));
     let is_by_metric = panel.directions.len() <= 2;
     let rates = if is_by_metric {
@@ -128,25 +123,33 @@ fn written(panel: &AuditPanel) -> Option<Value> {
     Some(context!(table, several))
 }
 
-fn heat(id: String, title: RichText, cells: &EccmTallies, weighted: bool) -> SwitchMatrix {
+/// The matrix of a direction: factual predictions in rows, counterfactual ones in columns, the CCM
+/// and below it the ECCM where there are labels.
+fn matrix(id: String, direction: &PanelDirection, cells: &EccmTallies, weighted: bool) -> Value {
     let [[cn, sp], [sn, cp]] = cells.all();
     let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
     let share = number::share(switched, all, weighted).unwrap_or_else(|| WEIGHS_NOTHING.to_owned());
-    let sums = [all.n, switched.n, sp.n, sn.n].into_iter().collect();
     let ccm = [["CP", "SN"], ["SP", "CN"]];
-    if !cells.labelled() {
-        let rows = rows("", &cells.all(), ccm).into();
-        return SwitchMatrix { id, title, sums, share, caption: "CCM", rows };
-    }
-    let all = rows("any", &cells.all(), ccm);
-    let positive = rows("positive", &cells.0[2], [["TCP", "TSN"], ["FSP", "FCN"]]);
-    let negative = rows("negative", &cells.0[1], [["FCP", "FSN"], ["TSP", "TCN"]]);
     let unknown = &cells.0[0];
-    let has_unknown = unknown.iter().flatten().any(|tally| tally.n > 0);
-    let without = has_unknown.then(|| rows("none", unknown, ccm)).into_iter().flatten();
-    let rows = all.into_iter().chain(positive).chain(negative).chain(without).collect();
-    let caption = "CCM (any label) and ECCM (by label)";
-    SwitchMatrix { id, title, sums, share, caption, rows }
+    let mut parts = vec![(if cells.labelled() { "any" } else { "" }, cells.all(), ccm)];
+    if cells.labelled() {
+        parts.push(("positive", cells.0[2], [["TCP", "TSN"], ["FSP", "FCN"]]));
+        parts.push(("negative", cells.0[1], [["FCP", "FSN"], ["TSP", "TCN"]]));
+        let has_unknown = unknown.iter().flatten().any(|tally| tally.n > 0);
+        parts.extend(has_unknown.then_some(("none", *unknown, ccm)));
+    }
+    // Three letters and four digits, or more digits, need a line each.
+    let letters = |(_, counts, symbols): &(&str, [[WeightedCount; 2]; 2], [[&str; 2]; 2])| {
+        let counts = counts.iter().rev().flat_map(|row| row.iter().rev());
+        let cells = counts.zip(symbols.iter().flatten());
+        cells.map(|(tally, symbol)| symbol.len() + number::count(tally.n).chars().count()).max()
+    };
+    let wide = parts.iter().filter_map(letters).any(|letters| letters > 6);
+    let (from, to, labelled) = (&direction.from, &direction.to, cells.labelled());
+    let rows: Value =
+        parts.iter().flat_map(|(label, n, symbols)| rows(label, n, symbols)).collect();
+    let (all, switched, positive, negative) = (all.n, switched.n, sp.n, sn.n);
+    context!(id, from, to, all, switched, positive, negative, share, labelled, wide, rows)
 }
 
 /// In place of a share of those who weigh nothing together.
@@ -154,25 +157,19 @@ const WEIGHS_NOTHING: &str = "no weight";
 
 /// The rows "predicted positive" and "predicted negative" of counts by factual and counterfactual
 /// prediction.
-fn rows(
-    label: &'static str,
-    counts: &[[WeightedCount; 2]; 2],
-    symbols: [[&'static str; 2]; 2],
-) -> [MatrixRow; 2] {
-    let row = |factual: usize, label, head, symbols: [&'static str; 2]| {
+fn rows(label: &str, counts: &[[WeightedCount; 2]; 2], symbols: &[[&str; 2]; 2]) -> [Value; 2] {
+    let row = |factual: usize, label: &str, head: &str, symbols: [&str; 2]| {
         let whole = counts[factual][0].plus(counts[factual][1]);
-        let cell = |cf: usize, symbol| {
+        let cell = |(cf, symbol): (usize, &str)| {
             let tally = counts[factual][cf];
             let none = || if whole.n > 0 { WEIGHS_NOTHING } else { "no row" }.to_owned();
-            MatrixCell {
-                symbol,
-                n: number::count(tally.n),
-                share: number::share(tally, whole, false).unwrap_or_else(none),
-                step: tally.part_of(whole).map_or(0, palette::step),
-                switches: factual != cf,
+            context! {
+                symbol, n => tally.n, share => number::share(tally, whole, false).unwrap_or_else(none),
+                step => tally.part_of(whole).map_or(0, palette::step), switches => factual != cf,
             }
         };
-        MatrixRow { label, head, cells: [cell(1, symbols[0]), cell(0, symbols[1])] }
+        let cells: Value = [1, 0].into_iter().zip(symbols).map(cell).collect();
+        context!(label, head, cells)
     };
     [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]
 }
