@@ -4,7 +4,7 @@
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{
-    Comparison, CountedUnit, GateCaution, GateFindings, GateReason, Judged, NoIntervalReason,
+    ComparedPlace, CountedUnit, GateCaution, GateFindings, GateReason, IntervalLack, Judged,
     UncertaintySource,
 };
 use crate::metric::MetricFamily;
@@ -65,11 +65,11 @@ pub(super) fn inconclusive_reason(
     }
     let no_interval = |why| Some(GateReason::NoInterval { why });
     if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
-        return no_interval(NoIntervalReason::NoRefit);
+        return no_interval(IntervalLack::NoRefit);
     }
     let lacks_interval = seen.lo.is_none() || seen.hi.is_none();
     if question.decide_by != GateDecideBy::Estimate && lacks_interval {
-        return no_interval(NoIntervalReason::Table(seen.why_no_interval.clone()));
+        return no_interval(IntervalLack::Table(seen.why_no_interval.clone()));
     }
     None
 }
@@ -109,15 +109,15 @@ pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuli
         }
         // `inconclusive_reason` has said so.
         (_, _, None) => {
-            GateReason::NoInterval { why: NoIntervalReason::Table(seen.why_no_interval.clone()) }
+            GateReason::NoInterval { why: IntervalLack::Table(seen.why_no_interval.clone()) }
         }
     };
     GateRuling::new(seen, reason)
 }
 
 /// What decides, and what a reader must know of it.
-fn comparison(question: &GateQuestion, seen: &GateObservation) -> Comparison {
-    let mut of = Comparison::of(match question.decide_by {
+fn comparison(question: &GateQuestion, seen: &GateObservation) -> ComparedPlace {
+    let mut of = ComparedPlace::of(match question.decide_by {
         GateDecideBy::Estimate if seen.is_change => Judged::Change,
         GateDecideBy::Estimate => Judged::Value,
         GateDecideBy::Interval => Judged::Interval,

@@ -16,7 +16,7 @@
 
 use super::decision::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
-use crate::gate::reason::{Comparison, GateReason, Judged};
+use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, wilson_of_people, wilson_of_share, z_of_level,
@@ -188,7 +188,7 @@ pub(super) fn decide_jointly(
         let alpha = 1.0 - test.observation.level.unwrap_or(0.0);
         let level = 1.0 - alpha / (m - k) as f64;
         let (lo, hi) = test.at(level);
-        let of = Comparison::of(Judged::Holm { level, place: k + 1, of: m });
+        let of = ComparedPlace::of(Judged::Holm { level, place: k + 1, of: m });
         let reason = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
             (true, true) => GateReason::LimitKept(of),
             (false, false) if all_broken => GateReason::LimitBroken(of),

@@ -14,7 +14,7 @@ use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateSubject, GateTables,
 };
-use crate::gate::reason::{Comparison, GateFindings, GateReason, GateStatus, MissingRow};
+use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
@@ -238,7 +238,7 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
         && let GateReason::LimitBroken(of) = findings.reason
     {
         let pair = Some([observation.from, observation.to]);
-        ruling.findings = GateFindings::new(GateReason::LimitBroken(Comparison { pair, ..of }));
+        ruling.findings = GateFindings::new(GateReason::LimitBroken(ComparedPlace { pair, ..of }));
     }
 }
 

@@ -9,14 +9,15 @@ use crate::gate::decision::fits_once;
 use crate::gate::question::{
     GateBaseline, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
-use crate::gate::reason::{GateReason, UncertaintySource, sources};
+use crate::gate::reason::words::sources;
+use crate::gate::reason::{GateReason, UncertaintySource};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::swap_effect::SwapEffect;
 use crate::table::{AuditKey, ChangeRow, MetricRow, finite};
 
-/// That a value stands in no table.
+/// That a value is in no table.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.

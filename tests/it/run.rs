@@ -118,7 +118,7 @@ fn assert_manifest_is_right(work: &Work) {
         found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["files"], Json::Object(hashes));
-    let policies = serde_json::json!({"who_counts": 2, "boundaries": 2, "starts": 2});
+    let policies = serde_json::json!({"who_counts": 2, "intervals": 2, "starts": 2});
     assert_eq!(manifest["policies"], policies);
 }
 

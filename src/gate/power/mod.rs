@@ -66,7 +66,7 @@ enum NeededNumber {
     MoreThanCap,
 }
 
-/// The normal distribution at `x` with the skewness of what it stands for (Edgeworth's first term).
+/// The normal distribution at `x` with the skewness of what it represents (Edgeworth's first term).
 fn skewed_normal(x: f64, skewness: f64) -> f64 {
     let density = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
     let below = libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0;

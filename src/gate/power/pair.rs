@@ -154,7 +154,7 @@ impl PairRule {
         let n = sizes.map(|n| n as f64);
         let variance = [0, 1].map(|i| n[i] * rates[i] * (1.0 - rates[i]));
         let sd = variance.map(f64::sqrt);
-        // The larger one is normal, and the other one is gone through.
+        // The larger one is normal, and each size of the other one is taken in turn.
         let inner = usize::from(variance[1] > variance[0]);
         let outer = 1 - inner;
         let skewness = [0, 1].map(|i| (1.0 - 2.0 * rates[i]) / sd[i]);

@@ -3,7 +3,7 @@
 //!
 //! `at_least` is looked at from the other side: cases and others change places, and so do the
 //! limit and what it leaves. The probability saws in n: while the cut stays, or what is left of n
-//! beside it, it moves one way, so only both ends of each run of such sizes need be looked at. The search walks down from a
+//! next to it, it moves one way, so only both ends of each run of such sizes need be looked at. The search walks down from a
 //! size above which no probability lies below the target: by Berry and Esseen's bound
 //! (Shevtsova's constant for the binomial distribution, 0.4097), by Chernoff's, or from n p (1 - p)
 //! = 400 on by the normal form less 1 / (n p (1 - p)), which is far above its error.

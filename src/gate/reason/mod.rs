@@ -4,14 +4,12 @@
 //! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
 //! of the table take the arguments with [`GateFindings::of_row`].
 
-mod words;
+pub(crate) mod words;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::table::{GateRow, ReasonCode};
-
-pub(crate) use self::words::sources;
 
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +76,7 @@ pub(crate) enum GateCaution {
     FewRepeats(Vec<UncertaintySource>),
     /// So few bootstraps of the graphs.
     FewBootstraps(u64),
-    /// Graphs of the training rows alone.
+    /// Graphs of the training only the rows.
     NoBootstraps,
     /// The mean over graphs lies outside of the interval.
     MeanOutside,
@@ -86,7 +84,7 @@ pub(crate) enum GateCaution {
 
 /// A limit compared with what decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Comparison {
+pub(crate) struct ComparedPlace {
     pub(crate) judged: Judged,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) cautions: Vec<GateCaution>,
@@ -95,9 +93,9 @@ pub(crate) struct Comparison {
     pub(crate) pair: Option<[String; 2]>,
 }
 
-impl Comparison {
+impl ComparedPlace {
     pub(crate) fn of(judged: Judged) -> Self {
-        Comparison { judged, cautions: Vec::new(), pair: None }
+        ComparedPlace { judged, cautions: Vec::new(), pair: None }
     }
 }
 
@@ -116,7 +114,7 @@ pub(crate) enum CountedUnit {
 /// Why there is no interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum NoIntervalReason {
+pub(crate) enum IntervalLack {
     /// Less than two bootstraps: no coefficients were fitted again.
     NoRefit,
     /// What the table of metrics or of changes says.
@@ -224,15 +222,15 @@ pub(crate) enum GateReason {
         text: String,
     },
     /// All of it breaks the limit.
-    LimitBroken(Comparison),
+    LimitBroken(ComparedPlace),
     /// It holds the limit.
-    LimitInside(Comparison),
+    LimitInside(ComparedPlace),
     /// All of it keeps the limit.
-    LimitKept(Comparison),
+    LimitKept(ComparedPlace),
     NegativePart,
     NoBaseline,
     NoInterval {
-        why: NoIntervalReason,
+        why: IntervalLack,
     },
     /// Definitions that differ from those of the baseline.
     NotComparable {
@@ -255,7 +253,7 @@ pub(crate) enum GateReason {
     /// All of the range keeps the limit, or breaks it, and the value does not.
     OtherSide {
         kept: bool,
-        range: Comparison,
+        range: ComparedPlace,
     },
     /// The ends with the doubt about the rate; none where it is not known.
     RateOfOne {
@@ -280,7 +278,7 @@ pub(crate) enum GateReason {
         of: CountedUnit,
         required: u64,
     },
-    UnclearInFamily(Comparison),
+    UnclearInFamily(ComparedPlace),
     /// The reason that the table has, and what it means; empty where that says all.
     Undefined {
         undefined: String,
@@ -364,7 +362,7 @@ impl GateReason {
     }
 
     /// What was compared with the limit.
-    fn comparison(&self) -> Option<&Comparison> {
+    fn comparison(&self) -> Option<&ComparedPlace> {
         match self {
             GateReason::LimitKept(of)
             | GateReason::LimitBroken(of)

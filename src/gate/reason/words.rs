@@ -2,8 +2,8 @@
 //! pages say in its place.
 
 use super::{
-    Comparison, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
-    GateReason, GateRemark, Judged, Lack, LowerSide, MissingRow, NoIntervalReason, OwnValue,
+    ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
+    GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
     RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
 };
 use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
@@ -50,7 +50,7 @@ pub(crate) fn sources(of: &[UncertaintySource]) -> String {
     and(&of.iter().map(words).collect::<Vec<_>>())
 }
 
-impl Comparison {
+impl ComparedPlace {
     /// What was compared, after `the`, and what follows the verb.
     fn parts(&self) -> (String, String) {
         let (what, mut after) = match &self.judged {
@@ -159,12 +159,12 @@ impl GateReason {
                  one is; judge the difference"
             ),
             GateReason::NoBaseline => "no baseline was given".to_owned(),
-            GateReason::NoInterval { why: NoIntervalReason::NoRefit } => {
+            GateReason::NoInterval { why: IntervalLack::NoRefit } => {
                 "no refit of the coefficients was measured: add `bootstraps` to the set; 100 is \
                  usual"
                     .to_owned()
             }
-            GateReason::NoInterval { why: NoIntervalReason::Table(why) } => {
+            GateReason::NoInterval { why: IntervalLack::Table(why) } => {
                 format!("there is no interval: {why}")
             }
             GateReason::NotComparable { definitions } => {

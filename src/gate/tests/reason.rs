@@ -1,8 +1,8 @@
 //! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
 
 use crate::gate::reason::{
-    Comparison, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
-    GateReason, GateRemark, Judged, Lack, LowerSide, MissingRow, NoIntervalReason, OwnValue,
+    ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
+    GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
     RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
 };
 use crate::table::{GateRow, REASON_CODES};
@@ -13,35 +13,35 @@ fn text(word: &str) -> String {
 
 /// A reason of each code, with every argument.
 fn each_reason() -> Vec<GateReason> {
-    let holm = Comparison {
+    let holm = ComparedPlace {
         pair: Some(["a", "b"].map(text)),
-        ..Comparison::of(Judged::Holm { level: 0.975, place: 1, of: 2 })
+        ..ComparedPlace::of(Judged::Holm { level: 0.975, place: 1, of: 2 })
     };
-    let range = Comparison {
+    let range = ComparedPlace {
         cautions: vec![
             GateCaution::FewRepeats(vec![UncertaintySource::Fits(20)]),
             GateCaution::FewBootstraps(3),
         ],
-        ..Comparison::of(Judged::Range(vec![
+        ..ComparedPlace::of(Judged::Range(vec![
             UncertaintySource::People,
             UncertaintySource::Graphs,
             UncertaintySource::Trainings(5),
         ]))
     };
-    let graphs = Comparison {
+    let graphs = ComparedPlace {
         cautions: vec![GateCaution::NoBootstraps, GateCaution::MeanOutside],
-        ..Comparison::of(Judged::Graphs { level: Some(0.95) })
+        ..ComparedPlace::of(Judged::Graphs { level: Some(0.95) })
     };
-    let alone = GateFindings::new(GateReason::LimitKept(Comparison::of(Judged::Interval)));
+    let alone = GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval)));
     vec![
         GateReason::InvertedScores { text: text("the AUC is 0.3") },
         GateReason::LimitBroken(holm.clone()),
         GateReason::LimitInside(graphs),
-        GateReason::LimitKept(Comparison::of(Judged::Change)),
+        GateReason::LimitKept(ComparedPlace::of(Judged::Change)),
         GateReason::NegativePart,
         GateReason::NoBaseline,
-        GateReason::NoInterval { why: NoIntervalReason::Table(text("none: not drawn")) },
-        GateReason::NoInterval { why: NoIntervalReason::NoRefit },
+        GateReason::NoInterval { why: IntervalLack::Table(text("none: not drawn")) },
+        GateReason::NoInterval { why: IntervalLack::NoRefit },
         GateReason::NotComparable { definitions: text("label") },
         GateReason::NotMeasured { row: MissingRow::AnyOtherGroup },
         GateReason::NotRepeatable { text: text("9 of 10 rows differ") },
@@ -116,7 +116,7 @@ fn a_row_holds_what_was_found() {
         limit: 0.1,
         decides: text("interval"),
         verdict: text("pass"),
-        findings: GateFindings::new(GateReason::LimitKept(Comparison::of(Judged::Interval))),
+        findings: GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval))),
     };
     let remarks = vec![
         GateRemark::AttributeFollows,
@@ -164,7 +164,7 @@ fn words_follow_from_codes() {
         let row = row(&findings);
         [row.reason_code, row.reason_args, row.reason].map(|text| text.to_string())
     };
-    let kept = GateReason::LimitKept(Comparison::of(Judged::Interval));
+    let kept = GateReason::LimitKept(ComparedPlace::of(Judged::Interval));
     let objection = GateReason::UnmeasuredPeople {
         lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
         enough: 12,

@@ -1,7 +1,7 @@
 //! What the people who were not measured could do to a value that counts do not give, by the range
 //! of its metric.
 
-use super::{LackingPeople, WorstCase};
+use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateLimit;

@@ -2,8 +2,8 @@
 //! with some of them.
 
 use super::cells::{Arrangement, UnknownPeople};
-use super::value::{CellValue, Cells, Computed, ValueForm};
-use super::{LackingPeople, WorstCase};
+use super::value::{Cells, Computed, ValueForm, ValueOfCells};
+use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::{PeopleTables, StatePeople};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
@@ -19,7 +19,7 @@ const UNITS: f64 = (1_u64 << 48) as f64;
 
 /// What the value of a gate is counted again from.
 pub(super) struct Recount<'a> {
-    value: CellValue,
+    value: ValueOfCells,
     /// Who is known, by side, in rows and in units of weight.
     rows: Vec<Cells>,
     weights: Vec<Cells>,
@@ -45,7 +45,7 @@ impl<'a> Recount<'a> {
         let unit = if all > 0.0 { all / UNITS } else { 1.0 };
         let units = |weight: f64| (weight / unit).round() as u64;
         Recount {
-            value: CellValue {
+            value: ValueOfCells {
                 metric,
                 form,
                 favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
@@ -148,7 +148,7 @@ impl<'a> Recount<'a> {
         Some(WorstCase { end: end + more, lacking, with: Box::new(with) })
     }
 
-    /// The unknown people at these places, those first of whom each moves the value most towards
+    /// The unknown people at these places, first those who move the value most, each towards
     /// breaking the limit.
     fn by_gain(&self, at: &[Option<usize>], standing: &[usize]) -> Vec<usize> {
         let limit = self.question.limit;

@@ -36,7 +36,7 @@ pub(super) struct Computed {
 }
 
 /// A value of one or two sides.
-pub(super) struct CellValue {
+pub(super) struct ValueOfCells {
     pub(super) metric: &'static Metric,
     pub(super) form: ValueForm,
     pub(super) favourable: FavourableClass,
@@ -80,7 +80,7 @@ fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, 
         .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
 }
 
-impl CellValue {
+impl ValueOfCells {
     /// The value of these sides; none where it is undefined. `rows` and `weights` are alike where
     /// nobody has a weight.
     pub(super) fn of(&self, rows: &[Cells], weights: &[Cells]) -> Option<Computed> {

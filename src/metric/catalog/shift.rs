@@ -228,10 +228,10 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 mod tests {
     use super::{METRICS, change_edge, score_edge};
     use crate::metric::Reads;
+    use crate::metric::evidence::divergence_sums::DivergenceSums;
     use crate::metric::evidence::shift::{
         CHANGE_BINS, SCORE_BINS, ShiftSums, change_bin, log_ratio, score_bin,
     };
-    use crate::metric::evidence::shift_pass::DivergenceSums;
     use crate::metric::rate::{MetricValue, Undefined};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {

@@ -18,8 +18,8 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
-use crate::metric::evidence::score_bins::{PairParts, change_part, score_part};
-use crate::metric::evidence::shift::{NEGLIGIBLE, kl_term, ratio_series};
+use crate::metric::evidence::score_bins::{PARTS, PairParts, change_part, score_part};
+use crate::metric::evidence::shift::{NEGLIGIBLE, ShiftSums, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
 
 /// Pairs of a chunk.
@@ -290,6 +290,34 @@ fn all_terms(chunk: &PairChunk, terms: &mut ChunkTerms) {
         if term.abs() > 1.0 {
             terms.columns[4][i] = 0;
             terms.wide.push((i, FixedSum::from_f64(term)));
+        }
+    }
+}
+
+impl ShiftSums {
+    /// Adds the pairs of a chunk, whose terms are computed, but for the bins of the changes; each
+    /// weighs 1 where `weights` are none.
+    pub(crate) fn add_chunk(
+        &mut self,
+        chunk: &PairChunk,
+        terms: &ChunkTerms,
+        weights: Option<&[u64; CHUNK]>,
+    ) {
+        self.n += chunk.len() as u64;
+        let [score, score_cf, absolute, divergence] = terms.sums(chunk.len(), weights);
+        self.score.merge(score);
+        self.score_cf.merge(score_cf);
+        self.absolute.merge(absolute);
+        self.divergence.merge(divergence);
+        let [before, after, _] = terms.parts(chunk.len());
+        for i in 0..chunk.len() {
+            let weight = weights.map_or(1, |weights| weights[i]);
+            let squared = i128::from(terms.squared_units(i)) * i128::from(weight);
+            self.squared[usize::from(chunk.cell[i])].add_units(squared);
+            let falls_to_zero = chunk.score[i] > 0.0 && chunk.score_cf[i] == 0.0;
+            self.infinite += if falls_to_zero { weight } else { 0 };
+            self.before[usize::from(before[i]) / PARTS] += weight;
+            self.after[usize::from(after[i]) / PARTS] += weight;
         }
     }
 }

@@ -4,10 +4,10 @@
 //! score metrics have intervals the powers of what people add to each scope.
 
 use crate::metric::evidence::block_bootstrap;
+use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::score_bins;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::evidence::shift_influence::ShiftInfluences;
-use crate::metric::evidence::shift_pass::DivergenceSums;
 use crate::metric::scope::ScopeIndex;
 
 /// What is asked of the counterfactuals of one attribute.

@@ -1,9 +1,7 @@
 //! Sums and histograms of scores and of their changes.
 
-use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PairChunk};
 use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
 use crate::metric::evidence::person::ECCM_CELLS;
-use crate::metric::evidence::score_bins::PARTS;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::fixed::FixedSum;
 use serde::{Deserialize, Serialize};
@@ -22,19 +20,19 @@ pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 /// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSums {
-    n: u64,
-    score: FixedSum,
-    score_cf: FixedSum,
-    absolute: FixedSum,
-    squared: [FixedSum; ECCM_CELLS],
+    pub(super) n: u64,
+    pub(super) score: FixedSum,
+    pub(super) score_cf: FixedSum,
+    pub(super) absolute: FixedSum,
+    pub(super) squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
-    divergence: FixedSum,
+    pub(super) divergence: FixedSum,
     /// Weight of pairs with s > 0 and c = 0.
-    infinite: u64,
+    pub(super) infinite: u64,
     /// [`SCORE_BINS`] bins.
-    before: Vec<u64>,
+    pub(super) before: Vec<u64>,
     /// [`SCORE_BINS`] bins.
-    after: Vec<u64>,
+    pub(super) after: Vec<u64>,
     /// [`CHANGE_BINS`] bins.
     change: Vec<u64>,
 }
@@ -71,32 +69,6 @@ impl ShiftSums {
         self.before[score_bin(score)] += weight;
         self.after[score_bin(score_cf)] += weight;
         self.change[change_bin(change)] += weight;
-    }
-
-    /// Adds the pairs of a chunk, whose terms are computed, but for the bins of the changes; each
-    /// weighs 1 where `weights` are none.
-    pub(crate) fn add_chunk(
-        &mut self,
-        chunk: &PairChunk,
-        terms: &ChunkTerms,
-        weights: Option<&[u64; CHUNK]>,
-    ) {
-        self.n += chunk.len() as u64;
-        let [score, score_cf, absolute, divergence] = terms.sums(chunk.len(), weights);
-        self.score.merge(score);
-        self.score_cf.merge(score_cf);
-        self.absolute.merge(absolute);
-        self.divergence.merge(divergence);
-        let [before, after, _] = terms.parts(chunk.len());
-        for i in 0..chunk.len() {
-            let weight = weights.map_or(1, |weights| weights[i]);
-            let squared = i128::from(terms.squared_units(i)) * i128::from(weight);
-            self.squared[usize::from(chunk.cell[i])].add_units(squared);
-            let falls_to_zero = chunk.score[i] > 0.0 && chunk.score_cf[i] == 0.0;
-            self.infinite += if falls_to_zero { weight } else { 0 };
-            self.before[usize::from(before[i]) / PARTS] += weight;
-            self.after[usize::from(after[i]) / PARTS] += weight;
-        }
     }
 
     /// Adds a pair to a bin of the changes.

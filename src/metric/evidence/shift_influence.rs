@@ -34,10 +34,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::merge_present;
 use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::jensen_shannon::BalancedPair;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
-use crate::metric::evidence::shift_pass::DivergenceSums;
 use crate::metric::interval::ValueInterval;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};

@@ -5,6 +5,7 @@
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
+pub(crate) mod below;
 pub(crate) mod brief;
 pub(crate) mod cells;
 pub(crate) mod glossary;
@@ -20,7 +21,7 @@ use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
 use crate::report::draw::{palette, plot};
-use crate::report::page::cells::Below;
+use crate::report::page::below::Below;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::{RichText, breakable, entry_anchor, short};

@@ -5,7 +5,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::metric::catalog::place::PageList;
-use crate::report::page::cells::{Below, cell};
+use crate::report::page::below::Below;
+use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};

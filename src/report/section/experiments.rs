@@ -12,7 +12,8 @@ use minijinja::value::Value;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::place::PageList;
-use crate::report::page::cells::{Below, cell_with_placebo};
+use crate::report::page::below::Below;
+use crate::report::page::cells::cell_with_placebo;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;

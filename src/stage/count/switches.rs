@@ -53,7 +53,7 @@ impl SwitchPart {
         &mut self,
         number: usize,
         nobody: impl FnOnce() -> CounterfactualCounts,
-        (key, person, cfs): KeyedRow<'_>,
+        (key, person, cfs): UnitRow<'_>,
     ) {
         let of = self.all[number].get_or_insert_with(|| SwitchAccumulator::new(nobody()));
         of.add(key, person, cfs, &mut self.room);
@@ -96,10 +96,10 @@ fn by_number<T>(all: impl IntoIterator<Item = (u64, T)>, n: usize) -> Vec<Option
 }
 
 /// A row with its counterfactuals and the key of its person.
-type KeyedRow<'a> = (u64, &'a ScoredPerson, &'a [ScoredCounterfactual]);
+type UnitRow<'a> = (u64, &'a ScoredPerson, &'a [ScoredCounterfactual]);
 
 /// Adds a person to the second pass with this number; nobody where none is made.
-fn add_again(passes: &mut [Option<ShiftPass>], number: usize, (key, person, cfs): KeyedRow<'_>) {
+fn add_again(passes: &mut [Option<ShiftPass>], number: usize, (key, person, cfs): UnitRow<'_>) {
     if let Some(pass) = &mut passes[number] {
         pass.add(key, person, cfs);
     }
@@ -167,7 +167,7 @@ impl SwitchPass<'_> {
     }
 
     /// Calls `each` with every row of a row group and each number that it belongs to.
-    fn rows(&self, g: usize, mut each: impl FnMut(usize, KeyedRow<'_>)) -> Result<u64> {
+    fn rows(&self, g: usize, mut each: impl FnMut(usize, UnitRow<'_>)) -> Result<u64> {
         let layout = self.layout();
         let attribute = &layout.attributes[self.scored.attribute];
         let group = ScoredGroup::read(self.context, self.scored, g)?;
@@ -321,7 +321,7 @@ type KeyedClassRow<'a> = (u64, &'a ClassPerson<'a>, &'a [ClassCounterfactual<'a>
 fn each_vs_rest(
     classes: usize,
     (key, person, cfs): KeyedClassRow<'_>,
-    mut each: impl FnMut(usize, KeyedRow<'_>),
+    mut each: impl FnMut(usize, UnitRow<'_>),
 ) {
     let mut moved: Vec<ScoredCounterfactual> = Vec::with_capacity(cfs.len());
     for class in 0..classes {
