@@ -7,9 +7,7 @@
 //!
 //! - A share: the binomial tail, see [`share`].
 //! - A difference or ratio of two rates: the sum over both groups, see [`pair`].
-//! - Where so many people are needed that n p (1 - p) is above 10^4: the normal form with its
-//!   corrections, found by bisection; it agrees with the exact number to 0.2 % for a share and to
-//!   1 % for two rates. Pages print two digits.
+//! - Where so many people are needed that n p (1 - p) is above 10^6: the normal form.
 //! - A share, difference or ratio of rows that are less sure than as many people, because a person
 //!   has several or people have weights: the same with effective numbers, see [`effective`].
 //! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
@@ -45,7 +43,7 @@ const TARGETS: [f64; 2] = [0.8, 0.95];
 /// No larger number of people is reported.
 const CAP: u64 = 1_000_000_000;
 /// From this n p (1 - p) on the normal form is used.
-const NORMAL_FROM: f64 = 1e4;
+const NORMAL_FROM: f64 = 1e6;
 /// A value this near to its limit lies on it.
 const ON_THE_LIMIT: f64 = 1e-9;
 
@@ -66,30 +64,7 @@ enum NeededNumber {
     MoreThanCap,
 }
 
-/// The normal distribution at `x` with the skewness of what it represents (Edgeworth's first term).
-fn skewed_normal(x: f64, skewness: f64) -> f64 {
-    let density = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
-    let below = libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0;
-    (below - skewness / 6.0 * (x * x - 1.0) * density).clamp(0.0, 1.0)
-}
-
 impl NeededNumber {
-    /// The smallest number above `few` that is enough, by a form that from it on always is.
-    fn bisected(mut few: u64, enough: impl Fn(u64) -> bool) -> Self {
-        let mut many = 2 * few;
-        while !enough(many) {
-            if many > CAP {
-                return NeededNumber::MoreThanCap;
-            }
-            (few, many) = (many, 2 * many);
-        }
-        while many - few > 1 {
-            let middle = u64::midpoint(few, many);
-            if enough(middle) { many = middle } else { few = middle }
-        }
-        NeededNumber::normal(many as f64)
-    }
-
     fn normal(n: f64) -> Self {
         if n <= CAP as f64 { NeededNumber::Normal(n as u64) } else { NeededNumber::MoreThanCap }
     }
@@ -187,14 +162,14 @@ impl GateEvidence {
         let numbers = match *self {
             GateEvidence::Share { rate, .. } => {
                 let (rule, share) = share::from_above(limit, rate, z);
-                TARGETS.map(|target| rule.needed(share, target))
+                [0, 1].map(|i| rule.needed(share, TARGETS[i], z_of[i]))
             }
             GateEvidence::Pair { is_ratio: true, rates: [0.0, _], .. } => {
                 return none("boundary");
             }
             GateEvidence::Pair { is_ratio, rates, sizes } => {
                 let rule = PairRule { is_ratio, limit, z };
-                TARGETS.map(|target| rule.needed(rates, sizes, target))
+                [0, 1].map(|i| rule.needed(rates, sizes, (TARGETS[i], z_of[i])))
             }
             GateEvidence::Interval { value, ends: (lo, hi), n } => {
                 let facing = if value < limit.number() { hi - value } else { value - lo };

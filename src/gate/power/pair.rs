@@ -1,37 +1,21 @@
 //! How many people would decide a gate on the difference or the ratio of two rates: the exact sum
 //! over the counts of both groups, each pair judged by its Newcombe or Katz interval.
 //!
-//! N people in both denominators are shared out as today. N runs over a grid of 139 points a
+//! N people in both denominators are shared out as today. N runs over a grid of 200 points a
 //! doubling or finer: 2, then g + max(1, g div 200). Counts beyond 1e-10 in a tail are left out.
-//!
-//! Where the variance of the counts of a group is above 10^4 its count is normal, with skewness
-//! (Edgeworth's first term), and the other group is integrated over in steps of a tenth of its
-//! standard deviation, or summed up where its variance is at most 400. A probability then costs as
-//! much whatever N is, and differs from the sum by less than 2e-4; the number is looked for at a
-//! probability that is higher by as much, so that numbers do not fall as the limit comes nearer.
 //!
 //! Newcombe's ends rise with the first count and fall with the second, so for each first count one
 //! cut in the second is enough. Katz's do the same where k (n - k) / n is at least z^2 / 4; the few
 //! counts nearer to 0 and n are looked at one by one. A pair without an interval decides nothing.
 
-use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber, skewed_normal};
+use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
 use crate::gate::question::GateLimit;
-use crate::metric::interval::{IntervalProcedure, wilson, wilson_of_share};
+use crate::metric::interval::wilson;
 use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 
 /// Probability that is left out on either side of a group.
 const TAIL: f64 = 1e-10;
-/// Up to this variance the counts of a group are summed up next to a normal one.
-const SUMMED_TO: f64 = 400.0;
-/// More than the normal form differs from the sum.
-const NORMAL_ERROR: f64 = 2e-4;
-/// Standard deviations of a normal count that are looked at on either side.
-const REACH: f64 = 7.0;
-
-/// What a count of a group brings to an interval: the rate (of a ratio its logarithm), and what its
-/// interval leaves below and above; of a ratio its variance twice.
-type CountPart = (f64, f64, f64);
 
 /// Two rates compared, and the rule that judges them.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +32,9 @@ struct GroupEnds {
     first: u64,
     mass: Vec<f64>,
     n: u64,
-    /// By count.
-    parts: Vec<CountPart>,
+    /// By count: the rate (of a ratio its logarithm), and what its interval leaves below and above;
+    /// of a ratio its variance twice.
+    parts: Vec<(f64, f64, f64)>,
 }
 
 impl GroupEnds {
@@ -96,11 +81,7 @@ impl PairRule {
         if self.is_ratio && (a.is_empty(i) || b.is_empty(j)) {
             return false;
         }
-        self.decides_parts(verdict, a.parts[i], b.parts[j])
-    }
-
-    fn decides_parts(&self, verdict: DecidedSide, a: CountPart, b: CountPart) -> bool {
-        let ((x, x_below, x_above), (y, y_below, y_above)) = (a, b);
+        let ((x, x_below, x_above), (y, y_below, y_above)) = (a.parts[i], b.parts[j]);
         let limit = self.limit.number();
         let limit = match (self.is_ratio, limit > 0.0) {
             (true, true) => libm::log(limit),
@@ -120,86 +101,8 @@ impl PairRule {
         }
     }
 
-    /// The probability of a verdict on so many people at these true rates: the sum, or the normal
-    /// form of it where that is long.
+    /// The probability of a verdict on so many people at these true rates.
     pub(super) fn probability(
-        &self,
-        verdict: DecidedSide,
-        sizes: [u64; 2],
-        rates: [f64; 2],
-    ) -> f64 {
-        match information(rates, sizes) > NORMAL_FROM {
-            true => self.normal_probability(verdict, sizes, rates),
-            false => self.summed_probability(verdict, sizes, rates),
-        }
-    }
-
-    /// What a share of so many people brings to an interval; none of a ratio of 0.
-    fn part(&self, share: f64, n: f64) -> Option<CountPart> {
-        if self.is_ratio {
-            let variance = (1.0 - share) / (share * n);
-            return (share > 0.0).then(|| (libm::log(share), variance, variance));
-        }
-        let ends = wilson_of_share(share, n, self.z, IntervalProcedure::Wilson);
-        Some((share, share - ends.lo, ends.hi - share))
-    }
-
-    /// The same probability where at least one group is so large that its count is normal.
-    pub(super) fn normal_probability(
-        &self,
-        verdict: DecidedSide,
-        sizes: [u64; 2],
-        rates: [f64; 2],
-    ) -> f64 {
-        let n = sizes.map(|n| n as f64);
-        let variance = [0, 1].map(|i| n[i] * rates[i] * (1.0 - rates[i]));
-        let sd = variance.map(f64::sqrt);
-        // The larger one is normal, and each size of the other one is taken in turn.
-        let inner = usize::from(variance[1] > variance[0]);
-        let outer = 1 - inner;
-        let skewness = [0, 1].map(|i| (1.0 - 2.0 * rates[i]) / sd[i]);
-        let at = |i: usize, t: f64| {
-            let share = rates[i] + t * sd[i] / n[i];
-            (0.0..=1.0).contains(&share).then(|| self.part(share, n[i])).flatten()
-        };
-        let nodes: Vec<(f64, Option<CountPart>)> = if variance[outer] <= SUMMED_TO {
-            let whole = BinomialMass::new(sizes[outer], rates[outer]);
-            let (first, mass) = whole.without_tails(TAIL);
-            let part = |k: u64| self.part(k as f64 / n[outer], n[outer]);
-            mass.iter().zip(first..).map(|(mass, k)| (*mass, part(k))).collect()
-        } else {
-            let steps = (10.0 * REACH) as i32;
-            let cumulated = |t: f64| skewed_normal(t, skewness[outer]);
-            let node = |step: i32| {
-                let t = f64::from(step) / 10.0;
-                (cumulated(t + 0.05) - cumulated(t - 0.05), at(outer, t))
-            };
-            (-steps..=steps).map(node).collect()
-        };
-        let decides = |own: CountPart, t: f64| {
-            let Some(other) = at(inner, t) else { return false };
-            let (a, b) = if inner == 1 { (own, other) } else { (other, own) };
-            self.decides_parts(verdict, a, b)
-        };
-        let below = |t: f64| skewed_normal(t, skewness[inner]);
-        let sum = nodes.into_iter().filter_map(|(mass, own)| {
-            let own = own?;
-            let (low, high) = (decides(own, -REACH), decides(own, REACH));
-            if low == high {
-                return Some(if low { mass } else { 0.0 });
-            }
-            let (mut first, mut last) = (-REACH, REACH);
-            while last - first > 1e-6 {
-                let middle = f64::midpoint(first, last);
-                if decides(own, middle) == low { first = middle } else { last = middle }
-            }
-            Some(mass * if low { below(first) } else { 1.0 - below(first) })
-        });
-        sum.sum::<f64>().clamp(0.0, 1.0)
-    }
-
-    /// The sum over the counts of both groups.
-    pub(super) fn summed_probability(
         &self,
         verdict: DecidedSide,
         sizes: [u64; 2],
@@ -241,43 +144,50 @@ impl PairRule {
 
     /// How many people of both groups decide, with the probability `target`, what is right of these
     /// rates, shared out as today.
-    pub(super) fn needed(&self, rates: [f64; 2], today: [u64; 2], target: f64) -> NeededNumber {
+    pub(super) fn needed(
+        &self,
+        rates: [f64; 2],
+        today: [u64; 2],
+        (target, z_of_target): (f64, f64),
+    ) -> NeededNumber {
         let [p, q] = rates;
+        let whole = (today[0] + today[1]) as f64;
+        let shares = today.map(|n| n as f64 / whole);
+        let limit = self.limit.number();
+        let (variance, distance) = if self.is_ratio {
+            let of = |p: f64, w: f64| (1.0 - p) / (p * w);
+            (of(p, shares[0]) + of(q, shares[1]), libm::log(p / q) - libm::log(limit))
+        } else {
+            let of = |p: f64, w: f64| p * (1.0 - p) / w;
+            (of(p, shares[0]) + of(q, shares[1]), p - q - limit)
+        };
+        let normal = ((self.z + z_of_target).powi(2) * variance / (distance * distance)).ceil();
+        let information = |i: usize| normal * shares[i] * rates[i] * (1.0 - rates[i]);
+        if information(0).max(information(1)) > NORMAL_FROM {
+            return NeededNumber::normal(normal);
+        }
         let value = if self.is_ratio { p / q } else { p - q };
         let verdict =
             if self.limit.kept_by(value) { DecidedSide::Kept } else { DecidedSide::Broken };
-        let size_of = |n: u64| sizes(n, today);
-        let variance = |n: u64| information(rates, size_of(n));
-        let by_normal =
-            |n: u64| self.normal_probability(verdict, size_of(n), rates) >= target + NORMAL_ERROR;
-        let about = NeededNumber::bisected(1, by_normal);
-        let about = match about.number() {
-            Some(n) if variance(n) <= NORMAL_FROM => n,
-            // All counts are alike whatever their number is.
-            None if p * (1.0 - p) + q * (1.0 - q) == 0.0 => 0,
-            _ => return about,
-        };
-        let enough = |n: u64| self.summed_probability(verdict, size_of(n), rates) >= target;
-        let mut start = about.saturating_add(about / 5);
-        if variance(about) < 100.0 || !enough(start) {
-            // Five doublings in a row that are enough, of which the first two are searched.
-            let (mut size, mut in_a_row) = (2_u64, 0);
-            while in_a_row < 5 {
-                if size > 2 * CAP {
-                    return NeededNumber::MoreThanCap;
-                }
-                if in_a_row == 0 && variance(size) > 16.0 * NORMAL_FROM {
-                    return NeededNumber::bisected(size, by_normal);
-                }
-                in_a_row = if enough(size) { in_a_row + 1 } else { 0 };
+        let enough = |n: u64| self.probability(verdict, sizes(n, today), rates) >= target;
+        // Five doublings in a row that are enough, of which the first two are searched.
+        let (mut size, mut start, mut in_a_row) = (2_u64, 2, 0);
+        while in_a_row < 5 {
+            if size > 2 * CAP || in_a_row == 0 && beyond(rates, sizes(size, today)) {
+                return NeededNumber::MoreThanCap;
+            }
+            if enough(size) {
+                in_a_row += 1;
                 if in_a_row == 2 {
                     start = size;
                 }
-                if in_a_row > 1 && variance(size) > 16.0 * NORMAL_FROM {
+                if in_a_row > 1 && beyond(rates, sizes(size, today)) {
                     break;
                 }
-                size *= 2;
+            } else {
+                in_a_row = 0;
             }
+            size *= 2;
         }
         let mut grid = vec![2_u64];
         while let Some(last) = grid.last().copied().filter(|last| *last < start) {
@@ -304,17 +214,7 @@ impl PairRule {
             let first = at(step).clamp(0.0, 1.0);
             self.probability(DecidedSide::Broken, today, [first, rate]) >= target
         };
-        let reaches = |step: u32| reached(f64::from(step) / 200.0);
-        // It rises with the distance, and of a ratio may fall again next to a rate of 0.
-        let doubled = [1, 2, 4, 8, 16, 32, 64, 128, 200].into_iter().find(|step| reaches(*step));
-        let (mut short, mut step) = match doubled {
-            Some(step) => (if step == 200 { 128 } else { step / 2 }, step),
-            None => (1..200).find(|step| reaches(*step)).map(|step| (step - 1, step))?,
-        };
-        while step - short > 1 {
-            let middle = u32::midpoint(short, step);
-            if reaches(middle) { step = middle } else { short = middle }
-        }
+        let step = (1..=200).find(|step| reached(f64::from(*step) / 200.0))?;
         let (mut lo, mut hi) = (f64::from(step - 1) / 200.0, f64::from(step) / 200.0);
         while (hi - lo) * (to - from).abs() > 1e-7 {
             let mid = f64::midpoint(lo, hi);
@@ -325,10 +225,10 @@ impl PairRule {
     }
 }
 
-/// The variance of the counts of that group of which it is larger.
-fn information(rates: [f64; 2], sizes: [u64; 2]) -> f64 {
+/// Whether a group is so large that the exact sum is not worth its time.
+fn beyond(rates: [f64; 2], sizes: [u64; 2]) -> bool {
     let of = |i: usize| sizes[i] as f64 * rates[i] * (1.0 - rates[i]);
-    of(0).max(of(1))
+    of(0).max(of(1)) > 16.0 * NORMAL_FROM
 }
 
 /// The sizes of both groups, together `n`, in the shares of today; neither is empty.

@@ -2,18 +2,13 @@
 //! Wilson end keeps the limit, or from the first whose Wilson end breaks it.
 //!
 //! `at_least` is looked at from the other side: cases and others change places, and so do the
-//! limit and what it leaves. The probability saws in n: while the cut stays, or what is left of n
-//! next to it, it moves one way, so only both ends of each run of such sizes need be looked at. The search walks down from a
-//! size above which no probability lies below the target: by Berry and Esseen's bound
-//! (Shevtsova's constant for the binomial distribution, 0.4097), by Chernoff's, or from n p (1 - p)
-//! = 400 on by the normal form less 1 / (n p (1 - p)), which is far above its error.
-//!
-//! The normal form is that of the teeth's lower ends, with the correction for whole numbers and
-//! for skewness (Edgeworth's first term). It moves one way in n, so where more than 10^4 cases of
-//! variance are needed a bisection finds the number. At that seam it is 0 to 0.2 % above the exact
-//! one, so that numbers never fall as the limit comes nearer.
+//! limit and what it leaves. The probability saws in n: while the cut stays it moves one way, so
+//! only both ends of each run of sizes with one cut need be looked at. The search walks down from a
+//! size above which no probability can lie below the target: by Berry and Esseen's bound
+//! (Shevtsova's constant for the binomial distribution, 0.4097) or by Chernoff's, whichever is the
+//! better one.
 
-use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber, skewed_normal};
+use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::wilson;
 use crate::metric::rate::{Rate, Undefined};
@@ -120,30 +115,15 @@ impl ShareRule {
         };
         let normal = libm::erfc(-distance / sd / std::f64::consts::SQRT_2) / 2.0;
         let berry_esseen = normal - 0.4097 * (p * p + q * q) / sd;
-        let variance = sd * sd;
-        let by_normal =
-            if variance >= 400.0 { self.normal(verdict, n, p) - 1.0 / variance } else { 0.0 };
         let share = (at / size).clamp(0.0, 1.0);
         let part = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * libm::log(a / b) };
         let divergence = part(share, p) + part(1.0 - share, q);
         let chernoff = if distance > 0.0 { 1.0 - libm::exp(-size * divergence) } else { 0.0 };
-        berry_esseen.max(chernoff).max(by_normal)
-    }
-
-    /// The probability of a verdict at the lower end of a tooth, by the normal form; it rises with
-    /// `n`.
-    pub(super) fn normal(self, verdict: DecidedSide, n: u64, p: f64) -> f64 {
-        let size = n as f64;
-        let sd = (size * p * (1.0 - p)).sqrt();
-        let (distance, sign) = match verdict {
-            DecidedSide::Kept => (self.middle(n, -1.0) - size * p, 1.0),
-            DecidedSide::Broken => (size * p - self.middle(n, 1.0), -1.0),
-        };
-        skewed_normal((distance - 0.5) / sd, sign * (1.0 - 2.0 * p) / sd)
+        berry_esseen.max(chernoff)
     }
 
     /// The smallest size from which on the verdict has at least the probability `target`.
-    pub(super) fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> NeededNumber {
+    fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> NeededNumber {
         let mut hi = 1_u64;
         while self.bound(verdict, hi, p) < target {
             if hi > 4 * CAP {
@@ -157,18 +137,13 @@ impl ShareRule {
             if self.bound(verdict, mid, p) < target { lo = mid } else { hi = mid }
         }
         let falls_short = |n: u64| self.probability(verdict, n, p) < target;
-        // Where most people are cases the number of others makes the longer runs.
-        let run_of = |n: u64| match self.cut(verdict, n) {
-            cut if p > 0.5 => n + 1 - cut,
-            cut => cut,
-        };
         let mut top = hi;
         while top > 0 {
             if falls_short(top) {
                 break;
             }
-            let run = run_of(top);
-            let bottom = first_from(top, |n| run_of(n) == run);
+            let cut = self.cut(verdict, top);
+            let bottom = first_from(top, |n| self.cut(verdict, n) == cut);
             if falls_short(bottom) {
                 // It rises in this run, of which the last size is enough and the first is not.
                 let (mut short, mut enough) = (bottom, top);
@@ -185,13 +160,16 @@ impl ShareRule {
     }
 
     /// How many people decide, with the probability `target`, what is right of the share `p`.
-    pub(super) fn needed(self, p: f64, target: f64) -> NeededNumber {
-        let verdict = if p <= self.limit { DecidedSide::Kept } else { DecidedSide::Broken };
-        let from = (NORMAL_FROM / (p * (1.0 - p))).ceil();
-        if from > CAP as f64 || self.normal(verdict, from as u64, p) >= target {
-            return self.smallest(verdict, p, target);
+    pub(super) fn needed(self, p: f64, target: f64, z_of_target: f64) -> NeededNumber {
+        let limit = self.limit;
+        let spread =
+            self.z * (limit * (1.0 - limit)).max(0.0).sqrt() + z_of_target * (p * (1.0 - p)).sqrt();
+        let normal = (spread / (limit - p).abs()).powi(2).ceil();
+        if normal * p * (1.0 - p) > NORMAL_FROM {
+            return NeededNumber::normal(normal);
         }
-        NeededNumber::bisected(1, |n| self.normal(verdict, n, p) >= target)
+        let verdict = if p <= limit { DecidedSide::Kept } else { DecidedSide::Broken };
+        self.smallest(verdict, p, target)
     }
 
     /// The smallest excess of the true share over the limit that `n` people show with the
@@ -202,16 +180,9 @@ impl ShareRule {
             return None;
         }
         let (mut lo, mut hi) = (self.limit, 1.0);
-        let at_least = |p: f64| {
-            let (mean, sd) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
-            if sd * sd <= NORMAL_FROM {
-                return BinomialMass::new(n, p).at_least(cut);
-            }
-            skewed_normal((mean - cut as f64 + 0.5) / sd, -(1.0 - 2.0 * p) / sd)
-        };
         while hi - lo > 1e-10 {
             let mid = f64::midpoint(lo, hi);
-            if at_least(mid) < target { lo = mid } else { hi = mid }
+            if BinomialMass::new(n, mid).at_least(cut) < target { lo = mid } else { hi = mid }
         }
         Some(hi - self.limit)
     }
