@@ -710,7 +710,7 @@ fn rates_at_an_end_are_judged_by_people() {
                         let interval = m.interval.unwrap_or_else(|| panic!("{}", what()));
                         let (z, n) = (z_of_level(0.95), expected["n"].as_f64().unwrap());
                         let size = m.effective.unwrap_or(n);
-                        assert!(size > 0.9 * n && size < n + 1e-9, "{} of {n}", what());
+                        assert!((0.9 * n..1.1 * n).contains(&size), "{} of {n}", what());
                         let share = m.value.unwrap();
                         let of = wilson_of_share(share, size, z, interval.method);
                         let near = (interval.lo - of.lo).abs() + (interval.hi - of.hi).abs();
