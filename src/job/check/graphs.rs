@@ -364,7 +364,7 @@ impl JobChecker<'_> {
             && self.asks_graphs(gate)
         {
             let by = if gate.against.is_some() { "estimate" } else { "worlds" };
-            self.say(format!("{at}.decide_by"), m::gate_of_people(name, &metric.id, by));
+            self.say(format!("{at}.decide_by"), m::gate_of_people(name, metric.id, by));
         }
     }
 

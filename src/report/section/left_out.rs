@@ -208,7 +208,8 @@ fn not_counted(audit: &AuditFolder) -> Option<Value> {
 fn missing(audit: &AuditFolder) -> Option<Value> {
     let classes = audit.classes.are_there();
     let tied = if classes { "Highest score twice" } else { "Score at the threshold" };
-    let columns: [(&str, fn(&GroupRow) -> i64); 5] = [
+    type Count = fn(&GroupRow) -> i64;
+    let columns: [(&str, Count); 5] = [
         ("No label", |row| row.n_missing_label),
         ("No score", |row| row.n_missing_score),
         ("No counterfactual score", |row| row.n_missing_counterfactual_score),

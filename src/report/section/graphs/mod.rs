@@ -151,7 +151,7 @@ fn oddities(scenarios: &[&ScenarioGraphs]) -> (Value, Value) {
     };
     // What is said about several scenarios in the same words is said once.
     let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut determined: Vec<((String, &str, Vec<&str>), Vec<&str>)> = Vec::new();
+    let mut determined = Vec::new();
     for scenario in scenarios {
         let numbers = |odd: &dyn Fn(&ScenarioBootstrap) -> bool| -> Vec<i64> {
             scenario.bootstraps.iter().filter(|b| odd(b)).map(|b| b.number).collect()
