@@ -17,6 +17,7 @@ Nothing but the standard library is imported until a table is read or a frame is
 from __future__ import annotations
 
 from cfaudit._audit import Audit, Difference, diff
+from cfaudit._call import assert_fair, audit
 from cfaudit._program import (
     CfauditError,
     DataError,
@@ -35,6 +36,8 @@ __all__ = [
     "JobError",
     "OperatorError",
     "WaitingError",
+    "assert_fair",
+    "audit",
     "diff",
     "new",
     "program",

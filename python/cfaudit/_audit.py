@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cfaudit._program import call
+from cfaudit._program import call, events_of
 
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
@@ -15,25 +15,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from cfaudit._brief import Chart
     from cfaudit._program import PathLike
 
     Folder = Union[PathLike, "Audit"]
-
-
-def _frame(title: str, page: str) -> str:
-    """A page inside another one, which it cannot change."""
-    from html import escape
-
-    return (
-        f'<iframe title="{escape(title)}" sandbox srcdoc="{escape(page)}" '
-        'style="width:100%;height:46em;border:1px solid #8888"></iframe>'
-    )
-
-
-def _brief(page: str) -> str:
-    """The first two printed pages of a report: the rest follows the list of contents."""
-    start, end = page.find('<nav class="side"'), page.find("<footer>")
-    return page if start < 0 or end < start else page[:start] + page[end:]
 
 
 class Audit:
@@ -92,6 +77,33 @@ class Audit:
             return hashlib.sha256(file.read()).hexdigest()
 
     @property
+    def job(self) -> str:
+        """The job as text: the one that Python wrote for the run, else `job.resolved.yaml`."""
+        written = os.path.join(f"{self.folder.rstrip('/')}.inputs", "job.yaml")
+        path = written if os.path.isfile(written) else self._path("job.resolved.yaml")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    @property
+    def page(self) -> str:
+        """The path of the page to read and sign."""
+        return os.path.abspath(self._path("report.html"))
+
+    @property
+    def gates(self) -> list[dict[str, Any]]:
+        """The gates as they are judged: `gate`, `verdict`, and the `line` that the program prints."""
+        log = call(["gate", self.folder, "--log", "json"], results=(0, 1, 4))[2]
+        found = [event for event in events_of(log) if event.get("event") == "gate.verdict"]
+        return [
+            {
+                "gate": str(event["path"]).partition(".")[2],
+                "verdict": str(event["code"]),
+                "line": str(event["text"]),
+            }
+            for event in found
+        ]
+
+    @property
     def tables(self) -> list[str]:
         """The names of the tables that the folder holds."""
         found = []
@@ -145,9 +157,30 @@ class Audit:
         call(["pack", self.folder, "--file", file])
         return os.fspath(file)
 
-    def _repr_html_(self) -> str:
+    def explain(self, word: str) -> str:
+        """What a metric, gate, table, column or code means, with its numbers in this audit."""
+        return call(["explain", word, "--in", self.folder])[1]
+
+    def plot(self) -> Chart:
+        """The first chart of the page."""
+        from cfaudit._brief import Chart
+
+        return Chart(self._page_text())
+
+    def markdown(self) -> str:
+        """The brief of the page as Markdown."""
+        from cfaudit._brief import markdown
+
+        return markdown(self._page_text())
+
+    def _page_text(self) -> str:
         with open(self._path("report.html"), encoding="utf-8") as file:
-            return _frame(f"Audit {self.folder}", _brief(file.read()))
+            return file.read()
+
+    def _repr_html_(self) -> str:
+        from cfaudit._brief import brief, framed
+
+        return framed(f"Audit {self.folder}", brief(self._page_text()))
 
 
 class Difference:
@@ -176,7 +209,9 @@ class Difference:
         return [row for row in self.data["changes"] if row["clear"] == 1]
 
     def _repr_html_(self) -> str:
-        return _frame("Changes", self._page)
+        from cfaudit._brief import framed
+
+        return framed("Changes", self._page)
 
 
 def diff(old: Folder, new: Folder, *, force: bool = False) -> Difference:

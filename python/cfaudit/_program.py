@@ -19,10 +19,17 @@ class CfauditError(Exception):
 
     #: The exit status.
     status: int
+    #: The code of the first error, such as `unknown-group`, which `explain` describes; empty where
+    #: the text has none.
+    code: str
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
+        self.code = text.partition("error[")[2].partition("]")[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, str(self))
 
 
 class JobError(CfauditError):
@@ -90,20 +97,25 @@ def set_flags(settings: Mapping[str, Any] | None) -> list[str]:
     return flags
 
 
-def errors_of(log: str) -> str:
-    """What went wrong, of a log in JSON; any other text as it is."""
+def events_of(log: str) -> list[dict[str, Any]]:
+    """The events of a log in JSON; any other line is the `text` of an event without a name."""
     import json
 
-    said = []
+    events = []
     for line in log.strip().splitlines():
         try:
-            text = str(json.loads(line)["text"])
-        except (ValueError, KeyError, TypeError):
-            said.append(line)
-            continue
-        if text.startswith("error["):
-            said.append(text)
-    return "\n".join(said)
+            found = json.loads(line)
+        except ValueError:
+            found = None
+        events.append(found if isinstance(found, dict) and "text" in found else {"text": line})
+    return events
+
+
+def errors_of(log: str) -> str:
+    """What went wrong, of a log in JSON; any other text as it is."""
+    events = events_of(log)
+    errors = (e for e in events if "event" not in e or str(e["text"]).startswith("error["))
+    return "\n".join(str(event["text"]) for event in errors)
 
 
 def call(

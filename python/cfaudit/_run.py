@@ -3,7 +3,8 @@
 What exists only in Python is written next to the output folder, into `<out>.inputs`, readable
 only by this account: `rows.parquet`, `job.yaml` where the job is a mapping, and for each scorer
 the files of its scores. The manifest names these files with their hashes, so that its command
-gives the same folder again. They hold rows of people; remove them when that is not needed.
+gives the same folder again; so does a job that is a mapping, which names them itself unless
+there are `settings`. They hold rows of people; remove them when that is not needed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 
 from cfaudit._answers import frame_of, in_order, is_single, number, typed
 from cfaudit._audit import Audit
+from cfaudit._models import AskedModel, asked_model, library_of
 from cfaudit._program import DataError, WaitingError, call, errors_of, set_flags
+from cfaudit._yaml import placed, yaml_of
 
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
@@ -124,19 +127,15 @@ class _Files:
         self._kept, self._folders = {}, []
 
 
-def _is_of(frame: Any, library: str) -> bool:
-    return type(frame).__module__.split(".")[0] == library
-
-
-def _table(rows: Any) -> pyarrow.Table:
+def table_of(rows: Any) -> pyarrow.Table:
     """Rows as an Arrow table without what only pandas reads."""
     import pyarrow
 
-    if _is_of(rows, "pandas"):
+    if library_of(rows) == "pandas":
         table = pyarrow.Table.from_pandas(rows, preserve_index=False)
     elif isinstance(rows, pyarrow.Table):
         table = rows
-    elif _is_of(rows, "polars") and hasattr(rows, "collect"):
+    elif library_of(rows) == "polars" and hasattr(rows, "collect"):
         table = rows.collect().to_arrow()
     elif hasattr(rows, "to_arrow"):
         table = rows.to_arrow()
@@ -165,10 +164,10 @@ def _parquet(table: pyarrow.Table) -> bytes:
     return file.getvalue()
 
 
-def _kind(rows: Any) -> str:
+def frames_for(rows: Any) -> str:
     """The library whose frames a scorer gets: that of the rows, else pandas where it imports."""
-    for library in ("polars", "pyarrow"):
-        if rows is not None and _is_of(rows, library):
+    for library in ("numpy", "polars", "pyarrow"):
+        if rows is not None and library_of(rows) == library:
             return library
     try:
         import pandas  # noqa: F401
@@ -177,7 +176,7 @@ def _kind(rows: Any) -> str:
     return "pandas"
 
 
-def _text(level: Any) -> str:
+def text_of(level: Any) -> str:
     """A class of a model in the spelling of a job."""
     if hasattr(level, "item"):
         level = level.item()
@@ -194,24 +193,29 @@ def _same_class(a: str, b: str) -> bool:
     return flags.get(a.lower(), a) == flags.get(b.lower(), b)
 
 
-def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow.Array:
+def places_of(classes: Iterable[Any], positive: Iterable[str]) -> list[int]:
+    """Which of the classes of a model are among the positive values of a job."""
+    wanted = list(positive)
+    texts = [text_of(level) for level in classes]
+    return [i for i, text in enumerate(texts) if any(_same_class(text, p) for p in wanted)]
+
+
+def _numbers(model: AskedModel, found: Any, n: int, positive: list[str]) -> pyarrow.Array:
     """The scores of the positive class, one for each row, in the precision of the scorer."""
     import pyarrow
 
     found = in_order(found, n)
     if getattr(found, "ndim", 1) == 2:
-        classes = getattr(getattr(scorer, "__self__", None), "classes_", None)
-        if classes is None:
+        if model.classes is None:
             raise ValueError(
                 f"the answer has {found.shape[1]} columns, and there are no classes: give one "
                 "number for each row"
             )
-        texts = [_text(level) for level in classes]
-        places = [i for i, text in enumerate(texts) if any(_same_class(text, p) for p in positive)]
+        places = places_of(model.classes, positive)
         if len(places) != 1:
             raise ValueError(
-                f"the classes are {texts}, and the job's positive values "
-                f"are {positive}: give one number for each row"
+                f"the classes are {[text_of(level) for level in model.classes]}, and the job's "
+                f"positive values are {positive}: give one number for each row"
             )
         found = found[:, places[0]]
     precision = pyarrow.float32() if is_single(found) else pyarrow.float64()
@@ -224,18 +228,16 @@ def _numbers(scorer: Scorer, found: Any, n: int, positive: list[str]) -> pyarrow
 
 
 def _ask(
-    name: str, scorer: Scorer, table: pyarrow.Table, kind: str, positive: list[str]
+    name: str, model: AskedModel, table: pyarrow.Table, kind: str, positive: list[str]
 ) -> pyarrow.Array:
-    """The scores of rows, which a fitted model of scikit-learn gets in its own order of columns."""
-    wanted = getattr(getattr(scorer, "__self__", None), "feature_names_in_", None)
-    if wanted is not None:
-        wanted = [str(column) for column in wanted]
-        absent = [column for column in wanted if column not in table.column_names]
+    """The scores of rows; a model that names its columns gets these, in its own order."""
+    if model.columns is not None:
+        absent = [column for column in model.columns if column not in table.column_names]
         if absent:
             raise DataError(
                 3, f"scorer {name!r} wants columns that the job does not have: {', '.join(absent)}"
             )
-        table = table.select(wanted)
+        table = table.select(model.columns)
     frame: Any = typed(table, table.schema.metadata)
     for column in table.column_names:
         if frame[column].null_count > table[column].null_count:
@@ -244,21 +246,26 @@ def _ask(
                 f"scorer {name!r}: column {column!r} holds values that are no category of the rows: "
                 "add them to its categories, or give the column as texts",
             )
+    kind = model.frames or kind
     if kind == "pandas":
         frame = frame_of(frame, table.schema.metadata)
+    elif kind == "numpy":
+        import numpy
+
+        frame = numpy.column_stack([column.to_numpy() for column in frame.columns])
     elif kind == "polars":
         import polars
 
         frame = polars.from_arrow(frame)
-    found = scorer(frame)
+    found = model(frame)
     try:
-        return _numbers(scorer, found, table.num_rows, positive)
+        return _numbers(model, found, table.num_rows, positive)
     except ValueError as cause:
         raise DataError(3, f"scorer {name!r}: {cause}") from cause
 
 
 def _score(
-    files: _Files, audit: Audit, awaited: Mapping[str, Any], scorer: Scorer, kind: str
+    files: _Files, audit: Audit, awaited: Mapping[str, Any], scorer: AskedModel, kind: str
 ) -> None:
     """Writes a file of scores that a run waits for."""
     import pyarrow
@@ -316,7 +323,7 @@ def _answer(
     files: _Files,
     command: list[PathLike],
     waiting: str,
-    scorers: Mapping[str, Scorer],
+    scorers: Mapping[str, AskedModel],
     kind: str,
 ) -> None:
     """Writes all scores that a run waits for, which publishes into the folder `waiting` meanwhile."""
@@ -349,9 +356,9 @@ def run(
 
     job        path of a job file, or the job as a mapping
     rows       frame of pandas or polars, or Arrow table, instead of `data.rows`
-    scorers    functions that give the scores of models of the job: each gets a frame of features and gives
-               the probability of the positive class, one number for each row, or what
-               `predict_proba` gives; in the job such a model has its threshold and no kind
+    scorers    models or functions that give the scores of models of the job: a function gets a frame of
+               features and gives the probability of the positive class, one number for each row, or
+               what `predict_proba` gives; in the job such a model has its threshold and no kind
     out        output folder; `outputs/<name of the job>` where left out
     settings   values by their full path, as `--set` of the command line
     baseline   an earlier audit, for gates `against: baseline`
@@ -361,49 +368,55 @@ def run(
     A failed gate is a result: see `verdict` and `exit` of the audit. A run that ends without results
     raises a `CfauditError` with the text of the program.
     """
-    import json
-
-    scorers = scorers or {}
+    asked = {name: _scorer(name, scorer) for name, scorer in (scorers or {}).items()}
     files = _Files()
-    is_file = isinstance(job, (str, os.PathLike))
-    file = os.fspath(job) if is_file else ""
-    name = _name_of(file) if is_file else str(job["name"])
+    if isinstance(job, (str, os.PathLike)):
+        file = os.fspath(job)
+        name = _name_of(file)
+    else:
+        name = str(job["name"])
     target = os.path.join("outputs", name) if out is None else os.fspath(out)
     inputs = target.rstrip("/") + ".inputs"
     waiting = os.path.join(inputs, f"{WAITING}-{os.getpid()}")
     published = False
     try:
-        if not is_file:
-            file = os.path.join(files.folder(inputs), "job.yaml")
-            # JSON is YAML.
-            files.write(file, (json.dumps(dict(job), indent=2) + "\n").encode())
-        command: list[PathLike] = ["run", file, "--log", "json"]
-        if baseline is not None:
-            command += ["--baseline", baseline]
-        earlier = list(history)
-        if earlier:
-            command += ["--history", *earlier]
-        sets = dict(settings or {})
+        # What exists only in Python, by the places of the job that name it.
+        given: dict[tuple[str, ...], Any] = {}
         if rows is not None:
             path = os.path.join(files.folder(inputs), "rows.parquet")
-            files.write(path, _parquet(_table(rows)))
-            sets["data.rows"] = {"parquet": path}
-        for model in scorers:
+            files.write(path, _parquet(table_of(rows)))
+            given["data", "rows"] = {"parquet": path}
+        for model in asked:
             below = files.folder(os.path.join(files.folder(inputs), model))
             # Yesterday's scores never answer for today's function.
             for old in os.listdir(below):
                 files.remove(os.path.join(below, old))
-            sets[f'models."{model}".scores'] = {
+            given["models", model, "scores"] = {
                 "factual": {"parquet": os.path.join(below, "factual.parquet"), "column": "score"},
                 "counterfactual": {
                     "parquet": os.path.join(below, "set-{counterfactual}.parquet"),
                     "column": "score",
                 },
             }
+        sets = dict(settings or {})
+        if isinstance(job, (str, os.PathLike)) or sets:
+            sets.update({_path(*names): value for names, value in given.items()})
+        else:
+            for names, value in given.items():
+                job = placed(job, names, value)
+        if not isinstance(job, (str, os.PathLike)):
+            file = os.path.join(files.folder(inputs), "job.yaml")
+            files.write(file, yaml_of(job).encode())
+        command: list[PathLike] = ["run", file, "--log", "json"]
+        if baseline is not None:
+            command += ["--baseline", baseline]
+        earlier = list(history)
+        if earlier:
+            command += ["--history", *earlier]
         command += [*set_flags(sets), *arguments]
         # A run asks elsewhere than in `out`, which keeps the audit before until there is another.
-        if scorers:
-            _answer(files, command, waiting, scorers, _kind(rows))
+        if asked:
+            _answer(files, command, waiting, asked, frames_for(rows))
         if out is not None:
             command += ["--out", target]
         status, text, said = call(command, results=(0, 1, 4))
@@ -415,6 +428,18 @@ def run(
         _remove_folder(waiting)
         # Where nothing was published, the folder is that of the audit before, with its inputs.
         files.settle(undo=not published)
+
+
+def _path(*names: str) -> str:
+    """The path of a value for `--set`; the names of models may hold dots."""
+    return ".".join(f'"{name}"' if "." in name else name for name in names)
+
+
+def _scorer(name: str, scorer: Any) -> AskedModel:
+    found = asked_model(scorer)
+    if found is None:
+        raise TypeError(f"scorer {name!r} is a {type(scorer).__name__}: give a function or a model")
+    return found
 
 
 def _folder(printed: str) -> str:
@@ -456,7 +481,7 @@ def new(
     """
     path = os.path.splitext(os.fspath(file))[0] + ".parquet"
     files = _Files()
-    files.write(path, _parquet(_table(rows)))
+    files.write(path, _parquet(table_of(rows)))
     files.settle(undo=False)
     command: list[PathLike] = ["new", path, "--label", label, "--out", file]
     for column in [sensitive] if isinstance(sensitive, str) else sensitive:

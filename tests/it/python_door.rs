@@ -1,5 +1,5 @@
 //! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line;
-//! and the notebook that reads tables.
+//! one call for a model, the plugin for pytest; and the notebook that reads tables.
 //!
 //! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
 //! (`make python` fetches one); without it `python3` is tried.
@@ -65,13 +65,36 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
+/// Runs a script of `tests/python` in a folder of its own.
+fn script(name: &str, imports: &str) {
+    let Some(python) = interpreter(imports) else { return };
+    let work = Work::new();
+    Ran::of(door(&work, &python).arg(root().join("tests/python").join(name)), 0);
+}
+
 /// Scores of 32 bits stay so in whatever holds them, and rows have the types of their files; the
 /// script for Python models does the same.
 #[test]
 fn rows_and_answers_keep_their_types() {
-    let Some(python) = interpreter("pyarrow, pandas") else { return };
-    let work = Work::new();
-    Ran::of(door(&work, &python).arg(root().join("tests/python/answers.py")), 0);
+    script("answers.py", "pyarrow, pandas");
+}
+
+/// `cfaudit.audit`: the job that it writes, what it refuses, and its results.
+#[test]
+fn one_call_writes_a_job_and_runs_it() {
+    script("call.py", "pyarrow, pandas");
+}
+
+/// Estimators, boosters and classes: the scores of an audit are those of the library.
+#[test]
+fn models_of_three_libraries_are_audited() {
+    script("models.py", "pyarrow, pandas, sklearn, lightgbm, xgboost");
+}
+
+/// The plugin collects 200 other tests without pandas, and its failures say line and page.
+#[test]
+fn the_plugin_fails_on_a_biased_model() {
+    script("plugin.py", "pyarrow, pandas, pytest");
 }
 
 /// Runs the cells of code one after the other, as a kernel would.

@@ -10,6 +10,7 @@ import pyarrow
 import pyarrow.parquet
 from cfaudit import _run
 from cfaudit._answers import frame_of, in_order, is_single, number
+from cfaudit._models import asked_model
 
 HALF, NAN = numpy.float32(0.7), float("nan")
 VALUES = [HALF, numpy.float32(0.2), HALF]
@@ -121,5 +122,5 @@ class Model:
 
 
 for classes, positive in [([False, True], "1"), ([False, True], "true"), ([0, 1], "True")]:
-    scorer = Model(numpy.array(classes)).predict_proba
-    assert _run._numbers(scorer, scorer(None), 2, [positive]).to_pylist() == [0.8, 0.6]
+    asked = asked_model(Model(numpy.array(classes)).predict_proba)
+    assert _run._numbers(asked, asked(None), 2, [positive]).to_pylist() == [0.8, 0.6]

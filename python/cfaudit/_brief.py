@@ -1,0 +1,150 @@
+"""The brief of a page in other forms: its head chart, and its text as Markdown.
+
+Both are cut out of `report.html`, so that they say what the page says.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from html.parser import HTMLParser
+
+# Type checkers take it as true; to import `typing` would take half of the time of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+#: The sections of the brief that Markdown holds, by their ids.
+SECTIONS = ("verdict", "limits", "not")
+
+#: The blocks of text, and what becomes of them.
+BLOCKS = {"h1": "# {}", "h2": "## {}", "h3": "### {}", "p": "{}", "li": "- {}"}
+
+#: What is drawn, or written for what is drawn: elements and classes without text for Markdown.
+DRAWN = {"svg", "style", "figure", "vh", "axis", "plot", "note", "fold"}
+
+#: Elements without an end.
+VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
+
+#: Signs that mean something in Markdown.
+SIGNS = set("\\`*_[]<>#|")
+
+#: The head of the table of limits.
+HEAD = "| Limit | People | Value | Verdict |\n| --- | --- | --- | --- |\n"
+
+
+def framed(title: str, page: str) -> str:
+    """A page inside another one, which it cannot change."""
+    return (
+        f'<iframe title="{escape(title)}" sandbox srcdoc="{escape(page)}" '
+        'style="width:100%;height:46em;border:1px solid #8888"></iframe>'
+    )
+
+
+def brief(page: str) -> str:
+    """The first two printed pages of a report: the rest follows the list of contents."""
+    start, end = page.find('<nav class="side"'), page.find("<footer>")
+    return page if start < 0 or end < start else page[:start] + page[end:]
+
+
+class Chart:
+    """The first chart of the page: a notebook shows it, `save` writes it as a page of its own."""
+
+    def __init__(self, page: str) -> None:
+        figure = page.find("<figure", page.find('id="verdict"'))
+        end = page.find("</figure>", figure)
+        if figure < 0 or end < 0:
+            raise ValueError("the page has no chart: nothing was measured")
+        head = page[: page.find("<body")]
+        # Marks that several charts share.
+        start = page.find('<svg width="0"')
+        shared = page[start : page.find("</svg>", start) + 6] if start >= 0 else ""
+        body = page[figure : end + len("</figure>")]
+        self._page = f'{head}<body>{shared}<main class="doc">{body}</main></body></html>\n'
+
+    def save(self, file: str) -> str:
+        """Writes a page without scripts that holds the chart; gives its path."""
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(self._page)
+        return file
+
+    def _repr_html_(self) -> str:
+        return framed("Chart", self._page)
+
+
+class _Text(HTMLParser):
+    """Reads the text of a page as lines of Markdown, without what is drawn."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        #: Blocks of text, and rows of tables.
+        self.lines: list[str] = []
+        self._text, self._cells = "", [""]
+        self._open: list[tuple[str, str]] = []
+
+    def _end(self, form: str) -> None:
+        """Ends a block, whose text stands for `{}` in its form."""
+        text = " ".join(self._text.split())
+        if text:
+            self.lines.append(form.replace("{}", text))
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, Optional[str]]]) -> None:
+        if tag in VOID:
+            return
+        classes = (dict(attrs).get("class") or "").split()
+        hides = tag in DRAWN or not DRAWN.isdisjoint(classes)
+        bold = tag in ("strong", "b") or "badge" in classes
+        self._open.append((tag, "hide" if hides else "bold" if bold else ""))
+        if self._hidden():
+            return
+        if tag in BLOCKS or tag == "tr":
+            self._end("{}")
+            self._cells = []
+        self._text += " **" if bold else " " if tag in ("span", "small") else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open[-1][0] != tag:
+            self._open.pop()
+        hidden = self._hidden()
+        _, form = self._open.pop() if self._open else (tag, "")
+        if hidden:
+            return
+        if form == "bold":
+            self._text = self._text.rstrip() + "**"
+        if tag in ("td", "th"):
+            self._cells.append(" ".join(self._text.split()))
+            self._text = ""
+        elif tag == "tr" and self._cells:
+            first, *rest = self._cells
+            # A question with its verdict, or a value with its counts.
+            cells = [f"**{first}**", "", "", *rest] if len(rest) == 1 else [first, *rest, ""]
+            self.lines.append(f"| {' | '.join(cells)} |")
+        elif tag in BLOCKS:
+            self._end(BLOCKS[tag])
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden():
+            self._text += "".join("\\" + sign if sign in SIGNS else sign for sign in data)
+
+    def _hidden(self) -> bool:
+        return any(form == "hide" for _, form in self._open)
+
+
+def markdown(page: str) -> str:
+    """The brief as Markdown: title, verdict, limits, and what the audit does not show."""
+    reader = _Text()
+    start = page.find("<h1")
+    reader.feed(page[start : page.find("</h1>", start) + len("</h1>")])
+    for name in SECTIONS:
+        start = page.find(f'<section id="{name}"')
+        if start >= 0:
+            reader.feed(page[start : page.find("\n</section>", start)])
+    text, last = "", ""
+    for line in reader.lines:
+        kind = line[:2] if line[:2] in ("| ", "- ") else ""
+        if kind != last or not kind:
+            text += "\n" if text else ""
+            text += HEAD if kind == "| " else ""
+        text += line + "\n"
+        last = kind
+    return text
