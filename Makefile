@@ -62,7 +62,7 @@ cluster: $(TARGET)/cluster/ready .tools/env  ## tests shards and their recipes u
 dvc: $(TARGET)/dvc/ready .tools/env  ## tests summary.json under the real dvc, downloaded into target/dvc
 	$(ENV) $(DVC) $(WHOLE) -- --include-ignored --nocapture dvc
 
-python: $(TARGET)/python/ready .tools/env  ## tests Python models with the real scikit-learn and LightGBM, downloaded into target/python
+python: $(TARGET)/python/ready .tools/env  ## tests the Python package and Python models with the real scikit-learn, LightGBM, XGBoost, pytest and MLflow, downloaded into target/python
 	$(ENV) $(MODELS) $(WHOLE) -- --nocapture python
 
 papers: build $(TARGET)/papers/ready  ## runs the experiments of five papers (25 minutes) and writes docs/papers; DOUBT=1 trains networks and trees five more times (hours)

@@ -65,11 +65,12 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
-/// Runs a script of `tests/python` in a folder of its own.
+/// Runs a script of `tests/python` in a folder of its own; its argument is the folder of the tree.
 fn script(name: &str, imports: &str) {
     let Some(python) = interpreter(imports) else { return };
     let work = Work::new();
-    Ran::of(door(&work, &python).arg(root().join("tests/python").join(name)), 0);
+    let script = root().join("tests/python").join(name);
+    Ran::of(door(&work, &python).arg(script).arg(root()), 0);
 }
 
 /// Scores of 32 bits stay so in whatever holds them, and rows have the types of their files; the
@@ -95,6 +96,27 @@ fn models_of_three_libraries_are_audited() {
 #[test]
 fn the_plugin_fails_on_a_biased_model() {
     script("plugin.py", "pyarrow, pandas, pytest");
+}
+
+/// `action.yml` and the hook for pre-commit: their schema, and their steps on a wheel of this tree.
+#[test]
+fn the_action_shows_brief_lines_and_page() {
+    script("action.py", "yaml, check_jsonschema");
+}
+
+/// An audit is logged to the real MLflow, and a model that it registered is audited.
+#[test]
+fn mlflow_holds_audits_and_models() {
+    script("mlflow_store.py", "pyarrow, pandas, sklearn, mlflow");
+}
+
+/// The package is typed, as strictly as mypy asks for.
+#[test]
+fn the_package_is_typed() {
+    let Some(python) = interpreter("mypy") else { return };
+    let flags = ["-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", "/dev/null"];
+    let work = Work::new();
+    Ran::of(door(&work, &python).args(flags).arg(root().join("python/cfaudit")), 0);
 }
 
 /// Runs the cells of code one after the other, as a kernel would.
