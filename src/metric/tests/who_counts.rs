@@ -681,6 +681,7 @@ fn rates_at_an_end_are_judged_by_people() {
     let expected = json(folder.join("boundary_cases.json"));
     let rows = parquet(folder.join("edge/boundary_cases.parquet"));
     let mut methods: BTreeMap<String, usize> = BTreeMap::new();
+    let mut exact = 0;
     for (name, expected) in object(&expected["cases"]) {
         println!("{name}");
         let order = texts(&expected["declared_groups"]);
@@ -710,7 +711,14 @@ fn rates_at_an_end_are_judged_by_people() {
                         let interval = m.interval.unwrap_or_else(|| panic!("{}", what()));
                         let (z, n) = (z_of_level(0.95), expected["n"].as_f64().unwrap());
                         let size = m.effective.unwrap_or(n);
-                        assert!((0.9 * n..1.1 * n).contains(&size), "{} of {n}", what());
+                        let [people, rows] =
+                            ["n_people", "denominator"].map(|key| expected[key].as_f64().unwrap());
+                        assert!(size <= people + 1e-9, "{} of {people} people", what());
+                        // The expected sizes count a person once, ours by the rows that count.
+                        if rows == people {
+                            assert!((size - n).abs() < 1e-9 * n, "{} of {n}", what());
+                            exact += 1;
+                        }
                         let share = m.value.unwrap();
                         let of = wilson_of_share(share, size, z, interval.method);
                         let near = (interval.lo - of.lo).abs() + (interval.hi - of.hi).abs();
@@ -755,6 +763,7 @@ fn rates_at_an_end_are_judged_by_people() {
         }
     }
     assert!(methods["wilson-people"] > 300 && methods["wilson"] > 100, "{methods:?}");
+    assert!(exact > 300, "{exact}");
     for case in expected["formula"].as_array().unwrap() {
         let number = |key: &str| case[key].as_f64().unwrap();
         let method = crate::metric::interval::IntervalProcedure::WilsonPeople;
