@@ -96,7 +96,7 @@ class _Text(HTMLParser):
         self._open: list[tuple[str, str]] = []
 
     def _end(self, form: str) -> None:
-        """Ends a block, whose text stands for `{}` in its form."""
+        """Ends a block: its form, with the text in place of `{}`."""
         text = " ".join(self._text.split())
         if text:
             self.lines.append(form.replace("{}", text))
