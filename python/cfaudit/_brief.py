@@ -56,21 +56,26 @@ def _section(page: str, name: str) -> str:
 
 
 class Chart:
-    """The first chart of the page: a notebook shows it, `save` writes it as a page of its own."""
+    """The first chart of the page: shares of the groups, or else the limits.
+
+    A notebook shows it, `save` writes it as a page of its own.
+    """
 
     def __init__(self, page: str) -> None:
-        verdict = _section(page, "verdict")
-        start = verdict.find("<figure")
-        if start < 0:
-            # A table with a mark in each row, after its caption.
-            start = verdict.rfind('<p class="note">', 0, max(verdict.find("<table"), 0))
-        if start < 0:
+        for section in (_section(page, "verdict"), _section(page, "limits")):
+            start = section.find("<figure")
+            if start < 0:
+                # A table with a mark in each row, after its caption.
+                start = section.rfind('<p class="note">', 0, max(section.find("<table"), 0))
+            if start >= 0:
+                break
+        else:
             raise ValueError("the page has no chart: nothing was measured")
         head = page[: page.find("<body")]
         # Marks that several charts share.
         marks = page.find('<svg width="0"')
         shared = page[marks : page.find("</svg>", marks) + len("</svg>")] if marks >= 0 else ""
-        body = f'{shared}<main class="doc">{verdict[start:]}</main>'
+        body = f'{shared}<main class="doc">{section[start:]}</main>'
         self._page = f"{head}<body>{body}</body></html>\n"
 
     def save(self, file: PathLike) -> str:
@@ -92,7 +97,8 @@ class _Text(HTMLParser):
         self.lines: list[str] = []
         #: Elements and classes that are left out.
         self.drawn = DRAWN
-        self._text, self._cells = "", [""]
+        self._text = ""
+        self._cells: list[str] = []
         self._open: list[tuple[str, str]] = []
 
     def _end(self, form: str) -> None:
