@@ -79,8 +79,9 @@ class Audit:
     @property
     def job(self) -> str:
         """The job as text: the one that Python wrote for the run, else `job.resolved.yaml`."""
-        written = os.path.join(f"{self.folder.rstrip('/')}.inputs", "job.yaml")
-        path = written if os.path.isfile(written) else self._path("job.resolved.yaml")
+        written = f"{self.folder.rstrip('/')}.inputs/job.yaml"
+        is_of_run = os.path.basename(os.path.dirname(written)) + "/job.yaml" in self.manifest["command"]
+        path = written if is_of_run and os.path.isfile(written) else self._path("job.resolved.yaml")
         with open(path, encoding="utf-8") as file:
             return file.read()
 

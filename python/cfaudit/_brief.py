@@ -5,6 +5,7 @@ Both are cut out of `report.html`, so that they say what the page says.
 
 from __future__ import annotations
 
+import os
 from html import escape
 from html.parser import HTMLParser
 
@@ -13,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+    from cfaudit._program import PathLike
+
 #: The sections of the brief that Markdown holds, by their ids.
 SECTIONS = ("verdict", "limits", "not")
 
@@ -20,7 +23,7 @@ SECTIONS = ("verdict", "limits", "not")
 BLOCKS = {"h1": "# {}", "h2": "## {}", "h3": "### {}", "p": "{}", "li": "- {}"}
 
 #: What is drawn, or written for what is drawn: elements and classes without text for Markdown.
-DRAWN = {"svg", "style", "figure", "vh", "axis", "plot", "note", "fold"}
+DRAWN = {"svg", "style", "figure", "vh", "axis", "plot", "fold", "key"}
 
 #: Elements without an end.
 VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
@@ -28,8 +31,8 @@ VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
 #: Signs that mean something in Markdown.
 SIGNS = set("\\`*_[]<>#|")
 
-#: The head of the table of limits.
-HEAD = "| Limit | People | Value | Verdict |\n| --- | --- | --- | --- |\n"
+#: The head of a table of groups or limits.
+HEAD = "| | People | Value | Verdict |\n| --- | --- | --- | --- |\n"
 
 
 def framed(title: str, page: str) -> str:
@@ -46,26 +49,40 @@ def brief(page: str) -> str:
     return page if start < 0 or end < start else page[:start] + page[end:]
 
 
+def _section(page: str, name: str) -> str:
+    """What a section of the brief holds; empty where there is none."""
+    start = page.find(f'<section id="{name}"')
+    return page[start : page.find("</section>", start)] if start >= 0 else ""
+
+
 class Chart:
-    """The first chart of the page: a notebook shows it, `save` writes it as a page of its own."""
+    """The first chart of the page: shares of the groups, or else the limits.
+
+    A notebook shows it, `save` writes it as a page of its own.
+    """
 
     def __init__(self, page: str) -> None:
-        figure = page.find("<figure", page.find('id="verdict"'))
-        end = page.find("</figure>", figure)
-        if figure < 0 or end < 0:
+        for section in (_section(page, "verdict"), _section(page, "limits")):
+            start = section.find("<figure")
+            if start < 0:
+                # A table with a mark in each row, after its caption.
+                start = section.rfind('<p class="note">', 0, max(section.find("<table"), 0))
+            if start >= 0:
+                break
+        else:
             raise ValueError("the page has no chart: nothing was measured")
         head = page[: page.find("<body")]
         # Marks that several charts share.
-        start = page.find('<svg width="0"')
-        shared = page[start : page.find("</svg>", start) + 6] if start >= 0 else ""
-        body = page[figure : end + len("</figure>")]
-        self._page = f'{head}<body>{shared}<main class="doc">{body}</main></body></html>\n'
+        marks = page.find('<svg width="0"')
+        shared = page[marks : page.find("</svg>", marks) + len("</svg>")] if marks >= 0 else ""
+        body = f'{shared}<main class="doc">{section[start:]}</main>'
+        self._page = f"{head}<body>{body}</body></html>\n"
 
-    def save(self, file: str) -> str:
+    def save(self, file: PathLike) -> str:
         """Writes a page without scripts that holds the chart; gives its path."""
         with open(file, "w", encoding="utf-8") as out:
             out.write(self._page)
-        return file
+        return os.fspath(file)
 
     def _repr_html_(self) -> str:
         return framed("Chart", self._page)
@@ -78,11 +95,14 @@ class _Text(HTMLParser):
         super().__init__(convert_charrefs=True)
         #: Blocks of text, and rows of tables.
         self.lines: list[str] = []
-        self._text, self._cells = "", [""]
+        #: Elements and classes that are left out.
+        self.drawn = DRAWN
+        self._text = ""
+        self._cells: list[str] = []
         self._open: list[tuple[str, str]] = []
 
     def _end(self, form: str) -> None:
-        """Ends a block, whose text stands for `{}` in its form."""
+        """Ends a block: its form, with the text in place of `{}`."""
         text = " ".join(self._text.split())
         if text:
             self.lines.append(form.replace("{}", text))
@@ -92,7 +112,7 @@ class _Text(HTMLParser):
         if tag in VOID:
             return
         classes = (dict(attrs).get("class") or "").split()
-        hides = tag in DRAWN or not DRAWN.isdisjoint(classes)
+        hides = tag in self.drawn or not self.drawn.isdisjoint(classes)
         bold = tag in ("strong", "b") or "badge" in classes
         self._open.append((tag, "hide" if hides else "bold" if bold else ""))
         if self._hidden():
@@ -136,9 +156,9 @@ def markdown(page: str) -> str:
     start = page.find("<h1")
     reader.feed(page[start : page.find("</h1>", start) + len("</h1>")])
     for name in SECTIONS:
-        start = page.find(f'<section id="{name}"')
-        if start >= 0:
-            reader.feed(page[start : page.find("\n</section>", start)])
+        # What is said next to the limits is how to read what is drawn.
+        reader.drawn = DRAWN | {"note"} if name == "limits" else DRAWN
+        reader.feed(_section(page, name))
     text, last = "", ""
     for line in reader.lines:
         kind = line[:2] if line[:2] in ("| ", "- ") else ""

@@ -241,7 +241,7 @@ def audit(
     else:
         asked.frames = frames_for(X)
         _checked(
-            sensitive in columns or counterfactual != "naive",
+            sensitive in columns or "naive" not in counterfactual,
             f"the model does not read `{sensitive}`, so that changing only its entry changes no "
             "score: name another strategy, such as "
             '`counterfactual={"greedy": {"condition_on": "label"}}`',

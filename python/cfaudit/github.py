@@ -43,7 +43,7 @@ def _failed(audit: Audit) -> set[str]:
     return {str(case.get("name")) for case in cases if case.find("failure") is not None}
 
 
-def annotations(job: str, events: list[dict[str, Any]], audit: Optional[Audit]) -> list[str]:
+def messages(job: str, events: list[dict[str, Any]], audit: Optional[Audit]) -> list[str]:
     """The errors of a run, and the gates that do not pass, at their lines of the job."""
     failed = _failed(audit) if audit else set()
     found = []
@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
         if os.path.isfile(line):
             with open(line, encoding="utf-8") as file:
                 audit = Audit(json.load(file)["out"])
-    print("\n".join(annotations(job, events, audit)), flush=True)
+    print("\n".join(messages(job, events, audit)), flush=True)
     _append("GITHUB_STEP_SUMMARY", summary(job, status, events, audit))
     if audit:
         page = os.path.join(audit.folder, "report.html")

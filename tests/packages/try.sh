@@ -57,11 +57,13 @@ python3 -m venv "$fresh/venv"
 all "$fresh/venv/bin/cfaudit"
 # The package of the wheel finds its own program, and needs nothing else to start one.
 (cd "$fresh" && cp "$tree/jobs/demo.yaml" . && venv/bin/python -c "
-import time
+import importlib.metadata, time
 started = time.perf_counter()
 import cfaudit
 print(f'import cfaudit: {1000 * (time.perf_counter() - started):.0f} ms')
 audit = cfaudit.run('demo.yaml', settings={'data.rows.synthetic.rows': 2000}, arguments=['--gates', 'report'])
+points = importlib.metadata.distribution('cfaudit').entry_points
+assert 'cfaudit.pytest' in [point.value for point in points], points
 assert audit.verify(audit.fingerprint)['sound'] and '<iframe' in audit._repr_html_(), audit
 print(audit)")
 for package in "$out"/*.tar.gz; do

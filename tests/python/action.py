@@ -128,7 +128,7 @@ at = {name: 1 + next(i for i, line in enumerate(lines) if f" {name}:" in line) f
 assert len(commands) == 2, said
 assert commands[0].startswith(f"::error file=jobs/loans.yaml,line={at['gap']},title=gate%3A fail::"), said
 assert commands[1].startswith(f"::warning file=jobs/loans.yaml,line={at['small']},"), said
-assert summary.startswith("# loans\n\n**Fail** ") and "| Limit | People |" in summary, summary
+assert summary.startswith("# loans\n\n**Fail** ") and "| | People |" in summary, summary
 assert outputs == {"verdict": "fail", "folder": "kept", "page": "kept/report.html"}, outputs
 with open("kept/manifest.json", "rb") as file:
     import hashlib

@@ -1,5 +1,6 @@
 """`cfaudit.audit` and `assert_fair`, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
 
+import importlib.util
 import os
 import pickle
 import unittest
@@ -79,6 +80,8 @@ assert {"continuous: [income, age]", "ordinal:", "nominal: [job, own]"} <= {
     part for line in audit.job.splitlines() for part in (line.strip(), line.strip()[:8])
 }, audit.job
 
+audit_job = audit.job
+
 # The job that it shows, run by hand, gives the same folder: the same fingerprint.
 with open("shown.yaml", "w") as file:
     file.write(audit.job)
@@ -90,6 +93,11 @@ assert "--set" not in audit.manifest["command"], audit.manifest["command"]
 shown = cfaudit.run("shown.yaml", out="shown")
 assert shown.arrow("metrics").equals(audit.arrow("metrics"))
 assert again.job.startswith("cfaudit: 1\n") and "audited" in again.job
+# A later run of a file into the same folder is not that job any more.
+copied = cfaudit.run("shown.yaml", out="outputs/audit", arguments=["--replace"])
+assert copied.job != audit_job and "duplicates: keep" in copied.job, copied.job
+audit = cfaudit.audit(of_frame, X, y, **NAMED, **LIMIT)
+assert audit.job == audit_job
 
 # What a page says, in other forms.
 gate = audit.gates[0]
@@ -97,7 +105,7 @@ assert (gate["gate"], gate["verdict"]) == ("harm", "fail"), gate
 assert gate["line"].startswith("gates.harm: fail: ") and "limit 0.0500" in gate["line"], gate
 text = audit.markdown()
 assert text.startswith("# audit\n\n**Fail** The only limit is broken.\n"), text
-assert "| Limit | People | Value | Verdict |\n| --- |" in text and "## What this audit does not" in text
+assert "| | People | Value | Verdict |\n| --- |" in text and "## What this audit does not" in text
 switched = scores_of(audit)
 denied = (switched["from_group"] == "m") & (switched["score"] >= 0.5) & (switched["score_cf"] < 0.5)
 granted = (switched["from_group"] == "m") & (switched["score"] >= 0.5)
@@ -187,6 +195,10 @@ refused(ValueError, lambda: cfaudit.audit(blind, X, y, **unread, others={"race":
 gap = {"gap": {"metric": "demp_difference", "between": "worst_case", "at_most": 0.05}}
 scored = cfaudit.audit(by_hand(X), X, y, **NAMED, gates=gap, out="scored")
 assert scored.verdict == "fail" and scored.gates[0]["gate"] == "gap", scored.gates
+drawn = scored.plot()._page
+assert "Share with the favourable decision" in drawn and drawn.count("<svg") >= 3, drawn
+granted = (by_hand(X) >= 0.5)[X["sex"] == "m"]
+assert f"| m | {granted.sum()} of {len(granted)} | **" in scored.markdown(), scored.markdown()
 refused(ValueError, lambda: cfaudit.audit(by_hand(X), X, y, **NAMED, **LIMIT), "give the model")
 short = by_hand(X).to_numpy()[:-1]
 refused(ValueError, lambda: cfaudit.audit(short, X, y, **NAMED), "`model` has 899 values for 900")
@@ -214,6 +226,19 @@ def of_arrow(rows):
 
 
 assert_scores(cfaudit.audit(of_arrow, arrow, y, **NAMED, out="arrow"), X["age"] / 100, X["age"] / 100)
+
+if importlib.util.find_spec("polars"):
+    import polars
+
+    of_polars = polars.from_arrow(arrow)
+
+    def by_age(rows):
+        assert isinstance(rows, polars.DataFrame) and rows.columns == list(X.columns)
+        return rows["age"] / 100
+
+    labels = polars.Series(y.to_numpy())
+    found = cfaudit.audit(by_age, of_polars, labels, **NAMED, out="polars")
+    assert_scores(found, X["age"] / 100, X["age"] / 100)
 
 # Jobs as text: what a reader of YAML could take for another value is quoted.
 texts = {"a": "yes", "b c": "1", "no": [1, "x: y", True, None, 0.05], "d": {}, "e": {"f": {"g": "é"}}}
