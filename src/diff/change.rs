@@ -353,12 +353,8 @@ fn interval(
                 .clone_into(&mut remark);
         } else if gives(pair.old, before) && gives(pair.new, after) {
             if let Some((lo, hi)) = pair.interval {
-                // Newcombe's takes the people of the two runs for others.
-                let paired = ![IntervalProcedure::Newcombe, IntervalProcedure::NewcombeEffective]
-                    .iter()
-                    .any(|newcombe| pair.method == newcombe.as_str());
                 return (
-                    Some(ChangeInterval { lo, hi, method: pair.method, paired }),
+                    Some(ChangeInterval { lo, hi, method: pair.method, paired: true }),
                     pair.words.clone(),
                 );
             }

@@ -308,8 +308,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
         "compare",
         "metrics.compare: {challenger: current} compares models on the same people, in the \
          table `comparisons` and the report\n\
-         a difference is the value of the first model minus that of the second; in every replicate \
-         of its interval the same people count equally often for both models\n\
+         a difference is the value of the first model minus that of the second; its interval takes \
+         together what a person adds to both\n\
          of the families performance, group, ccm and eccm, and of the family scores, on the rows \
          that both models score",
     ),

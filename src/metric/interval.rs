@@ -18,20 +18,16 @@
 //!   of ratios that of Donner and Zou.
 //! - The largest of several gaps and the smallest of several ratios: from the intervals of all, see
 //!   [`largest`](crate::metric::value::largest).
-//! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
-//!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
-//!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates. Of
-//!   P persons with several rows they are taken further out ([`ReplicateSource`]).
 //! - What depends on scores: percentile bootstrap of weighted people, see
-//!   [`redraw`](crate::metric::bootstrap::redraw).
+//!   [`redraw`](crate::metric::bootstrap::redraw). Percentiles interpolate linearly at position (m -
+//!   1) q of the m defined replicates. Of P persons with several rows they are taken further out
+//!   ([`ReplicateSource`]).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
 //! - AUC, calibration and the like: DeLong, Wald and influences, see
 //!   [`scores`](crate::metric::value::scores).
-//! - Anything else where people have weights of their own: percentile bootstrap of blocks of
-//!   people, see [`block_bootstrap`](crate::metric::evidence::block_bootstrap).
 //!
 //! Choice: groups keep their number of people; for a total all people are drawn together.
 //! Replicates without a value are left out; where they are more than 5 %, or where all replicates
@@ -430,27 +426,6 @@ pub(crate) fn katz_of(
     ValueInterval { lo: ratio / factor, hi: ratio * factor, method }
 }
 
-/// Cells of `samples` replicates in each of which as many people as there are were drawn with
-/// replacement. Kinds of people are given by the cells that one of them fills, and their number.
-pub(crate) fn resample<const N: usize>(
-    kinds: &[([u64; N], u64)],
-    samples: u64,
-    mut stream: RandomStream,
-) -> Vec<[u64; N]> {
-    let weights: Vec<u64> = kinds.iter().map(|(_, people)| *people).collect();
-    let people = weights.iter().sum();
-    let draw = |_| {
-        let mut cells = [0; N];
-        multinomial(&mut stream, people, &weights, |kind, count| {
-            for (cell, filled) in cells.iter_mut().zip(kinds[kind].0) {
-                *cell += filled * count;
-            }
-        });
-        cells
-    };
-    (0..samples).map(draw).collect()
-}
-
 /// Why replicates give no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NoIntervalReason {
@@ -478,11 +453,6 @@ impl From<IntervalProcedure> for ReplicateSource {
 }
 
 impl ReplicateSource {
-    /// The same where what was drawn is compared with what others were drawn from.
-    pub(crate) fn with(self, other: Self) -> Self {
-        ReplicateSource { persons: fewest(self.persons, other.persons), ..self }
-    }
-
     /// The share of replicates beyond each end. Rows that are persons: (1 - level) / 2. Of P
     /// persons with several rows: the normal share beyond t(P - 1) sqrt(P / (P - 1)), the expanded
     /// percentile interval (Hesterberg 2015, The American Statistician 69, 371-386, section 4.2),
@@ -557,8 +527,8 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 mod tests {
     use super::{
         INTERVAL_METHODS, IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval,
-        clopper_pearson_lower, mover_ratio, newcombe, percentile, resample, wilson,
-        wilson_of_people, z_of_level,
+        clopper_pearson_lower, mover_ratio, newcombe, percentile, wilson, wilson_of_people,
+        z_of_level,
     };
     use crate::metric::rate::Undefined;
     use crate::metric::tests::{katz, rate};
@@ -709,16 +679,6 @@ mod tests {
             (wilson(rate(80, 80), z).unwrap(), wilson(rate(500, 500), z).unwrap()),
         );
         check(Some(all), 0.9542, 1.0077, 5e-5);
-    }
-
-    #[test]
-    fn people_are_drawn_whole() {
-        // Nobody fills one cell without the other.
-        let kinds = [([1, 2], 40), ([0, 0], 60)];
-        let replicates = resample(&kinds, 500, RandomStream::new(1, "whole"));
-        assert!(replicates.iter().all(|[a, b]| *b == 2 * a));
-        let mean = replicates.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
-        assert!((mean - 40.0).abs() < 5.0 * (24.0_f64 / 500.0).sqrt(), "{mean}");
     }
 
     #[test]

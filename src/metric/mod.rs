@@ -9,8 +9,7 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum, [`evidence::block_bootstrap`] where people weigh
-//! differently;
+//! [`evidence::strata`] the same by stratum, [`evidence::paired_counts`] that of two models;
 //! [`catalog::shift`] also needs the balance of all scores for its [`evidence::shift_pass`] and,
 //! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
 //! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns

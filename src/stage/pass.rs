@@ -18,6 +18,7 @@ use crate::exec::accumulator::{Accumulator, StateType};
 use crate::metric::bootstrap::redraw::SwitchAccumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
+use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::worlds::WorldCounts;
 use crate::stage::count::switches::ClassSwitchAccumulator;
@@ -107,13 +108,14 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 2;
+    FactualCounts = "factual-counts" version 3;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 1;
+    CounterfactualCounts = "counterfactual-counts" version 2;
     SwitchAccumulator = "switches" version 1;
     FactualClassCounts = "factual-class-counts" version 3;
     SwitchClassCounts = "switch-class-counts" version 1;
     ClassSwitchAccumulator = "class-switches" version 1;
+    PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 1;
     QualitySums = "quality-sums" version 1;

@@ -52,10 +52,12 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: block-bootstrap, of score metrics also poisson-bootstrap (the
-        /// same people, drawn once for both), identical (no outcome behind the value differs),
-        /// newcombe, newcombe-deff, mover (from two independent intervals), satterthwaite (one of
-        /// these with the doubt about the fits of both runs); empty = none
+        /// method of the interval: paired, paired-people (the same people in both runs), newcombe,
+        /// newcombe-eff, mover (from two values, with the correlation that people in both runs give
+        /// where `paired` is 1), delong, influence, of score metrics poisson-bootstrap,
+        /// block-bootstrap (the same people, drawn once for both), identical (no outcome behind the
+        /// value differs), satterthwaite (one of these with the doubt about the fits of both runs);
+        /// empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

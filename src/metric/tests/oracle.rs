@@ -540,65 +540,6 @@ fn german() {
     check_dataset("german");
 }
 
-/// Percentile intervals from 400,000 replicates, with their Monte-Carlo error at 2,000.
-#[test]
-fn bootstrap_of_counts() {
-    let folder = metrics_folder();
-    let reference = json(folder.join("bootstrap_reference.json"));
-    let (mut compared, mut boundaries) = (0, 0);
-    for case in reference["count_metrics"].as_array().unwrap() {
-        let kinds: Vec<([u64; 8], u64)> = CELLS[..8]
-            .iter()
-            .enumerate()
-            .map(|(i, cell)| {
-                let mut cells = [0; 8];
-                cells[i] = 1;
-                (cells, case["cells"][cell.name].as_u64().unwrap())
-            })
-            .collect();
-        let replicates = resample(&kinds, 2000, RandomStream::new(42, "reference"));
-        for (name, expected) in object(&case["metrics"]).iter() {
-            let metric = (name != "TE_term_FN_over_FP").then(|| catalog::find(&id(name)).unwrap());
-            let value = |cells: &[u64; 8]| {
-                let e = Eccm::labelled(*cells);
-                let c = Confusion::labelled(
-                    e.tcp() + e.tsn(),
-                    e.fcp() + e.fsn(),
-                    e.fcn() + e.fsp(),
-                    e.tcn() + e.tsp(),
-                );
-                match metric.map(|metric| metric.reads) {
-                    None => errors(&c),
-                    Some(Reads::Score(score) | Reads::Benefit(score)) => score(&c),
-                    Some(Reads::SwitchRate(rate)) => rate(&e).value(),
-                    Some(Reads::SwitchScore(score)) => score(&e),
-                    _ => unreachable!(),
-                }
-            };
-            let Ok((found, _)) =
-                percentile(replicates.iter().map(value), 0.95, IntervalProcedure::Bootstrap)
-            else {
-                assert_eq!(expected["ci95"][0], expected["ci95"][1]);
-                boundaries += 1;
-                continue;
-            };
-            for (end, i) in [(found.lo, 0), (found.hi, 1)] {
-                let (ours, error) = (
-                    expected["ci95"][i].as_f64().unwrap(),
-                    expected["mc_se_R2000"][i].as_f64().unwrap(),
-                );
-                assert!(
-                    (end - ours).abs() <= 5.0 * error + 1e-9,
-                    "{} {name}: {end} instead of {ours} +- {error}",
-                    case["case"]
-                );
-            }
-            compared += 1;
-        }
-    }
-    assert_eq!((compared, boundaries), (4 * 7 - 1, 1));
-}
-
 /// Percentile intervals of score metrics from 20,000 replicates with Poisson weights, against as
 /// many of ours.
 #[test]

@@ -375,14 +375,23 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
     let n = |methods: &[&str]| {
         rows.iter().filter(|row| methods.contains(&row.interval.as_str())).count()
     };
+    // Of two values or shares: with what the same people add to both, or as if of other people.
+    let of_two = |paired: i64, methods: &[&str]| {
+        let found = rows.iter().filter(|row| row.paired == paired);
+        found.filter(|row| methods.contains(&row.interval.as_str())).count()
+    };
     let parts = [
         (
-            n(&["block-bootstrap"]),
-            "from the same people in both runs, resampled together (paired bootstrap of blocks of \
-             people)",
+            n(&["paired", "paired-people"]),
+            "from the differences of the same people in both runs (paired)",
         ),
         (
-            n(&["poisson-bootstrap"]),
+            of_two(1, &["newcombe", "newcombe-eff", "mover"]),
+            "from the intervals of both values, with the correlation that people in both runs \
+             give (MOVER)",
+        ),
+        (
+            n(&["poisson-bootstrap", "block-bootstrap"]),
             "of score metrics from the same people in both runs, resampled together (paired \
              bootstrap of people)",
         ),
@@ -395,9 +404,9 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
             n(&["identical"]),
             "exactly no change, because no outcome of a person behind them differs",
         ),
-        (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
+        (of_two(0, &["newcombe"]), "by Newcombe's method from two shares of independent people"),
         (
-            n(&["mover"]),
+            of_two(0, &["mover"]),
             "from the intervals of both values as if their people were independent (MOVER), which \
              is too wide if the people are the same",
         ),

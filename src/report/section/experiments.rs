@@ -146,7 +146,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         "A model is retrained with additional training rows, and every arm is measured on the same \
          audited rows and counterfactuals, none of which it was trained on. Below each value are \
          its interval and its change against the base, with the interval of that change in \
-         brackets; both arms are resampled with the same people. The change of a gap with a sign \
+         brackets; what a person adds to both arms is taken together. The change of a gap with a sign \
          includes the sign: from −28 to −24 points it is +4 points, and the gap is narrower. Bold: \
          clearly different from zero; with many comparisons a few are bold by chance. Changes of \
          score metrics are given without an interval."

@@ -24,11 +24,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if tables.is_empty() {
         return None;
     }
-    let intro = "Both models score the same people, and every interval resamples the same people \
-                 for both; if one of two rates is 0 or 1, it is Newcombe's interval for \
-                 independent people. A difference is clear if its interval excludes zero; among \
-                 many differences some are clear by chance. If one of the models does not score \
-                 everybody, the people are not the same, and there is no interval.";
+    let intro = "Both models are compared on the same people: what a person adds to both values is \
+                 taken together. A difference is clear if its interval excludes zero; among many \
+                 differences some are clear by chance. Who is scored by only one of the models \
+                 counts for that one.";
     let mut blocks = vec![PageBlock::Text(intro.into())];
     let all = tables.len();
     for (i, ([model, against, set, attribute], rows)) in

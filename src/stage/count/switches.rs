@@ -29,7 +29,7 @@ use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
 use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
+    CountInputs, CountSettings, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
     no_switches,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
@@ -185,7 +185,7 @@ fn keeping(
 struct SwitchPass<'a> {
     context: RowContext<'a>,
     scored: CountInputs<'a>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     /// Number 0 is everybody, the slices follow.
     slices: Option<&'a AttributeSlices>,
     /// So many folds are behind the slices.
@@ -197,13 +197,11 @@ impl SwitchPass<'_> {
         self.context.rows.layout()
     }
 
-    /// Nobody of everybody, of a slice or of a fold. Models are compared on everybody; folds have
-    /// no curves.
+    /// Nobody of everybody, of a slice or of a fold. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let n_slices = self.slices.map_or(0, AttributeSlices::len);
-        let paired = self.blocks.paired && number == 0;
         let curves = self.blocks.curves && number <= n_slices;
-        let blocks = BlockSettings { paired, curves, ..self.blocks };
+        let blocks = CountSettings { curves, ..self.blocks };
         let none = no_switches(self.layout(), self.scored, blocks);
         // The page draws the scores of everybody.
         if number == 0 { none.with_bins() } else { none }
@@ -303,7 +301,7 @@ pub(crate) fn count_switches(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: CountInputs<'_>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     wanted: Option<ShiftSettings>,
     CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
 ) -> Result<Option<CountedSet>> {
@@ -529,7 +527,7 @@ impl Accumulator for ClassSwitchAccumulator {
 struct ClassSwitchPass<'a> {
     context: RowContext<'a>,
     scored: ClassCountInputs<'a>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     n_classes: usize,
 }
 
@@ -537,8 +535,8 @@ impl ClassSwitchPass<'_> {
     fn nobody(&self) -> CounterfactualCounts {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        let unit = counting_unit(layout, false);
-        let none = CounterfactualCounts::new(n_groups).counted_by(unit, self.blocks.seed);
+        let unit = counting_unit(layout);
+        let none = CounterfactualCounts::new(n_groups).counted_by(unit);
         match self.blocks.curves {
             true => none.with_grid(class_grid(layout)),
             false => none,
@@ -549,8 +547,8 @@ impl ClassSwitchPass<'_> {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = SwitchClassCounts::new(self.n_classes, n_groups);
-        let unit = counting_unit(layout, false);
-        ClassSwitchAccumulator::new(none.counted_by(unit, self.blocks.seed))
+        let unit = counting_unit(layout);
+        ClassSwitchAccumulator::new(none.counted_by(unit))
     }
 
     /// Adds the rows of a row group before the position `end`.
@@ -615,7 +613,7 @@ pub(crate) fn count_class_switches(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: ClassCountInputs<'_>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     wanted: Option<ShiftSettings>,
 ) -> Result<Option<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)>> {
     let layout = row_context.rows.layout();

@@ -23,9 +23,6 @@ impl StagePlan<'_> {
     /// The job asks for too much: names the attribute, its groups and the bytes.
     pub(crate) fn check_sum_memory(&self, people: Option<u64>) -> Result<()> {
         let allowed = memory::allowed(self.settings);
-        let data = &self.job.data;
-        let by_block =
-            data.weight.is_some() || data.person.is_some() || !self.job.metrics.compare.is_empty();
         let samples = self
             .shift_intervals()
             .filter(|_| self.wants_shift())
@@ -42,7 +39,7 @@ impl StagePlan<'_> {
                 groups: groups(applied.attribute),
                 threads,
                 classes,
-                by_block,
+                weighted: self.job.data.weight.is_some(),
                 samples,
             };
             (sums.bytes(people), sums.groups, applied.attribute, "sums")

@@ -15,6 +15,7 @@ use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
@@ -133,6 +134,24 @@ impl SampleState for FactualCounts {
         if row.is_multiple_of(7) {
             self.groups[group].add_weightless();
         }
+    }
+}
+
+impl SampleState for PairedCounts {
+    const VARIANTS: u64 = 2;
+
+    /// Rows, and rows of persons by their weights.
+    fn sample(variant: u64) -> Self {
+        let both = variant > 0;
+        PairedCounts::new(GROUPS, CountingUnit { weighted: both, persons: both })
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let said = |to: usize, side: usize| {
+            known(row, (50 + 10 * side + to) as u64, below(row, (70 + 10 * side + to) as u64, 12))
+        };
+        let cell = |to| PairedCell { place: to, cells: [said(to, 0), said(to, 1)] };
+        self.add((row % PERSONS, 1 + row % 4), (0..1 + below(row, 12, GROUPS)).map(cell));
     }
 }
 

@@ -11,7 +11,6 @@ use super::units::ShiftBlock;
 use super::{BLOCK_REPLICATES, MAX_SINGLE_PEOPLE};
 use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
 use crate::metric::catalog::shift::METRICS;
-use crate::metric::evidence::block_bootstrap;
 use crate::metric::evidence::score_bins;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::scope::ScopeIndex;
@@ -29,9 +28,8 @@ pub(crate) struct DirectionMemory {
     pub threads: usize,
     /// Classes of the label that are counted one against all; 1 for a label of two sides.
     pub classes: usize,
-    /// Whether people are cut into blocks: they have weights or several rows, or models are
-    /// compared.
-    pub by_block: bool,
+    /// Whether people have weights.
+    pub weighted: bool,
     /// Replicates of score metrics; none where no interval of them is asked for.
     pub samples: Option<u64>,
 }
@@ -65,15 +63,8 @@ impl DirectionMemory {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
         // Score sums of everybody are in a block.
         let direction = size_of::<ShiftSums>() + histograms + size_of::<ShiftBlock>();
-        let blocks = if self.by_block {
-            block_bootstrap::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>()
-        } else {
-            0
-        };
-        let drawn = score_bins::bytes(self.groups) as u64 * (1 + u64::from(self.by_block));
-        (self.directions() * (direction + blocks) as u64 + drawn)
-            * self.parts()
-            * self.classes as u64
+        let drawn = score_bins::bytes(self.groups) as u64 * (1 + u64::from(self.weighted));
+        (self.directions() * direction as u64 + drawn) * self.parts() * self.classes as u64
     }
 
     /// Values of all replicates of a tile size, kept until the last is there.
@@ -113,7 +104,7 @@ mod tests {
             groups,
             threads: 2,
             classes: 1,
-            by_block: false,
+            weighted: false,
             samples: Some(2000),
         };
         // Two groups are nothing, 150 groups gigabytes: 22,651 scopes of eight metrics in 2,048
@@ -128,13 +119,7 @@ mod tests {
         assert_eq!(room(150).bytes(None), of_150, "the least of both");
         let without = DirectionMemory { samples: None, ..room(150) };
         assert!(without.bytes(None) < 200_000_000, "{}", without.bytes(None));
-        // With weights a thousand blocks of 64 bytes.
-        let weighed = DirectionMemory { by_block: true, ..without };
-        assert!(
-            (4_300_000_000..4_800_000_000).contains(&weighed.bytes(None)),
-            "{}",
-            weighed.bytes(None)
-        );
+        assert!(DirectionMemory { weighted: true, ..without }.bytes(None) > without.bytes(None));
         assert!(DirectionMemory { threads: 8, ..room(150) }.bytes(None) > of_150);
         assert_eq!(DirectionMemory { classes: 5, ..without }.bytes(None), 5 * without.bytes(None));
     }

@@ -15,9 +15,7 @@
 //! the published definition. The mean in which every bootstrap weighs the same is next to it.
 //!
 //! Choice: people fall into [`WORLD_BLOCKS`] blocks by the hash of their key, and in every
-//! replicate a block counts Poisson(1) times, as in
-//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap):
-//! a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
+//! replicate a block counts Poisson(1) times: a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
 //! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
 //! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
 //! their worlds are kept as sums of everybody; but where no score moves in any graph, the distances
