@@ -383,7 +383,7 @@ fn interval(
             let lo = change - libm::hypot(after - new.0, old.1 - before);
             let hi = change + libm::hypot(new.1 - after, before - old.0);
             (
-                Some(ChangeInterval { lo, hi, method: MOVER, paired: false }),
+                Some(ChangeInterval { lo, hi, method: MOVER }),
                 words("MOVER from the intervals of both values"),
             )
         }

@@ -183,7 +183,7 @@ mod tests {
     fn row(key: u64, group: usize, said: [bool; 2], weight: u64) -> PersonOutcomes {
         let person = ScoredPerson {
             group,
-            label: Some(key % 2 == 0),
+            label: Some(key.is_multiple_of(2)),
             predicted: Some(said[0]),
             score: None,
             weight,

@@ -55,8 +55,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::rate::{MetricValue, Rate};
-use crate::num::binomial_draws::multinomial;
-use crate::num::seed::RandomStream;
 use crate::num::student::{incomplete_beta, student_quantile};
 use crate::num::summary::{normal_quantile, quantile};
 

@@ -193,8 +193,7 @@ fn runs_are_compared_person_by_person() {
         let [old, new] = ["old_persons", "new_persons"].map(|name| row.int(name).unwrap());
         assert!(old <= row.int("old_rows").unwrap() && new <= row.int("new_rows").unwrap());
         let single = ["old", "new"].iter().all(|run| {
-            row.int(&format!("{run}_denominator"))
-                == row.int(&format!("{run}_denominator_persons"))
+            row.int(&format!("{run}_denominator")) == row.int(&format!("{run}_denominator_persons"))
         });
         let of_rows = ["newcombe", "wilson"].contains(&row.text("interval"));
         assert!(single || !of_rows, "rows taken for people");

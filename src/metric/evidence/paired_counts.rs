@@ -180,11 +180,6 @@ fn cells_of(code: usize) -> [Option<usize>; 2] {
 }
 
 impl PairedUnits {
-    /// Whether a person may have several rows.
-    pub(crate) fn has_persons(&self) -> bool {
-        self.persons.is_some()
-    }
-
     /// The cells that units fill, each as the sides name it.
     pub(crate) fn cells(&self) -> impl Iterator<Item = [Option<usize>; 2]> + '_ {
         self.kinds.iter().flat_map(|(_, cells, _)| cells).map(|&(code, _)| cells_of(code))

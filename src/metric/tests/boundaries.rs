@@ -19,8 +19,7 @@ fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {
         ..settings()
     };
     let none = FactualCounts::new(groups.len());
-    let mut counts =
-        if weighted { none.counted_by(CountingUnit::WEIGHT, asked.seed) } else { none };
+    let mut counts = if weighted { none.counted_by(CountingUnit::WEIGHT) } else { none };
     let mut key = 0;
     for (group, cells) in groups.iter().enumerate() {
         let kinds = [(true, true), (false, true), (true, false), (false, false)];

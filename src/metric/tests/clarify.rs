@@ -121,7 +121,7 @@ fn predictions_add_to_the_difference_of_the_labels() {
     let dpl = one(&plain, "dpl", MetricScope::Pair(0, 1)).interval.unwrap();
     close(dpl.lo, -0.206_340_651_668_195_32);
     close(dpl.hi, 0.527_842_521_754_300_1);
-    let mut weighed = counts(&groups).counted_by(CountingUnit::WEIGHT, settings.seed);
+    let mut weighed = counts(&groups).counted_by(CountingUnit::WEIGHT);
     let mut key = 0;
     for (group, c) in groups.iter().enumerate() {
         for (n, label, predicted) in

@@ -70,9 +70,8 @@ pub(super) fn gather(
         vec![FactualClassCounts::new(classes, groups); parts],
         vec![SwitchClassCounts::new(classes, groups); parts],
     );
-    let seed = settings().seed;
-    factual = factual.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
-    switches = switches.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+    factual = factual.into_iter().map(|counts| counts.counted_by(unit)).collect();
+    switches = switches.into_iter().map(|counts| counts.counted_by(unit)).collect();
     people
         .iter()
         .enumerate()
@@ -183,7 +182,7 @@ fn several_classes() {
     };
     // A weight of 1 changes nothing but the intervals.
     for weighed in [false, true] {
-        let unit = CountingUnit { weighted: weighed, persons: false, paired: false };
+        let unit = CountingUnit { weighted: weighed, persons: false };
         let found = gather(&people, [3, 2], unit, |i| i % 3);
         let factual = measure_factual_classes(&found.factual, &settings);
         let (switches, transitions) = measure_switch_classes(&found.switches, &settings);
@@ -379,7 +378,7 @@ fn weights_are_repeated_people() {
 #[test]
 fn any_partition_gives_the_same() {
     let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
-    let of = |weighed, persons| CountingUnit { weighted: weighed, persons: persons, paired: false };
+    let of = |weighed, persons| CountingUnit { weighted: weighed, persons: persons };
     for unit in [of(false, false), of(true, false), of(false, true), of(true, true)] {
         let mut people = people(3, 3, 2, 300, |i| 1 + i % 5);
         people.iter_mut().for_each(|someone| someone.key %= 97);

@@ -13,16 +13,13 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
 use super::{TestPeople, gather, one, settings};
-use crate::metric::catalog::clarify::errors;
+use crate::metric::MetricFamily;
 use crate::metric::catalog::{self, catalog};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::{IntervalProcedure, percentile, resample};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, Reads};
-use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::tests::{expected, json, shared};
 

@@ -170,9 +170,9 @@ fn intervals(
         AmountSample::new(basis, groups[group].iter().map(entry).collect())
     };
     let amounts = measure_amounts(&[of_group(0), of_group(1)], &asked(MetricFamily::Amounts));
-    let unit = CountingUnit { weighted: false, persons: by_person, paired: false };
+    let unit = CountingUnit { weighted: false, persons: by_person };
     let none = LabelledScores::new(ScoreScale::default(), basis);
-    let mut counts = FactualCounts::new(2).counted_by(unit, seed).with_scores(none);
+    let mut counts = FactualCounts::new(2).counted_by(unit).with_scores(none);
     for (group, rows) in groups.iter().enumerate() {
         for row in rows {
             let (label, predicted) = (Some(row.label), Some(row.score >= 0.5));
@@ -188,7 +188,7 @@ fn intervals(
         ..asked(MetricFamily::Performance)
     };
     let rates = if drawn { measure_factual(&counts, None, &of_rates) } else { Vec::new() };
-    let mut moved = CounterfactualCounts::new(2).counted_by(unit, seed);
+    let mut moved = CounterfactualCounts::new(2).counted_by(unit);
     let mut pairs = ScorePairs::new(&moved);
     for row in &groups[0] {
         let predicted = |score: f64| Some(score >= 0.5);

@@ -21,7 +21,7 @@ use crate::metric::value::compare::compare_factual;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
+use crate::param::Count;
 use crate::tests::{expected, json};
 
 /// A row: whose it is, its group, and whether it is a case.
@@ -44,8 +44,8 @@ fn gathered_by_weight(
     parts: usize,
 ) -> (FactualCounts, CounterfactualCounts) {
     let unit = CountingUnit { weighted: weights.is_some(), persons: true, paired: true };
-    let mut factual = vec![FactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
+    let mut factual = vec![FactualCounts::new(groups).counted_by(unit); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit); parts];
     for (i, &(key, group, case)) in rows.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         let weight = weights.map_or(1, |weights| weights[i]);

@@ -52,15 +52,12 @@ fn gather(
 ) -> TestEvidence {
     let mut factual = vec![
         FactualCounts::new(groups)
-            .counted_by(CountingUnit::WEIGHT, settings.seed)
+            .counted_by(CountingUnit::WEIGHT)
             .with_strata(Strata::new(STRATA, groups, true));
         parts
     ];
-    let mut counts = vec![
-        CounterfactualCounts::new(groups)
-            .counted_by(CountingUnit::WEIGHT, settings.seed);
-        parts
-    ];
+    let mut counts =
+        vec![CounterfactualCounts::new(groups).counted_by(CountingUnit::WEIGHT); parts];
     for (i, (key, person, cfs)) in people.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         factual.groups[person.group].add(person.label, person.predicted, false);
@@ -455,7 +452,7 @@ fn coverage() {
         for trial in 0..trials {
             let seed = Seed(trial);
             let mut stream = RandomStream::new(trial, &format!("coverage/{n}"));
-            let mut counts = FactualCounts::new(2).counted_by(CountingUnit::WEIGHT, seed);
+            let mut counts = FactualCounts::new(2).counted_by(CountingUnit::WEIGHT);
             for key in 0..n {
                 let (group, positive, weight) =
                     ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);

@@ -141,10 +141,8 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let mut factual = FactualCounts::new(case.groups);
     let mut counts = CounterfactualCounts::new(case.groups);
     if case.weighed {
-        (factual, counts) = (
-            factual.counted_by(CountingUnit::WEIGHT, settings.seed),
-            counts.counted_by(CountingUnit::WEIGHT, settings.seed),
-        );
+        (factual, counts) =
+            (factual.counted_by(CountingUnit::WEIGHT), counts.counted_by(CountingUnit::WEIGHT));
     }
     if case.n_strata > 0 {
         factual = factual.with_strata(Strata::new(case.n_strata, case.groups, case.weighed));

@@ -71,9 +71,7 @@ struct ComparedSubject {
 
 impl ComparedSubject {
     fn new(units: PairedUnits) -> Self {
-        let side = |side: usize| {
-            FactualSubject::of_units(units.side(side), units.is_weighted, units.has_persons())
-        };
+        let side = |side: usize| FactualSubject::of_units(units.side(side), units.is_weighted);
         ComparedSubject { sides: [side(0), side(1)], units }
     }
 

@@ -6,14 +6,10 @@ use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::interval::{IntervalProcedure, NoIntervalReason, ValueInterval, z_of_level};
 use crate::metric::rate::MetricValue;
-use crate::metric::value::largest::ExtremeInterval;
+use crate::metric::value::largest::{ExtremeInterval, PART_WITHOUT_INTERVAL};
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
-
-/// Why the largest of several gaps has no interval.
-pub(crate) const PART_WITHOUT_INTERVAL: &str =
-    "boundary: one of the gaps behind it has no interval";
 
 /// Why there is no interval where very few persons could be drawn.
 const TOO_FEW_PERSONS: &str =

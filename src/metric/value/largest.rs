@@ -22,7 +22,10 @@ use std::rc::Rc;
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, z_of_level};
-use crate::metric::value::interval_choice::PART_WITHOUT_INTERVAL;
+
+/// Why the largest of several gaps has no interval.
+pub(crate) const PART_WITHOUT_INTERVAL: &str =
+    "boundary: one of the gaps behind it has no interval";
 
 /// The interval of the largest gap or of the smallest ratio.
 pub(crate) struct ExtremeInterval {

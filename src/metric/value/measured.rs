@@ -361,14 +361,10 @@ impl FactualSubject {
     }
 
     /// The same from units alone.
-    pub(crate) fn of_units(
-        units: UnitSums<CONFUSION_CELLS>,
-        is_weighted: bool,
-        by_person: bool,
-    ) -> Self {
+    pub(crate) fn of_units(units: UnitSums<CONFUSION_CELLS>, is_weighted: bool) -> Self {
         let weight = is_weighted.then(|| Confusion::from_cells(units.weight()));
         let people = Confusion::from_cells(units.rows().map(WeightSums::people));
-        FactualSubject { people, weight, units, by_person }
+        FactualSubject { people, weight, units }
     }
 
     /// A value of the cells: of what people weigh, where they have weights.

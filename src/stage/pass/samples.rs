@@ -93,21 +93,18 @@ impl SampleState for JoinedScores {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 7;
+    const VARIANTS: u64 = 6;
 
-    /// Unweighted with strata, paired, with persons, weighted with strata, both, with scores, with
+    /// Unweighted with strata, with persons, weighted with strata, both, with scores, with
     /// a grid.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
             0 => empty.with_strata(Strata::new(4, GROUPS, false)),
-            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
-            2 => empty.counted_by(CountingUnit::PERSON, SEED),
-            3 => empty
-                .counted_by(CountingUnit::WEIGHT, SEED)
-                .with_strata(Strata::new(4, GROUPS, true)),
-            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
-            5 => empty.with_scores(LabelledScores::new(
+            1 => empty.counted_by(CountingUnit::PERSON),
+            2 => empty.counted_by(CountingUnit::WEIGHT).with_strata(Strata::new(4, GROUPS, true)),
+            3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
+            4 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
             )),
@@ -171,19 +168,18 @@ impl SampleState for KeptPopulation {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 7;
+    const VARIANTS: u64 = 6;
 
-    /// Unweighted, paired, with persons, weighted, both, with grids of people without weights and
+    /// Unweighted, with persons, weighted, both, with grids of people without weights and
     /// with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
-            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
-            2 => empty.counted_by(CountingUnit::PERSON, SEED),
-            3 => empty.counted_by(CountingUnit::WEIGHT, SEED),
-            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
-            5 => empty.with_grid(grid(false)),
+            1 => empty.counted_by(CountingUnit::PERSON),
+            2 => empty.counted_by(CountingUnit::WEIGHT),
+            3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
+            4 => empty.with_grid(grid(false)),
             _ => empty.with_grid(grid(true)),
         }
     }
@@ -202,9 +198,9 @@ impl SampleState for SwitchAccumulator {
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let nobody = match variant {
-            3 => nobody.counted_by(CountingUnit::WEIGHT, SEED),
+            3 => nobody.counted_by(CountingUnit::WEIGHT),
             4 => nobody.with_bins(),
-            5 => nobody.counted_by(CountingUnit::WEIGHT, SEED).with_bins(),
+            5 => nobody.counted_by(CountingUnit::WEIGHT).with_bins(),
             _ => nobody,
         };
         let mut first = nobody.clone();
@@ -259,14 +255,14 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
 
 /// Rows that are people, that weigh, that belong to persons, and both.
 fn class_unit(variant: u64) -> CountingUnit {
-    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1, paired: false }
+    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1 }
 }
 
 impl SampleState for FactualClassCounts {
     const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
+        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant))
     }
 
     fn add_sample(&mut self, row: u64) {
@@ -283,7 +279,7 @@ impl SampleState for SwitchClassCounts {
     const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        SwitchClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
+        SwitchClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant))
     }
 
     fn add_sample(&mut self, row: u64) {

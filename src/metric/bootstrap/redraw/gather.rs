@@ -478,8 +478,8 @@ mod tests {
 
     fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
         let counts = CounterfactualCounts::new(groups);
-        let unit = if weighted { CountingUnit::WEIGHT } else { CountingUnit::PAIRED };
-        counts.counted_by(unit, SEED)
+        let unit = if weighted { CountingUnit::WEIGHT } else { CountingUnit::ROW };
+        counts.counted_by(unit)
     }
 
     /// The counts person by person.
