@@ -34,7 +34,6 @@ fn measured(case: &Value) -> Vec<MeasuredValue> {
     let unit = CountingUnit {
         weighted: !kind.contains("weights none"),
         persons: kind.starts_with("persons"),
-        paired: false,
     };
     let mut factual = FactualCounts::new(groups).counted_by(unit);
     let mut counts = CounterfactualCounts::new(groups).counted_by(unit);
