@@ -10,7 +10,7 @@ use std::fmt::Write;
 use self::words::{BLOCKS, SCOPES, STAGES, WORDS};
 use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
 use crate::error::{EXITS, FAULTS, OTHER_CODES};
-use crate::job::CODES;
+use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
@@ -85,10 +85,17 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         kind: "exit status",
         text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
     }));
-    entries.extend(codes.iter().map(|(word, text)| ExplainedWord {
-        word: (*word).to_owned(),
-        kind: "error code",
-        text: (*text).to_owned(),
+    entries.extend(codes.iter().map(|(word, text)| {
+        ExplainedWord {
+            word: (*word).to_owned(),
+            kind: "error code",
+            text: MESSAGES
+                .iter()
+                .filter(|(code, ..)| code == word)
+                .fold((*text).to_owned(), |text, (_, what, hint)| {
+                    format!("{text}\n- {what}\n  {hint}")
+                }),
+        }
     }));
     // What an issue and a verdict are called alike means the same.
     let issues: Vec<&str> = ISSUE_CODES.iter().map(|(code, _)| *code).collect();

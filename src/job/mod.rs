@@ -10,6 +10,7 @@
 
 pub(crate) mod blocks;
 pub mod check;
+pub(crate) mod messages;
 pub mod new;
 pub(crate) mod read;
 pub(crate) mod resolve;
@@ -48,113 +49,7 @@ pub use blocks::metrics::{
     BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
 };
 pub use blocks::words::{AboutBlock, AnnexChoice, CodeNames, DecisionWordsBlock, SignerBlock};
-
-/// The codes of problems in job files with their meanings, for `cfaudit explain`.
-pub const CODES: &[(&str, &str)] = &[
-    (
-        "bad-address",
-        "the address of an object store is malformed, or holds a user, a password or a query",
-    ),
-    ("bad-format", "`cfaudit` must be the number of a job file format"),
-    ("bad-include", "a file under `include` cannot be merged"),
-    (
-        "bad-knowledge",
-        "the knowledge about a causal graph is contradictory, or names a column that is not a \
-         variable of it",
-    ),
-    (
-        "bad-limit",
-        "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of \
-         `rise_at_most` and `fall_at_most`",
-    ),
-    ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
-    (
-        "bad-placeholder",
-        "a path or command lacks a required placeholder, or contains an unknown one",
-    ),
-    ("bad-scope", "a gate applies its metric to the wrong groups, or to none"),
-    ("bad-set", "`--set` is not PATH=VALUE, or its path does not exist"),
-    ("bad-split", "`data.split` cannot divide the rows"),
-    ("bad-sql", "an SQL expression cannot be read, or looks at more than one row"),
-    ("bad-sum", "shares or probabilities do not sum to 1"),
-    ("bad-value", "a value has the right type but is not allowed"),
-    (
-        "bad-variable",
-        "`${...}` does not name a declared variable, or is in a place where variables are not \
-         filled in",
-    ),
-    ("cannot-move", "a strategy does not move the column that an option names"),
-    ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
-    ("cannot-train", "an experiment names a model that is not trained in the run"),
-    ("column-twice", "a column has two roles"),
-    ("derived-column", "a derived column is computed from others and cannot be moved separately"),
-    ("duplicate-key", "a map holds the same key twice"),
-    ("duplicate-value", "a list names the same thing twice"),
-    ("empty-file", "a file holds nothing"),
-    ("empty-list", "a list or map must name at least one thing"),
-    ("empty-value", "a key has no value"),
-    ("missing-key", "a required key is missing"),
-    (
-        "model-class",
-        "neither the file of a model nor the job says which class its score is about, or they \
-         contradict each other",
-    ),
-    (
-        "model-columns",
-        "neither the file of a model nor the job says which columns it gets and in which order, or \
-         they contradict each other",
-    ),
-    (
-        "needs-bins",
-        "recourse would look at numbers that too few people share, one by one: they need bins",
-    ),
-    ("needs-counterfactual", "a family of metrics needs a counterfactual set"),
-    ("needs-label", "something needs a label, and the job has none"),
-    ("needs-scores", "scores of counterfactuals are needed but not given"),
-    ("needs-split", "a model is trained in the run, but there are no training rows"),
-    ("newer-format", "the job is written for a newer cfaudit"),
-    ("no-input", "a model has no input column left"),
-    ("no-interval", "a gate is decided by an interval that is not computed"),
-    ("no-model", "the job names no model"),
-    ("no-such-file", "a file does not exist"),
-    ("not-a-job-file", "a job file path names a folder, pipe or device"),
-    (
-        "not-built",
-        "this build of the program lacks the library that a model, or an object store, needs",
-    ),
-    (
-        "not-measured",
-        "a gate, or a requested part of the report, belongs to a family that is not measured",
-    ),
-    ("not-offered", "a request is well formed, but this version does not support it"),
-    ("not-utf8", "a file is not UTF-8 text"),
-    ("one-of", "exactly one of several keys is required"),
-    ("required-variable", "a variable without a default was not given"),
-    ("too-few-groups", "a sensitive attribute needs at least two groups"),
-    (
-        "too-many-groups",
-        "the directions between the groups of an attribute need more memory than the run may use",
-    ),
-    ("too-many-problems", "there are more problems than are shown"),
-    ("unknown-column", "the job names a column that the block does not have"),
-    ("unknown-data-set", "the catalog has no data set of this name"),
-    ("unknown-group", "a sensitive attribute does not declare this group"),
-    ("unknown-key", "a key has no meaning here"),
-    ("unknown-level", "a generated column does not have this level"),
-    ("unknown-metric", "no metric has this id"),
-    ("unknown-name", "the job uses a name that it does not declare"),
-    ("unknown-word", "a word is not allowed here"),
-    ("unused-variable", "a variable is declared and never used"),
-    ("wrong-type", "a value has the wrong type"),
-    ("yaml-documents", "a file holds several YAML documents"),
-    ("yaml-key", "a YAML key is empty, a list or a map"),
-    ("yaml-merge-key", "YAML merge keys are not supported"),
-    ("yaml-quote", "a value must be quoted, or YAML reads something else"),
-    ("yaml-syntax", "the file is not YAML"),
-    ("yaml-tag", "YAML tags are not supported"),
-    ("yaml-too-deep", "a file is nested too deeply"),
-    ("yaml-too-large", "a file is too long or holds too many values"),
-];
+pub use messages::CODES;
 
 /// A job of cfaudit: one file that says everything which changes a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

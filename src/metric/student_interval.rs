@@ -30,3 +30,28 @@ pub(crate) fn log_student(value: f64, variance: f64, df: f64, level: f64) -> Val
     let method = IntervalProcedure::LogStudent;
     ValueInterval { lo: value / factor, hi: value * factor, method }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{degrees_of_freedom, log_student, student};
+
+    #[test]
+    fn few_carriers_have_few_degrees_of_freedom() {
+        // All alike, and normal influences, whose kurtosis is 3: c is a third of the units.
+        assert_eq!(degrees_of_freedom(10.0, 10.0), 9.0);
+        assert_eq!(degrees_of_freedom(300.0, 100.0), 299.0);
+        // Of 1000 units ten carry the variance: 2 * 1000 * 10 / 990.
+        assert!((degrees_of_freedom(1000.0, 10.0) - 20_000.0 / 990.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn both_intervals_by_hand() {
+        // 3.182446 for 3 degrees of freedom and 95 %, of tables.
+        let found = student(0.5, 0.04, 3.0, 0.95);
+        assert!((found.lo - (0.5 - 0.2 * 3.182_446)).abs() < 1e-6, "{found:?}");
+        let log = log_student(0.5, 0.04, 3.0, 0.95);
+        let factor = (0.4_f64 * 3.182_446).exp();
+        assert!((log.lo - 0.5 / factor).abs() < 1e-6 && (log.hi - 0.5 * factor).abs() < 1e-5);
+        assert_eq!(student(0.5, 0.0, 3.0, 0.95).lo, 0.5);
+    }
+}

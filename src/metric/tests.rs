@@ -17,6 +17,7 @@ mod person_value_coverage;
 mod persons;
 mod properties;
 mod scores;
+mod shift_intervals;
 mod weights;
 mod who_counts;
 
@@ -24,7 +25,6 @@ use super::scope::MetricScope;
 use super::swap_effect::SwapEffect;
 use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -32,6 +32,7 @@ use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::ValueInterval;
@@ -222,23 +223,13 @@ fn second(
     parts: usize,
     settings: &MeasureSettings,
 ) -> ShiftEvidence {
-    let mut passes = vec![counts.second_pass(); parts];
-    let mut pairs = vec![ScorePairs::new(counts); parts];
+    let start =
+        if settings.level.is_some() { counts.influence_pass() } else { counts.second_pass() };
+    let mut passes = vec![start; parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
-        passes[part_of(i + 1, parts)].add(person, cfs);
-        pairs[part_of(i, parts)].add(i as u64, person, cfs);
+        passes[part_of(i + 1, parts)].add(i as u64, person, cfs);
     }
-    let (mut second, mut all) = (passes.pop().unwrap(), pairs.pop().unwrap());
-    passes.iter().rev().for_each(|part| second.merge(part));
-    pairs.into_iter().rev().for_each(|part| all.merge(part));
-    assert_eq!(second, all.second_pass(counts));
-    let intervals = settings.level.map(|level| {
-        let redraw = ShiftBootstrap::of_people(&all, &second, settings.samples, settings.seed);
-        redraw.intervals(
-            &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
-            counts,
-            level,
-        )
-    });
-    ShiftEvidence { second, intervals }
+    let mut second = passes.pop().unwrap();
+    passes.into_iter().rev().for_each(|part| second.merge(part));
+    second.into_evidence(counts)
 }

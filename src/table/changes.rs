@@ -54,10 +54,9 @@ table! {
         level: Option<f64>,
         /// method of the interval: paired, paired-people (the same people in both runs), newcombe,
         /// newcombe-eff, mover (from two values, with the correlation that people in both runs give
-        /// where `paired` is 1), delong, influence, of score metrics poisson-bootstrap,
-        /// block-bootstrap (the same people, drawn once for both), identical (no outcome behind the
-        /// value differs), satterthwaite (one of these with the doubt about the fits of both runs);
-        /// empty = none
+        /// where `paired` is 1), delong, influence, student (of scores and score metrics, from what
+        /// the same people add to both), identical (no outcome behind the value differs),
+        /// satterthwaite (one of these with the doubt about the fits of both runs); empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -1,5 +1,6 @@
 //! Checks addresses of object stores, such as `s3://BUCKET/KEY`, wherever a job names a file.
 
+use crate::job::messages as m;
 use std::path::Path;
 
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
@@ -7,10 +8,6 @@ use crate::exec::object;
 use crate::job::{ParquetRows, RowSource};
 
 use super::{JobChecker, path};
-
-/// What to do where files must lie on this machine.
-const COPY: &str = "copy the file to this machine: rows, `data.reference`, side tables and score \
-    files in Parquet are read from object stores";
 
 impl JobChecker<'_> {
     /// Every file that the job names.
@@ -76,9 +73,7 @@ impl JobChecker<'_> {
         let mut scores = self.job.models.values().filter_map(|model| model.made_elsewhere());
         let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
         if self.is_sound(&["models", "run"]) && !waits {
-            let what = "no model of the job has scores in files, so no rows are handed out";
-            let hint = "remove it, or name a file under `scores` of a model";
-            self.push_problem("needs-scores", at, what, hint);
+            self.say(at, m::handed_out_without_scores());
         }
     }
 
@@ -89,13 +84,11 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(problem) = object::problem_of(Path::new(file)) {
-            self.push_problem("bad-address", at, problem.what, problem.hint);
+            self.say(at, m::bad_address(problem.what, problem.hint));
         } else if !is_read {
-            let what = format!("`{at}` is not read from an object store");
-            self.push_problem("not-offered", at, what, COPY);
+            self.say(&at, m::address_not_offered(&at));
         } else if !cfg!(feature = "cloud") {
-            let what = "this build of cfaudit does not read object stores";
-            self.push_problem("not-built", at, what, object::REBUILD);
+            self.say(at, m::object_store_not_built(object::REBUILD));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Checks models whose outcome is an amount, and what a job of such models cannot ask.
 
 use crate::counterfactual::forms::ConditionOn;
+use crate::job::messages::{self as m, Said};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, ThresholdRule};
 use crate::metric::catalog::ccm::HARM;
@@ -28,16 +29,12 @@ impl JobChecker<'_> {
             matches!(kind, ModelKind::Command(_) | ModelKind::Python(_) | ModelKind::Http(_))
         };
         if let Some(kind) = model.kinds().into_iter().find(|kind| !programs(kind)) {
-            let what = format!("the model `{name}` is `{}` and gives scores", kind.key());
-            let hint = match kind {
-                ModelKind::Scores(_) => {
-                    "write amounts that were computed elsewhere as `decision: {amount: COLUMN, \
-                     ...}`"
-                }
-                ModelKind::Decision(_) => "write `better` and `matters_from` into `decision`",
-                _ => "write `amount` next to `command`, `python` or `http`",
+            let said = match kind {
+                ModelKind::Scores(_) => m::amount_of_scores(name, kind.key()),
+                ModelKind::Decision(_) => m::amount_of_decision(name, kind.key()),
+                _ => m::amount_of_kind(name, kind.key()),
             };
-            self.push_problem("bad-value", here, what, hint);
+            self.say(here, said);
             return;
         }
         for (key, there) in [
@@ -48,10 +45,7 @@ impl JobChecker<'_> {
             ("probability", model.probability),
         ] {
             if there {
-                let what = format!(
-                    "`{key}` applies to scores, and the outcome of the model `{name}` is an amount"
-                );
-                self.push_problem("bad-value", join(at, key), what, "remove it");
+                self.say(join(at, key), m::amount_beside_scores(key, name));
             }
         }
     }
@@ -62,18 +56,14 @@ impl JobChecker<'_> {
             [("better", knobs.better.is_some()), ("matters_from", knobs.matters_from.is_some())]
         {
             if !there {
-                let what = format!("`{at}` does not say `{key}`");
-                let hint = "write `better: lower` or `better: higher`, and `matters_from: 5%` or \
-                            an amount";
-                self.push_problem("missing-key", at, what, hint);
+                self.say(at, m::decided_amount_key(at, key));
             }
         }
         for (key, there) in
             [("positive", !knobs.positive.is_empty()), ("negative", knobs.negative.is_some())]
         {
             if there {
-                let what = format!("`{key}` names words, and an amount is a number");
-                self.push_problem("bad-value", join(at, key), what, "remove it");
+                self.say(join(at, key), m::decided_amount_words(key));
             }
         }
         if let Some(from) = knobs.matters_from {
@@ -83,8 +73,7 @@ impl JobChecker<'_> {
 
     fn matters(&mut self, at: &str, from: MattersFrom) {
         if from.number() < 0.0 {
-            let what = format!("a change of `{from}` is below 0");
-            self.push_problem("bad-value", at, what, "write 0 or more, such as `5%`");
+            self.say(at, m::matters_below_zero(from));
         }
     }
 
@@ -99,10 +88,7 @@ impl JobChecker<'_> {
             if let Some(i) = families.position(|family| *family == MetricFamily::Amounts)
                 && self.is_sound(&["metrics.families"])
             {
-                let what = "the family `amounts` needs a model whose outcome is an amount";
-                let hint = "write `decision: {amount: COLUMN, better: lower, matters_from: 5%}`, \
-                            or `amount: {better: lower, matters_from: 5%}` next to a program";
-                self.push_problem("not-measured", format!("metrics.families[{i}]"), what, hint);
+                self.say(format!("metrics.families[{i}]"), m::amounts_need_model());
             }
             return;
         }
@@ -110,24 +96,14 @@ impl JobChecker<'_> {
         if let Some((first, rule)) = rules.next()
             && let Some((other, _)) = rules.find(|(_, other)| *other != rule)
         {
-            let what = format!(
-                "the outcomes of `{first}` and `{other}` are not amounts with the same `better` \
-                 and `matters_from`"
-            );
-            let hint = "audit them by two jobs: a page speaks of one kind of outcome";
-            self.push_problem("not-offered", path(&["models", other.as_str()]), what, hint);
+            self.say(path(&["models", other.as_str()]), m::amounts_differ(first, other));
         }
         let families = job.metrics.families.iter().flatten();
         let offered = [MetricFamily::Amounts, MetricFamily::CfQuality];
         let refused = families.enumerate().find(|(_, family)| !offered.contains(family));
         let refused = refused.map(|(i, family)| {
-            let what = format!(
-                "the family `{}` is about decisions or scores, and outcomes are amounts",
-                family.as_str()
-            );
-            (format!("metrics.families[{i}]"), what)
+            (format!("metrics.families[{i}]"), m::family_of_amounts(family.as_str()))
         });
-        let decided = |key: &str| format!("`{key}` is about decisions, and outcomes are amounts");
         let keys = [
             ("metrics.by", !job.metrics.by.is_empty()),
             ("metrics.compare", !job.metrics.compare.is_empty()),
@@ -136,31 +112,30 @@ impl JobChecker<'_> {
             ("why", !job.why.is_empty()),
         ];
         let keys = keys.into_iter().filter(|(_, there)| *there);
-        let mut problems: Vec<(String, String)> =
-            keys.map(|(key, _)| (key.to_owned(), decided(key))).collect();
+        let mut problems: Vec<(String, Said)> =
+            keys.map(|(key, _)| (key.to_owned(), m::decided_of_amounts(key))).collect();
         problems.extend(refused);
         for (name, set) in &job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
             if set.placebo.is_some() {
-                problems.push((join(&at, "placebo"), decided("placebo")));
+                problems.push((join(&at, "placebo"), m::decided_of_amounts("placebo")));
             }
             if set.doubt.is_some() {
-                problems.push((join(&at, "doubt"), decided("doubt")));
+                problems.push((join(&at, "doubt"), m::decided_of_amounts("doubt")));
             }
             if set
                 .knobs()
                 .is_some_and(|knobs| matches!(knobs.condition_on(), ConditionOn::Prediction(_)))
             {
-                problems.push((at.clone(), decided("condition_on: prediction")));
+                problems.push((at.clone(), m::decided_of_amounts("condition_on: prediction")));
             }
             if set.graphs().is_some() {
-                let what = "the mean amount over causal graphs is not offered".to_owned();
-                problems.push((at, what));
+                problems.push((at, m::graphs_of_amounts()));
             }
         }
-        for (at, what) in problems {
+        for (at, said) in problems {
             if self.is_sound(&[&at]) {
-                self.push_problem("not-offered", at, what, "remove it");
+                self.say(at, said);
             }
         }
     }

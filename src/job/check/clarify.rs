@@ -1,5 +1,6 @@
 //! Checks the block `metrics.clarify`.
 
+use crate::job::messages as m;
 use std::collections::BTreeSet;
 
 use crate::data::prepare::params::OrdinalOrder;
@@ -26,16 +27,11 @@ impl JobChecker<'_> {
         if self.is_sound(&["metrics.families"])
             && !families(self.job, self.catalog).contains(&MetricFamily::Clarify)
         {
-            let hint = match self.job.metrics.families {
-                Some(_) => "add `clarify` to `metrics.families`, or remove the block",
-                None => {
-                    "list all families that you want under `metrics.families`, including \
-                     `clarify`, which is not measured by default"
-                }
+            let said = match self.job.metrics.families {
+                Some(_) => m::clarify_unmeasured(),
+                None => m::clarify_unlisted(),
             };
-            let what = "`metrics.clarify` configures the family `clarify`, but that family is not \
-                        measured";
-            self.push_problem("not-measured", "metrics.clarify", what, hint);
+            self.say("metrics.clarify", said);
         }
         self.favoured(clarify);
         self.clarify_of_classes(clarify);
@@ -69,25 +65,17 @@ impl JobChecker<'_> {
             for (i, group) in
                 groups.iter().enumerate().filter(|(_, group)| !declared.contains(group))
             {
-                let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
-                self.push_problem(
-                    "unknown-group",
+                self.say(
                     format!("{at}[{i}]"),
-                    format!("`{name}` has no group `{group}`"),
-                    hint,
+                    m::group_unknown(
+                        name,
+                        group,
+                        suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str)),
+                    ),
                 );
             }
             if declared.iter().all(|group| groups.contains(group)) {
-                let what = format!(
-                    "all groups of `{name}` are favoured, so there is no group to compare with"
-                );
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "name only the favoured groups, or write \
-                     `rest` to compare each group with all others",
-                );
+                self.say(at, m::favoured_all(name));
             }
         }
     }
@@ -99,24 +87,11 @@ impl JobChecker<'_> {
         }
         let at = "metrics.clarify.strata";
         if data.row_id.as_ref() == Some(column) {
-            self.push_problem(
-                "bad-value",
-                at,
-                format!("`{column}` identifies the rows: every stratum would hold one"),
-                "name a column that people share",
-            );
+            self.say(at, m::strata_by_id(column));
         } else if !data.sensitive.is_empty()
             && data.sensitive.keys().all(|name| data.column_of(name) == column)
         {
-            let what = format!(
-                "the groups are derived from `{column}`: every stratum would hold only one of them"
-            );
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                "name another column, whose values occur in several groups",
-            );
+            self.say(at, m::strata_by_group(column));
         }
     }
 
@@ -124,12 +99,7 @@ impl JobChecker<'_> {
         let at = "metrics.clarify.flip_test";
         self.check_odd(&format!("{at}.neighbours"), test.neighbours.map(|n| n.get()));
         if test.max_rows.get() < 2 {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.max_rows"),
-                "one person has no neighbours",
-                "write 2 or more; 100000 is the default",
-            );
+            self.say(format!("{at}.max_rows"), m::neighbours_one());
         }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
@@ -147,14 +117,7 @@ impl JobChecker<'_> {
             .chain(features.onehot.values().flatten())
             .collect();
         if numbers.is_empty() {
-            let what =
-                "the flip test measures distances over numeric features, and the job has none";
-            self.push_problem(
-                "no-input",
-                at,
-                what,
-                "declare columns under `data.features.continuous`, or remove `flip_test`",
-            );
+            self.say(at, m::flip_test_no_numbers());
             return;
         }
         let data = &self.job.data;
@@ -172,29 +135,14 @@ impl JobChecker<'_> {
             }
         }
         for name in bare {
-            let what = format!(
-                "the flip test measures distances over numeric features, and `{name}` is derived \
-                 from all of them"
-            );
-            self.push_problem(
-                "no-input",
-                at,
-                what,
-                "declare other columns under `data.features.continuous`, or remove `flip_test`",
-            );
+            self.say(at, m::flip_test_all_set(name));
         }
     }
 
     /// Complains about an even number of voters, whose votes may tie.
     fn check_odd(&mut self, at: &str, neighbours: Option<u64>) {
         if let Some(neighbours) = neighbours.filter(|n| n % 2 == 0) {
-            let what = format!("the votes of `{neighbours}` neighbours may tie");
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                format!("write an odd number, such as {}", neighbours.saturating_sub(1)),
-            );
+            self.say(at, m::neighbours_even(neighbours, neighbours.saturating_sub(1)));
         }
     }
 }

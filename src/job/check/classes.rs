@@ -3,6 +3,7 @@
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::blocks::clarify::ClarifyBlock;
+use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock};
@@ -30,60 +31,35 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(i) = names.iter().position(|name| name.is_empty()) {
-            let hint = "give these rows a named value by `data.derive`";
-            self.push_problem(
-                "empty-value",
-                format!("{at}[{i}]"),
-                "a class has an empty name, which means all classes in tables",
-                hint,
-            );
+            self.say(format!("{at}[{i}]"), m::class_empty());
             return;
         }
         if classes.len() < 2 {
-            self.push_problem(
-                "bad-value",
-                at,
-                format!("`{}` is the only class", classes[0]),
-                "name all values of the label, at least two",
-            );
+            self.say(at, m::class_only(&classes[0]));
         }
         if classes.len() > MOST_CLASSES {
-            let what = format!("{} classes are too many", classes.len());
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                format!("at most {MOST_CLASSES}; merge values by `data.derive` with `map`"),
-            );
+            self.say(at, m::classes_many(classes.len(), MOST_CLASSES));
         }
         if label.negative.is_some() {
-            let what = "`negative` and `classes` both list the values of the label";
-            self.push_problem(
-                "one-of",
-                "data.label.negative",
-                what,
-                "remove `negative`: the classes that are not positive are its values",
-            );
+            self.say("data.label.negative", m::classes_and_negative());
         }
         for (i, value) in label.positive.iter().enumerate() {
             self.class(format!("data.label.positive[{i}]"), value, &names);
         }
         if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
-            let hint = "leave at least one class out of `positive`: strategies and the report \
-                        need both sides";
-            self.push_problem("bad-value", "data.label.positive", "every class is positive", hint);
+            self.say("data.label.positive", m::classes_all_positive());
         }
     }
 
     /// Complains about a class that the label does not have.
     fn class(&mut self, at: String, class: &Word, names: &[&str]) {
         if !names.contains(&class.as_str()) {
-            let hint = suggest(class.as_str(), "classes of the label", names.iter().copied());
-            self.push_problem(
-                "unknown-name",
+            self.say(
                 at,
-                format!("the label has no class `{class}`"),
-                hint,
+                m::class_unknown(
+                    class,
+                    suggest(class.as_str(), "classes of the label", names.iter().copied()),
+                ),
             );
         }
     }
@@ -94,38 +70,16 @@ impl JobChecker<'_> {
             return;
         }
         if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
-            let what =
-                "models are compared on a label of two sides, and `data.label` has `classes`";
-            self.push_problem(
-                "not-offered",
-                "metrics.compare",
-                what,
-                "remove `compare`; the values of both models are in the tables",
-            );
+            self.say("metrics.compare", m::compare_of_classes());
         }
         if !self.job.experiments.is_empty() && self.is_sound(&["experiments"]) {
-            let what =
-                "experiments train models on a label of two sides, and `data.label` has `classes`";
-            self.push_problem("not-offered", "experiments", what, "remove them");
+            self.say("experiments", m::experiments_of_classes());
         }
         if !self.job.metrics.by.is_empty() && self.is_sound(&["metrics.by"]) {
-            let what =
-                "slices are measured for a label of two sides, and `data.label` has `classes`";
-            self.push_problem(
-                "not-offered",
-                "metrics.by",
-                what,
-                "remove `by`, or keep the rows of one slice by `data.keep`",
-            );
+            self.say("metrics.by", m::slices_of_classes());
         }
         if self.job.run.keeps_outcomes() == Some(true) && self.is_sound(&["run"]) {
-            let what = "outcomes are kept for a label of two sides, and `data.label` has `classes`";
-            self.push_problem(
-                "not-offered",
-                "run.keep_rows",
-                what,
-                "remove it, or write `counterfactuals`: with classes no outcomes are kept",
-            );
+            self.say("run.keep_rows", m::outcomes_of_classes());
         }
         for (name, set) in &self.job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
@@ -133,32 +87,19 @@ impl JobChecker<'_> {
                 continue;
             }
             if let Some(key) = set.graphs().and(set.keys().first().copied()) {
-                let what = "the decisions of causal graphs have two sides, and `data.label` has \
-                            `classes`";
-                let hint = "audit each class against all others in a job of its own";
-                self.push_problem("not-offered", join(&at, key), what, hint);
+                self.say(join(&at, key), m::graphs_of_classes());
             }
             if set.placebo.is_some() {
-                let what = "a placebo is measured for a label of two sides, and `data.label` has \
-                            `classes`";
-                self.push_problem("not-offered", join(&at, "placebo"), what, "remove it");
+                self.say(join(&at, "placebo"), m::placebo_of_classes());
             }
             if set.doubt.is_some() {
-                let what = "the doubt about a fit is measured for a label of two sides, and \
-                            `data.label` has `classes`";
-                self.push_problem("not-offered", join(&at, "doubt"), what, "remove it");
+                self.say(join(&at, "doubt"), m::fit_doubt_of_classes());
             }
             if let Some(ConditionOn::Prediction(model)) =
                 set.knobs().map(|knobs| knobs.condition_on())
             {
-                let what = format!(
-                    "the prediction of `{model}` is one of several classes, and a set conditions \
-                     on a prediction of two sides"
-                );
                 let key = set.keys().first().copied().unwrap_or_default();
-                let hint = "write `condition_on: label` (whether it is positive) or `{label: raw}` \
-                            (each class)";
-                self.push_problem("not-offered", format!("{at}.{key}.condition_on"), what, hint);
+                self.say(format!("{at}.{key}.condition_on"), m::prediction_of_classes(model));
             }
         }
     }
@@ -175,26 +116,12 @@ impl JobChecker<'_> {
                 self.class(at.to_owned(), class, &names);
             }
             (None, Some(_)) => {
-                let what =
-                    "`positive` names one of several classes, and `data.label` has no `classes`";
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "remove it: `data.label.positive` lists the positive values",
-                );
+                self.say(at, m::decision_class_alone());
             }
             (_, None) => {}
         }
         if self.job.data.label.classes().is_some() && clarify.flip_test.is_some() {
-            let what =
-                "the flip test is about a label of two sides, and `data.label` has `classes`";
-            self.push_problem(
-                "not-offered",
-                "metrics.clarify.flip_test",
-                what,
-                "remove it; the other metrics of the family are measured for each class",
-            );
+            self.say("metrics.clarify.flip_test", m::flip_test_of_classes());
         }
     }
 
@@ -217,36 +144,20 @@ impl JobChecker<'_> {
                 let here = format!("{at}.scores.{key}");
                 match (&classes, column, columns) {
                     (None, _, Some(_)) => {
-                        let what =
-                            "`columns` gives a score per class, and `data.label` has no `classes`";
-                        let hint = "write `column: NAME`, or add `classes: [...]` to `data.label`";
-                        self.push_problem("bad-value", join(&here, "columns"), what, hint);
+                        self.say(join(&here, "columns"), m::score_columns_alone());
                     }
                     (None, None, None) => {
-                        let what = format!("`{here}` does not say which column holds the score");
-                        self.push_problem("missing-key", here, what, "add `column: NAME`");
+                        self.say(&here, m::score_column_missing(&here));
                     }
                     (None, Some(_), None) => {}
                     (Some(classes), Some(_), _) => {
-                        let what = "`column` gives one score, and `data.label` has `classes`: each \
-                                    class needs its own score";
-                        self.push_problem(
-                            "bad-value",
+                        self.say(
                             join(&here, "column"),
-                            what,
-                            format!("write {} instead", columns_form(classes)),
+                            m::score_column_of_classes(columns_form(classes)),
                         );
                     }
                     (Some(classes), None, None) => {
-                        let what = format!(
-                            "`{here}` does not say which columns hold the scores of the classes"
-                        );
-                        self.push_problem(
-                            "missing-key",
-                            here,
-                            what,
-                            format!("add {}", columns_form(classes)),
-                        );
+                        self.say(&here, m::score_columns_missing(&here, columns_form(classes)));
                     }
                     (Some(classes), None, Some(columns)) => {
                         self.columns_of_classes(&join(&here, "columns"), classes, columns)
@@ -256,23 +167,13 @@ impl JobChecker<'_> {
         }
         let Some(classes) = classes else { return };
         for kind in model.kinds().into_iter().filter(|kind| !matches!(kind, ModelKind::Scores(_))) {
-            let what = format!(
-                "the model `{name}` gives one score a row, and `data.label` has {} classes",
-                classes.len()
+            self.say(
+                join(at, kind.key()),
+                m::model_of_one_score(name, classes.len(), columns_form(&classes)),
             );
-            let hint = format!(
-                "score the rows elsewhere and give a column per class by `scores`, such as {} \
-                 under `factual`",
-                columns_form(&classes)
-            );
-            self.push_problem("not-offered", join(at, kind.key()), what, hint);
         }
         for key in score_keys_of(model) {
-            let what = format!(
-                "`{key}` has no effect if `data.label` has `classes`: the class with the \
-                 highest score is predicted"
-            );
-            self.push_problem("bad-value", join(at, key), what, "remove it");
+            self.say(join(at, key), m::scale_of_classes(key));
         }
     }
 
@@ -294,27 +195,14 @@ impl JobChecker<'_> {
             .filter(|name| columns.keys().all(|class| class.as_str() != *name))
             .collect();
         if !without.is_empty() {
-            let (what, noun) =
+            let (noun, has) =
                 if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
-            let what = format!("the {what} {} {noun} no column of scores", list(&without));
-            self.push_problem(
-                "missing-key",
-                at,
-                what,
-                "the class with the highest score is predicted, so each needs one",
-            );
+            self.say(at, m::class_without_column(noun, list(&without), has));
         }
         for (i, (class, column)) in columns.iter().enumerate() {
             if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| *earlier == column)
             {
-                let what =
-                    format!("`{other}` and `{class}` have the same column of scores, `{column}`");
-                self.push_problem(
-                    "duplicate-value",
-                    join(at, class.as_str()),
-                    what,
-                    "name the column of each class",
-                );
+                self.say(join(at, class.as_str()), m::class_column_twice(other, class, column));
             }
         }
     }
@@ -326,14 +214,7 @@ impl JobChecker<'_> {
         }
         let Some(classes) = self.job.data.label.classes() else {
             if gate.class.is_some() {
-                let what =
-                    "`class` names one of several classes, and `data.label` has no `classes`";
-                self.push_problem(
-                    "bad-scope",
-                    join(at, "class"),
-                    what,
-                    "remove it: the gate is about the positive side",
-                );
+                self.say(join(at, "class"), m::gate_class_alone());
             }
             return;
         };
@@ -345,12 +226,7 @@ impl JobChecker<'_> {
                 && let Some(only) = other
                 && classes.contains(class)
             {
-                self.push_problem(
-                    "not-measured",
-                    join(at, "class"),
-                    format!("`{}` is measured of the class `{only}` alone", metric.id),
-                    "name that class, or remove `metrics.clarify.positive` to measure each",
-                );
+                self.say(join(at, "class"), m::gate_class_of_other(metric.id, only));
             }
             if HARM.contains(&metric.id) && classes.contains(class) {
                 self.class_of_harm(at, gate, metric, class);
@@ -364,27 +240,9 @@ impl JobChecker<'_> {
             None => true,
         };
         if !is_of_all_classes(metric.id) {
-            let what = format!(
-                "`{}` is measured for each class against all others, but `{at}` names no class",
-                metric.id
-            );
-            self.push_problem(
-                "bad-scope",
-                at,
-                what,
-                format!("add `class: ...`, one of {}", list(&names)),
-            );
+            self.say(at, m::gate_class_missing(metric.id, at, list(&names)));
         } else if !one_pair {
-            let what = format!(
-                "for all classes together `{}` is measured only between two groups",
-                metric.id
-            );
-            self.push_problem(
-                "bad-scope",
-                join(at, "between"),
-                what,
-                format!("name both groups, or add `class: ...`, one of {}", list(&names)),
-            );
+            self.say(join(at, "between"), m::gate_class_total(metric.id, list(&names)));
         }
     }
 
@@ -395,17 +253,14 @@ impl JobChecker<'_> {
             return;
         };
         let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
-        let what = format!(
-            "`{asked}` of the class `{class}` would count harm as benefit: among the other classes \
-             some are as favourable as `{class}` and some are not"
-        );
         let sides = label.classes.iter().flatten().filter(|class| label.is_side(class));
         let sides: Vec<&str> = sides.map(Word::as_str).collect();
-        let mut hint = "gate on `sr` of the class".to_owned();
-        if !sides.is_empty() {
-            hint += &format!(", or name {}", list(&sides));
-        }
-        self.push_problem("bad-scope", join(at, "class"), what, hint);
+        let said = if sides.is_empty() {
+            m::gate_class_of_harm(asked, class)
+        } else {
+            m::gate_class_of_harm_or(asked, class, list(&sides))
+        };
+        self.say(join(at, "class"), said);
     }
 }
 

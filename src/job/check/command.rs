@@ -1,6 +1,7 @@
 //! Checks models that are commands: their placeholders, files and variables.
 
 use crate::data::source::row_program::RowProgramBlock;
+use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::param::{CommandArgument, Name};
@@ -35,16 +36,7 @@ impl JobChecker<'_> {
             let sound = self.is_sound(&["data.features", "data.sensitive"]);
             for word in added.filter(|_| sound) {
                 if self.columns().into_iter().filter(seen).any(|column| column == word) {
-                    let what = format!(
-                        "the training rows of `{name}` have a last column `{word}`, but a feature \
-                         has the same name"
-                    );
-                    self.push_problem(
-                        "column-twice",
-                        format!("{at}.train"),
-                        what,
-                        format!("rename the feature, or omit it: `omit: [{word}]`"),
-                    );
+                    self.say(format!("{at}.train"), m::command_column_taken(name, word));
                 }
             }
         }
@@ -74,35 +66,17 @@ impl JobChecker<'_> {
         self.variables(&format!("{at}.pass_env"), pass_env);
         self.variables(&format!("{at}.secret_env"), secret_env);
         if let Some(name) = secret_env.iter().find(|name| pass_env.contains(name)) {
-            let what = format!("`{name}` is listed under both `pass_env` and `secret_env`");
-            self.push_problem(
-                "duplicate-value",
-                format!("{at}.secret_env"),
-                what,
-                "keep it under `secret_env` if its value is a secret",
-            );
+            self.say(format!("{at}.secret_env"), m::environment_twice(name));
         }
     }
 
     fn model_of_command(&mut self, at: &str, name: &Name, command: &CommandBlock) {
         match (&command.model, &command.train) {
             (Some(_), Some(_)) => {
-                let what = format!("the command of `{name}` has both `model` and `train`");
-                self.push_problem(
-                    "one-of",
-                    at,
-                    what,
-                    "keep `model` for a model that is trained \
-                     already, or `train` for one that this run trains",
-                );
+                self.say(at, m::command_model_and_train(name));
             }
             (Some(path), None) if path.is_empty() => {
-                self.push_problem(
-                    "empty-value",
-                    format!("{at}.model"),
-                    format!("`{at}.model` is empty"),
-                    "name the file or folder of the model",
-                );
+                self.say(format!("{at}.model"), m::command_model_empty(at));
             }
             (Some(path), None) => self.no_placeholder(format!("{at}.model"), path),
             (None, _) => {}
@@ -122,48 +96,28 @@ impl JobChecker<'_> {
         }
         match arguments.first() {
             None => {
-                return self.push_problem(
-                    "empty-list",
-                    at,
-                    format!("`{at}` is empty"),
-                    "name the program, then its arguments: `[python3, score.py]`",
-                );
+                return self.say(at, m::command_empty(at));
             }
             Some(program) if program.0.is_empty() => {
-                return self.push_problem(
-                    "empty-value",
-                    format!("{at}[0]"),
-                    "the program has no name",
-                    "name the program, then its arguments: `[python3, score.py]`",
-                );
+                return self.say(format!("{at}[0]"), m::program_no_name());
             }
             Some(_) => {}
         }
         let (known, of_model) = ([needed, always].concat(), always == ALWAYS);
         for (i, argument) in arguments.iter().enumerate() {
             for word in argument.placeholders().into_iter().filter(|word| !known.contains(word)) {
-                let hint = match word {
-                    "model" if of_model => {
-                        "`{model}` is the path that `model` names or `train` writes, but the \
-                         command has neither"
-                            .to_owned()
-                    }
+                let said = match word {
+                    "model" if of_model => m::command_placeholder_model(word),
                     "rows" | "scores" if needed.contains(&"rows") => {
-                        "the training program gets rows and writes no scores".to_owned()
+                        m::command_placeholder_training(word)
                     }
-                    "rows" | "scores" if of_model => {
-                        "files are for `stream: parquet-files`; an `arrow` stream uses \
-                         standard input and output"
-                            .to_owned()
-                    }
-                    _ => suggest(word, "known placeholders", known.iter().copied()),
+                    "rows" | "scores" if of_model => m::command_placeholder_files(word),
+                    _ => m::command_placeholder_unknown(
+                        word,
+                        suggest(word, "known placeholders", known.iter().copied()),
+                    ),
                 };
-                self.push_problem(
-                    "bad-placeholder",
-                    format!("{at}[{i}]"),
-                    format!("`{{{word}}}` is not a placeholder of this command"),
-                    hint,
-                );
+                self.say(format!("{at}[{i}]"), said);
             }
         }
         let missing: Vec<String> = needed
@@ -172,25 +126,20 @@ impl JobChecker<'_> {
             .map(|word| format!("{{{word}}}"))
             .collect();
         if !missing.is_empty() {
-            let what = format!("this command does not name {}", all(&missing));
-            let hint = format!(
-                "put {} where the program expects {}",
-                list(&missing),
-                if missing.len() == 1 { "that path" } else { "these paths" }
+            self.say(
+                at,
+                m::command_placeholder_missing(
+                    all(&missing),
+                    list(&missing),
+                    if missing.len() == 1 { "that path" } else { "these paths" },
+                ),
             );
-            self.push_problem("bad-placeholder", at, what, hint);
         }
     }
 
     pub(super) fn no_placeholder(&mut self, at: String, path: &str) {
         if let Some(word) = CommandArgument(path.to_owned()).placeholders().first() {
-            let hint = "this path holds no placeholders; variables are written `${vars.NAME}`";
-            self.push_problem(
-                "bad-placeholder",
-                at,
-                format!("`{{{word}}}` is not a placeholder of this path"),
-                hint,
-            );
+            self.say(at, m::command_path_placeholder(word));
         }
     }
 
@@ -201,12 +150,7 @@ impl JobChecker<'_> {
         }
         for (i, path) in watch.iter().enumerate() {
             if path.is_empty() {
-                self.push_problem(
-                    "empty-value",
-                    format!("{at}[{i}]"),
-                    "a path is empty",
-                    "name a file, a folder or a glob",
-                );
+                self.say(format!("{at}[{i}]"), m::path_empty());
             } else {
                 self.no_placeholder(format!("{at}[{i}]"), path);
             }
@@ -223,14 +167,7 @@ impl JobChecker<'_> {
             .enumerate()
             .filter(|(_, name)| name.is_empty() || name.contains(['=', '\0']))
         {
-            let what =
-                format!("`{}` is not a name of an environment variable", name.escape_debug());
-            self.push_problem(
-                "bad-value",
-                format!("{at}[{i}]"),
-                what,
-                "write only the name: a job does not contain values of environment variables",
-            );
+            self.say(format!("{at}[{i}]"), m::environment_name(name.escape_debug()));
         }
     }
 }

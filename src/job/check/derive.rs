@@ -1,6 +1,7 @@
 //! Checks derived columns, sensitive attributes that are derived, values that mean missing, and the
 //! weight.
 
+use crate::job::messages::{self as m, Said};
 use indexmap::IndexMap;
 
 use crate::data::prepare::derive::{Derivation, DerivationRecipe};
@@ -32,12 +33,7 @@ impl JobChecker<'_> {
         for (name, derivation) in &data.derive {
             let at = path(&["data", "derive", name.as_str()]);
             if data.sensitive.get(name).is_some_and(SensitiveBlock::is_made_here) {
-                self.push_problem(
-                    "column-twice",
-                    path(&["data", "sensitive", name.as_str()]),
-                    format!("the column `{name}` is derived here and under `data.derive`"),
-                    "derive it in one place: an attribute with that name uses the column",
-                );
+                self.say(path(&["data", "sensitive", name.as_str()]), m::derived_twice(name));
             }
             self.derivation(DerivedIn::Derive, &at, name, derivation);
         }
@@ -51,12 +47,7 @@ impl JobChecker<'_> {
         if attribute.is_made_here() {
             self.derivation(DerivedIn::Sensitive, at, name, &attribute.derivation());
         } else if attribute.otherwise.is_some() {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.else"),
-                format!("`{name}` has `else` and no `map`"),
-                "add `map: {GROUP: [...]}`",
-            );
+            self.say(format!("{at}.else"), m::else_without_map(name));
         }
     }
 
@@ -70,50 +61,31 @@ impl JobChecker<'_> {
         let forms = derivation.forms();
         let &[form] = forms.as_slice() else {
             let found = if forms.is_empty() { "none".to_owned() } else { all(&forms) };
-            let hint = "write `{from: COLUMN, map: {GROUP: [...]}}`, `{from: COLUMN, bins: \
-                        [...]}`, `{from: COLUMN, levels: {NAME: [LO, HI]}}` or `{cross: [A, B]}`";
-            self.push_problem(
-                "one-of",
+            self.say(
                 at,
-                format!(
-                    "`{at}` takes exactly one of `map`, `bins`, `levels`{}, found {found}",
-                    if block == DerivedIn::Derive { ", `cross` and `sql`" } else { " and `cross`" }
+                m::derived_forms(
+                    at,
+                    if block == DerivedIn::Derive { ", `cross` and `sql`" } else { " and `cross`" },
+                    found,
                 ),
-                hint,
             );
             return;
         };
         match &derivation.from {
             Some(_) if form == "cross" => {
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.from"),
-                    format!("`{name}` is a cross and has `from`"),
-                    "name all its columns under `cross`",
-                );
+                self.say(format!("{at}.from"), m::cross_from(name));
             }
             Some(_) if form == "sql" => {
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.from"),
-                    format!("`{name}` is an expression and has `from`"),
-                    "remove it: an expression names its columns itself",
-                );
+                self.say(format!("{at}.from"), m::expression_from(name));
             }
             Some(from) => self.parent(block, format!("{at}.from"), name, from),
             None if form != "cross" && form != "sql" => {
-                let hint = format!("add `from: COLUMN`, the column from which `{form}` is derived");
-                self.push_problem("missing-key", at, format!("`{at}` has no `from`"), hint);
+                self.say(at, m::derived_from_missing(at, form));
             }
             None => {}
         }
         if derivation.otherwise.is_some() && form != "map" {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.else"),
-                format!("`{name}` has `else` and no `map`"),
-                "remove it; values outside the bins are missing",
-            );
+            self.say(format!("{at}.else"), m::else_of_bins(name));
         }
         self.map(at, name, derivation);
         self.bins(at, derivation);
@@ -132,23 +104,14 @@ impl JobChecker<'_> {
 
     /// Complains about an expression.
     pub(super) fn bad_sql(&mut self, at: &str, problem: &SqlProblem) {
-        self.push_problem("bad-sql", at, problem.located(), problem.hint.clone());
+        self.say(at, m::bad_sql(problem.located(), &problem.hint));
     }
 
     /// Complains about a column that is not there yet where another is derived from it.
     fn parent(&mut self, block: DerivedIn, at: String, name: &ColumnName, parent: &ColumnName) {
         let data = &self.job.data;
         if parent == name {
-            let hint = format!(
-                "give the derived column another name, such as `{name}_group`; `{name}` then \
-                 stays as it is"
-            );
-            self.push_problem(
-                "bad-order",
-                at,
-                format!("`{name}` is derived from a column with the same name"),
-                hint,
-            );
+            self.say(at, m::derived_of_itself(name));
             return;
         }
         let (place, here) = match block {
@@ -164,26 +127,12 @@ impl JobChecker<'_> {
             DerivedIn::Sensitive => made_for_attribute && place >= here,
         };
         if below {
-            self.push_problem(
-                "bad-order",
-                at,
-                format!("`{name}` is derived from `{parent}`, which is derived after it"),
-                "write it above",
-            );
+            self.say(at, m::derived_below(name, parent));
         } else if block == DerivedIn::Derive
             && made_for_attribute
             && !data.derive.contains_key(parent)
         {
-            let what = format!(
-                "`{name}` is derived from `{parent}`, which is derived after it, for a sensitive \
-                 attribute"
-            );
-            self.push_problem(
-                "bad-order",
-                at,
-                what,
-                format!("derive `{parent}` under `data.derive`, above `{name}`"),
-            );
+            self.say(at, m::derived_for_attribute(name, parent));
         }
     }
 
@@ -191,12 +140,7 @@ impl JobChecker<'_> {
         let Some(map) = &derivation.map else { return };
         let here = format!("{at}.map");
         if map.is_empty() {
-            self.push_problem(
-                "empty-list",
-                here.clone(),
-                format!("`{here}` is empty"),
-                "name groups with their values, such as `{White: [White]}`",
-            );
+            self.say(here.clone(), m::map_empty(&here));
         }
         let mut seen: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
@@ -207,36 +151,18 @@ impl JobChecker<'_> {
             }
             for (i, value) in values.iter().enumerate() {
                 if let Some((_, other)) = seen.iter().find(|(v, _)| *v == value) {
-                    let what = format!("the value `{value}` belongs to `{other}` and to `{group}`");
-                    self.push_problem(
-                        "duplicate-value",
-                        format!("{list_at}[{i}]"),
-                        what,
-                        "keep one of them",
-                    );
+                    self.say(format!("{list_at}[{i}]"), m::map_value_twice(value, other, group));
                 }
             }
             seen.extend(values.iter().map(|value| (value, group)));
         }
         if let Some(other) = derivation.otherwise.as_ref().filter(|other| map.contains_key(*other))
         {
-            let what = format!("`{other}` is a group of the map and the name of all other values");
-            self.push_problem(
-                "duplicate-value",
-                format!("{at}.else"),
-                what,
-                "give the others another name",
-            );
+            self.say(format!("{at}.else"), m::else_is_group(other));
         }
         let continuous = |from: &&ColumnName| self.job.data.features.continuous.contains(from);
         if let Some(from) = derivation.from.as_ref().filter(continuous) {
-            let what = format!("`{name}` maps values of `{from}`, which is continuous");
-            self.push_problem(
-                "bad-value",
-                here,
-                what,
-                "use `bins` or `levels`, or list the column under `ordinal` or `nominal`",
-            );
+            self.say(here, m::map_of_numbers(name, from));
         }
     }
 
@@ -249,23 +175,11 @@ impl JobChecker<'_> {
     /// Edges of bins.
     pub(super) fn edges(&mut self, here: &str, edges: &[Finite]) {
         if edges.len() < 2 {
-            self.push_problem(
-                "bad-value",
-                here,
-                "fewer than two edges make no bin",
-                "name at least two, such as `[17, 30, 45, 62]`",
-            );
+            self.say(here, m::bins_few());
             return;
         }
         if let Some(i) = (1..edges.len()).find(|&i| edges[i].get() <= edges[i - 1].get()) {
-            let what =
-                format!("the edge `{}` is not above `{}`", edges[i].get(), edges[i - 1].get());
-            self.push_problem(
-                "bad-value",
-                format!("{here}[{i}]"),
-                what,
-                "write edges in ascending order, each once",
-            );
+            self.say(format!("{here}[{i}]"), m::bins_order(edges[i].get(), edges[i - 1].get()));
         }
     }
 
@@ -278,12 +192,7 @@ impl JobChecker<'_> {
     /// Bins with their own names.
     pub(super) fn named_bins(&mut self, here: &str, levels: &IndexMap<Word, [Finite; 2]>) {
         if levels.is_empty() {
-            self.push_problem(
-                "empty-list",
-                here,
-                format!("`{here}` is empty"),
-                "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`",
-            );
+            self.say(here, m::levels_empty(here));
             return;
         }
         let mut sorted: Vec<(f64, f64, &Word)> =
@@ -291,29 +200,14 @@ impl JobChecker<'_> {
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (lo, hi, name) in &sorted {
             if lo >= hi {
-                let what = format!("no number is above `{lo}` and at most `{hi}`");
-                self.push_problem(
-                    "bad-value",
-                    join(here, name.as_str()),
-                    what,
-                    "write the lower edge first",
-                );
+                self.say(join(here, name.as_str()), m::level_edges(lo, hi));
                 return;
             }
         }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 < pair[0].1) {
-            let what = format!(
-                "`{}` and `{}` overlap between `{}` and `{}`",
-                pair[0].2,
-                pair[1].2,
-                pair[1].0,
-                pair[0].1.min(pair[1].1)
-            );
-            self.push_problem(
-                "bad-value",
+            self.say(
                 join(here, pair[1].2.as_str()),
-                what,
-                "start each bin where the previous one ends",
+                m::levels_overlap(pair[0].2, pair[1].2, pair[1].0, pair[0].1.min(pair[1].1)),
             );
         }
     }
@@ -325,12 +219,7 @@ impl JobChecker<'_> {
             return;
         }
         if parts.len() == 1 {
-            self.push_problem(
-                "bad-value",
-                here,
-                format!("`{name}` crosses only one column"),
-                "name at least two",
-            );
+            self.say(here, m::cross_one(name));
             return;
         }
         for (i, part) in parts.iter().enumerate() {
@@ -342,13 +231,7 @@ impl JobChecker<'_> {
                     let numbers =
                         matches!(features.ordinal.get(part), Some(OrdinalOrder::Numbers(_)));
                     if features.continuous.contains(part) || numbers {
-                        let what = format!("`{name}` crosses `{part}`, which is listed as numbers");
-                        self.push_problem(
-                            "bad-value",
-                            place,
-                            what,
-                            format!("derive bins of `{part}` above `{name}` and cross these"),
-                        );
+                        self.say(place, m::cross_numbers(name, part));
                     }
                 }
                 DerivedIn::Sensitive => self.crossed_attribute(place, name, part),
@@ -369,19 +252,9 @@ impl JobChecker<'_> {
             return;
         }
         if part == name {
-            self.push_problem(
-                "bad-order",
-                at,
-                format!("`{name}` is crossed with itself"),
-                "cross attributes that are declared above it",
-            );
+            self.say(at, m::cross_of_itself(name));
         } else if data.sensitive.contains_key(part) {
-            self.push_problem(
-                "bad-order",
-                at,
-                format!("`{name}` crosses `{part}`, which is declared after it"),
-                format!("write `{part}` above `{name}`"),
-            );
+            self.say(at, m::cross_below(name, part));
         } else {
             let above = data
                 .sensitive
@@ -389,15 +262,13 @@ impl JobChecker<'_> {
                 .take_while(|n| *n != name)
                 .chain(data.derive.keys())
                 .map(ColumnName::as_str);
-            let hint = format!(
-                "{}; a column is crossed by its groups, so declare it as an attribute first",
-                suggest(part.as_str(), "attributes and derived columns above it", above)
-            );
-            self.push_problem(
-                "unknown-name",
+            self.say(
                 at,
-                format!("`{name}` crosses `{part}`, whose groups are not declared"),
-                hint,
+                m::cross_unknown(
+                    name,
+                    part,
+                    suggest(part.as_str(), "attributes and derived columns above it", above),
+                ),
             );
         }
     }
@@ -415,53 +286,26 @@ impl JobChecker<'_> {
             let parts = attribute.cross.iter().flatten().map(|part| data.groups_of(part).len());
             match parts.fold(1_usize, usize::saturating_mul) {
                 n if attribute.cross.is_some() && n > MAX_GROUPS => {
-                    let what = format!("the cross `{name}` has {n} groups");
-                    self.push_problem(
-                        "bad-value",
-                        at,
-                        what,
-                        format!("cross fewer groups: at most {MAX_GROUPS} are supported"),
-                    );
+                    self.say(at, m::cross_large(name, n, MAX_GROUPS));
                 }
                 _ if attribute.is_made_here() => {}
-                _ => self.push_problem(
-                    "missing-key",
-                    at,
-                    format!("`{at}` has no `groups`"),
-                    "add `groups: [...]`",
-                ),
+                _ => self.say(at, m::groups_missing(at)),
             }
             return;
         }
         if let Some(i) = groups.iter().position(|group| group.as_str().is_empty()) {
             let place = if written { format!("{list_at}[{i}]") } else { at.to_owned() };
-            let hint = "give these rows a named group: `map: {unknown: [\"\"], ...}`";
-            self.push_problem(
-                "empty-value",
-                place,
-                format!("a group of `{name}` has an empty name, which means all groups in tables"),
-                hint,
-            );
+            self.say(place, m::group_no_name(name));
             return;
         }
         let words: Vec<&str> = groups.iter().map(Word::as_str).collect();
         let at_groups = if written { list_at.clone() } else { at.to_owned() };
         if words.len() == 1 {
-            self.push_problem(
-                "too-few-groups",
-                at_groups,
-                format!("`{name}` has only one group"),
-                "name at least two groups: fairness compares them",
-            );
+            self.say(at_groups, m::groups_one(name));
             return;
         }
         if !written && let Some(i) = (1..words.len()).find(|&i| words[..i].contains(&words[i])) {
-            self.push_problem(
-                "duplicate-value",
-                at,
-                format!("`{name}` has two groups called `{}`", words[i]),
-                "give the groups of the parts other names",
-            );
+            self.say(at, m::groups_twice(name, words[i]));
             return;
         }
         if written && !self.check_distinct(&list_at, "group to compare with another", &words) {
@@ -472,41 +316,29 @@ impl JobChecker<'_> {
             for (i, group) in
                 attribute.groups.iter().enumerate().filter(|(_, group)| !possible.contains(group))
             {
-                let hint = suggest(group.as_str(), "its groups", possible.iter().map(Word::as_str));
-                self.push_problem(
-                    "unknown-group",
+                self.say(
                     format!("{list_at}[{i}]"),
-                    format!("`{name}` has no group `{group}`"),
-                    hint,
+                    m::group_unknown(
+                        name,
+                        group,
+                        suggest(group.as_str(), "its groups", possible.iter().map(Word::as_str)),
+                    ),
                 );
             }
         }
         match data.reference_of(name) {
             None if attribute.cross.is_some() => {
-                let hint = format!(
-                    "add `reference: GROUP`, one of {}",
-                    list(&words[..words.len().min(10)])
-                );
-                self.push_problem(
-                    "missing-key",
-                    at,
-                    format!("`{at}` has no `reference`, and a part of it has none either"),
-                    hint,
-                );
+                self.say(at, m::reference_missing_of_part(at, list(&words[..words.len().min(10)])));
             }
-            None => self.push_problem(
-                "missing-key",
-                at,
-                format!("`{at}` has no `reference`"),
-                "add `reference: GROUP`",
-            ),
+            None => self.say(at, m::reference_missing(at)),
             Some(reference) if !words.contains(&reference.as_str()) => {
-                let what = format!("the reference `{reference}` is not a group of `{name}`");
-                self.push_problem(
-                    "unknown-group",
+                self.say(
                     format!("{at}.reference"),
-                    what,
-                    suggest(reference.as_str(), "its groups", words),
+                    m::reference_unknown(
+                        &reference,
+                        name,
+                        suggest(reference.as_str(), "its groups", words),
+                    ),
                 );
             }
             Some(_) => {}
@@ -540,34 +372,23 @@ impl JobChecker<'_> {
             }
             for (i, level) in levels.iter().enumerate().filter(|(_, level)| !names.contains(level))
             {
-                let hint = suggest(level.as_str(), "its names", names.iter().map(Word::as_str));
-                self.push_problem(
-                    "unknown-level",
+                self.say(
                     format!("{at}[{i}]"),
-                    format!("`{column}` is never `{level}`"),
-                    hint,
+                    m::order_level_unknown(
+                        column,
+                        level,
+                        suggest(level.as_str(), "its names", names.iter().map(Word::as_str)),
+                    ),
                 );
             }
             if let Some(name) = names.iter().find(|name| !levels.contains(name)) {
-                let what = format!("`{name}` is missing in the order of `{column}`");
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "the order of an ordinal column must name every level",
-                );
+                self.say(at, m::order_level_missing(name, column));
             }
         }
     }
 
     fn holds_names(&mut self, at: String, column: &ColumnName) {
-        let hint = "list it under `nominal`, or under `ordinal` with its levels from low to high";
-        self.push_problem(
-            "bad-value",
-            at,
-            format!("`{column}` is derived and holds names, not numbers"),
-            hint,
-        );
+        self.say(at, m::derived_names_as_numbers(column));
     }
 
     fn null_values(&mut self) {
@@ -580,21 +401,18 @@ impl JobChecker<'_> {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
             if data.is_derived(column) {
                 let roots: Vec<ColumnName> = data.roots(column).into_iter().collect();
-                let what =
-                    format!("`{column}` is derived, and null values are applied before that");
-                self.push_problem(
-                    "unknown-column",
-                    at,
-                    what,
-                    format!("name the column from which it is derived: {}", list(&roots)),
-                );
+                self.say(at, m::nulls_of_derived(column, list(&roots)));
             } else if !known.contains(column) {
-                let what = format!("no part of the job uses the column `{column}`");
-                self.push_problem(
-                    "unknown-column",
+                self.say(
                     at,
-                    what,
-                    suggest(column.as_str(), "its columns", known.iter().map(ColumnName::as_str)),
+                    m::nulls_unknown(
+                        column,
+                        suggest(
+                            column.as_str(),
+                            "its columns",
+                            known.iter().map(ColumnName::as_str),
+                        ),
+                    ),
                 );
             } else {
                 let words: Vec<&str> = words.iter().map(Word::as_str).collect();
@@ -627,22 +445,11 @@ impl JobChecker<'_> {
             return;
         };
         if data.is_derived(weight) && !data.is_computed(weight) {
-            let hint = "name a column of the rows that holds numbers";
-            self.push_problem(
-                "bad-value",
-                "data.weight",
-                format!("the weight `{weight}` is derived and holds names, not numbers"),
-                hint,
-            );
+            self.say("data.weight", m::weight_of_names(weight));
             return;
         }
         if let Some(role) = self.role_of(weight) {
-            self.push_problem(
-                "column-twice",
-                "data.weight",
-                format!("the weight `{weight}` is {role} too"),
-                "a column has one role",
-            );
+            self.say("data.weight", m::weight_role(weight, role));
         }
     }
 
@@ -676,7 +483,7 @@ impl JobChecker<'_> {
         }
         let changed = |name: &&ColumnName| set.changes(name);
         let run_here = self.job.models.values().any(|model| model.omitted().is_some());
-        let mut found: Vec<(ColumnName, String, String)> = Vec::new();
+        let mut found: Vec<(ColumnName, Said)> = Vec::new();
         for name in data.sensitive.keys().filter(changed) {
             let hidden = self.job.models.iter().find_map(|(model, block)| {
                 let omit = block.omitted()?;
@@ -687,15 +494,7 @@ impl JobChecker<'_> {
             });
             if let Some((bins, number, model)) = hidden {
                 let part = if bins == *name { "it is".to_owned() } else { format!("`{bins}` is") };
-                let what = format!(
-                    "{part} binned from `{number}`, and the model `{model}` reads `{number}` and \
-                     not `{bins}`"
-                );
-                let hint = format!(
-                    "list `{bins}` under `features.nominal` so that a model reads it, `omit` \
-                     `{number}` from the model"
-                );
-                found.push((name.clone(), what, hint));
+                found.push((name.clone(), m::naive_binned(name, part, number, model, bins)));
             } else if let Some(unseen) = data
                 .first_unseen(name)
                 .filter(|_| run_here && !self.has_problem(&["data.derive", "data.sensitive"]))
@@ -707,33 +506,18 @@ impl JobChecker<'_> {
                 };
                 let sources: Vec<String> =
                     data.roots(&unseen).iter().map(|c| format!("`{c}`")).collect();
-                let what = format!(
-                    "{part} derived from {}, which is not a feature: no model run here would see a \
-                     change",
-                    sources.join(", ")
-                );
-                let add = if is_binned(data, &unseen) {
-                    format!("`{unseen}`")
-                } else {
-                    sources.join(", ")
-                };
-                found.push((
-                    name.clone(),
-                    what,
-                    format!("list {add} under `features` so that models read it"),
-                ));
+                let sources = sources.join(", ");
+                let add =
+                    if is_binned(data, &unseen) { format!("`{unseen}`") } else { sources.clone() };
+                found.push((name.clone(), m::naive_unseen(name, part, sources, add)));
             }
         }
-        for (name, why, hint) in found {
-            let what = format!("`naive` cannot set `{name}`: {why}");
-            let hint = format!("{hint}, or leave `{name}` out of the set by `sensitive: [...]`");
+        for (name, said) in found {
             let written =
                 set.sensitive.as_ref().and_then(|only| only.iter().position(|n| *n == name));
-            self.push_problem(
-                "cannot-set",
+            self.say(
                 written.map_or_else(|| at.to_owned(), |i| format!("{at}.sensitive[{i}]")),
-                what,
-                hint,
+                said,
             );
         }
     }

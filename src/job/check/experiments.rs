@@ -5,6 +5,7 @@ use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{
     AdasynArm, CfsAdasynArm, DirectedArm, DirectedRule, ExperimentBlock, FirstArm,
 };
+use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Fraction, Name, Word};
@@ -30,16 +31,7 @@ impl<'a> JobChecker<'a> {
 
     fn experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
         if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
-            let what = format!(
-                "the experiment `{name}` trains models and needs a label, but `data.label` is \
-                 `none`"
-            );
-            self.push_problem(
-                "needs-label",
-                at,
-                what,
-                "name the label column, or take the experiment out",
-            );
+            self.say(at, m::experiment_no_label(name));
         }
         self.model_of_experiment(at, name, experiment);
         self.rows_of_experiment(at, name, experiment);
@@ -47,14 +39,7 @@ impl<'a> JobChecker<'a> {
         let arms = &experiment.arms;
         let here = format!("{at}.arms");
         if arms.names().is_empty() {
-            let hint = "add one, such as `all: {}` for every valid counterfactual; `base` is \
-                        measured anyway";
-            self.push_problem(
-                "empty-list",
-                here,
-                format!("the experiment `{name}` has no arm"),
-                hint,
-            );
+            self.say(here, m::experiment_no_arm(name));
             return;
         }
         if let Some(directed) = &arms.directed {
@@ -90,39 +75,20 @@ impl<'a> JobChecker<'a> {
         let model = &self.job.models[&experiment.model];
         let own = path(&["models", experiment.model.as_str()]);
         if self.is_sound(&[&own]) && !self.has_problem(&[&own]) && !model.is_trained() {
-            let what = format!(
-                "the experiment `{name}` trains a model again, but `{}` is not trained in this run",
-                experiment.model
-            );
-            let hint = "name a model such as `logistic: {l2: 1.0}` or `boosting: {}`, or a command \
-                        with `train`; other models are only audited";
-            self.push_problem("cannot-train", here, what, hint);
+            self.say(here, m::experiment_not_trained(name, &experiment.model));
         }
     }
 
     fn rows_of_experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
         let here = format!("{at}.folds");
         match experiment.folds.map(|folds| folds.get()) {
-            Some(1) => self.push_problem(
-                "bad-split",
-                here,
-                "one fold leaves no rows to train on",
-                "write 2 or more; 5 is usual",
-            ),
+            Some(1) => self.say(here, m::one_fold()),
             Some(folds) if folds > MOST_FOLDS => {
-                self.push_problem(
-                    "bad-split",
-                    here,
-                    format!("`{folds}` folds are too many"),
-                    format!("at most {MOST_FOLDS}; 5 is usual"),
-                );
+                self.say(here, m::folds_many(folds, MOST_FOLDS));
             }
             Some(_) => {}
             None if self.job.data.split.is_none() && self.is_sound(&["data.split"]) => {
-                let what = format!(
-                    "the experiment `{name}` trains models, but there are no training rows"
-                );
-                self.push_problem("needs-split", at, what, "write `folds: 5`, or add `data.split`");
+                self.say(at, m::experiment_no_split(name));
             }
             None => {}
         }
@@ -140,16 +106,7 @@ impl<'a> JobChecker<'a> {
         let (here, from) = (format!("{at}.from"), experiment.from.as_str());
         let job = self.job;
         if job.counterfactuals.is_empty() {
-            let what = format!(
-                "the experiment `{name}` uses the counterfactual set `{from}`, but the job has no \
-                 such set"
-            );
-            self.push_problem(
-                "needs-counterfactual",
-                here,
-                what,
-                "add one, such as `counterfactuals: {flip: {naive: {}}}`",
-            );
+            self.say(here, m::experiment_no_set(name, from));
             return None;
         }
         if !self.check_known(
@@ -163,45 +120,26 @@ impl<'a> JobChecker<'a> {
         }
         let set = &job.counterfactuals[&experiment.from];
         if set.graphs().is_some() {
-            let what = format!(
-                "the counterfactuals of `{from}` are numbers for every graph, not rows on which a \
-                 model could be trained"
-            );
-            self.push_problem("not-offered", here, what, "name a set with another strategy");
+            self.say(here, m::experiment_of_graphs(from));
             return None;
         }
         if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on())
         {
-            let what = format!(
-                "the set `{from}` conditions on the predictions of `{model}`, but the \
-                 training rows have labels"
-            );
-            self.push_problem(
-                "not-offered",
-                here,
-                what,
-                "name a set with `condition_on: label` or `none`",
-            );
+            self.say(here, m::experiment_of_prediction(from, model));
         }
         Some(set)
     }
 
     fn fraction(&mut self, at: &str, fraction: Fraction) {
         if fraction.get() == 0.0 {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.fraction"),
-                "a fraction of `0` adds no row",
-                "give it a share above 0; the paper uses 0.1",
-            );
+            self.say(format!("{at}.fraction"), m::fraction_zero());
         }
     }
 
     fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
         self.fraction(at, directed.fraction);
         if directed.rules.is_empty() {
-            let hint = "add one, such as `upward: {source_group: A, label: positive}`";
-            self.push_problem("empty-list", format!("{at}.rules"), "there is no rule", hint);
+            self.say(format!("{at}.rules"), m::rules_empty());
         }
         let set = set.filter(|_| self.is_sound(&["data.sensitive", "counterfactuals"]));
         let attributes: Option<Vec<&ColumnName>> =
@@ -209,14 +147,7 @@ impl<'a> JobChecker<'a> {
         for (name, rule) in &directed.rules {
             let here = join(&format!("{at}.rules"), name.as_str());
             if *rule == DirectedRule::default() {
-                let hint = "specify its counterfactuals, such as `{source_group: A, label: \
-                            positive}`; the arm `all` uses all of them";
-                self.push_problem(
-                    "empty-list",
-                    here,
-                    format!("the rule `{name}` has no condition"),
-                    hint,
-                );
+                self.say(here, m::rule_empty(name));
             } else if let Some(attributes) = &attributes {
                 self.rule(&here, name, rule, attributes);
             }
@@ -237,16 +168,7 @@ impl<'a> JobChecker<'a> {
             (None, _) if rule.source_group.is_none() && rule.target_group.is_none() => return,
             (None, _) => {
                 let names: Vec<&str> = names.collect();
-                let what = format!(
-                    "the rule `{name}` names a group without its attribute, but the set changes {}",
-                    names.len()
-                );
-                self.push_problem(
-                    "missing-key",
-                    at,
-                    what,
-                    format!("add `sensitive: ...`, one of {}", list(&names)),
-                );
+                self.say(at, m::rule_without_attribute(name, names.len(), list(&names)));
                 return;
             }
         };
@@ -255,53 +177,36 @@ impl<'a> JobChecker<'a> {
             [("source_group", &rule.source_group), ("target_group", &rule.target_group)]
         {
             if let Some(group) = group.as_ref().filter(|group| !groups.contains(group)) {
-                let what = format!("the attribute `{attribute}` has no group `{group}`");
-                let hint = suggest(group.as_str(), "its groups", groups.iter().map(Word::as_str));
-                self.push_problem("unknown-group", format!("{at}.{key}"), what, hint);
+                self.say(
+                    format!("{at}.{key}"),
+                    m::rule_group_unknown(
+                        attribute,
+                        group,
+                        suggest(group.as_str(), "its groups", groups.iter().map(Word::as_str)),
+                    ),
+                );
             }
         }
         if let (Some(from), Some(to)) = (&rule.source_group, &rule.target_group)
             && from == to
         {
-            let what = format!("no counterfactual leads from `{from}` to itself");
-            self.push_problem(
-                "bad-value",
-                format!("{at}.target_group"),
-                what,
-                "name another group, or remove it to use all others",
-            );
+            self.say(format!("{at}.target_group"), m::rule_group_itself(from));
         }
     }
 
     fn adasyn(&mut self, at: &str, adasyn: &AdasynArm) {
         if adasyn.neighbours.get() > MOST_NEIGHBOURS {
-            let what = format!("`{}` neighbours are too many", adasyn.neighbours.get());
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{at}.neighbours"),
-                what,
-                format!("at most {MOST_NEIGHBOURS}; 5 is usual"),
+                m::adasyn_neighbours_many(adasyn.neighbours.get(), MOST_NEIGHBOURS),
             );
         }
         let beta = adasyn.beta.get();
         if beta <= 0.0 || beta > 100.0 {
-            let what =
-                format!("a share of `{beta}` of the difference between the classes makes no sense");
-            self.push_problem(
-                "bad-value",
-                format!("{at}.beta"),
-                what,
-                "write a number above 0; 1.0 makes up for all of it",
-            );
+            self.say(format!("{at}.beta"), m::adasyn_beta(beta));
         }
         if adasyn.ratio.get() == 0.0 {
-            let what = "a ratio of `0` is always reached, so no rows would be made";
-            self.push_problem(
-                "bad-value",
-                format!("{at}.ratio"),
-                what,
-                "write a share above 0; 1.0 makes rows wherever one class is rarer",
-            );
+            self.say(format!("{at}.ratio"), m::adasyn_ratio());
         }
     }
 
@@ -314,16 +219,7 @@ impl<'a> JobChecker<'a> {
             FirstArm::Diverse => arms.diverse.is_none().then_some("diverse"),
         };
         if let Some(lacking) = lacking {
-            let what = format!(
-                "`cfs_adasyn` starts with the counterfactuals of the arm `{lacking}`, but the \
-                 experiment has no such arm"
-            );
-            self.push_problem(
-                "unknown-name",
-                at,
-                what,
-                format!("add `{lacking}` to the arms, or write `first: all`"),
-            );
+            self.say(at, m::adasyn_arm_missing(lacking));
         }
     }
 }

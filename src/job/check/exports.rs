@@ -1,6 +1,7 @@
 //! Checks `exports`: each form once, and metrics that the run measures.
 
 use crate::job::ExportFormat;
+use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 
 use super::JobChecker;
@@ -32,26 +33,14 @@ impl JobChecker<'_> {
         let Some(known) = self.catalog.metrics.iter().find(|known| known.id == metric) else {
             let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|known| known.id).collect();
             ids.sort_unstable();
-            let hint = suggest(metric, "known metrics", ids);
-            self.push_problem(
-                "unknown-metric",
-                at,
-                format!("no metric is called `{metric}`"),
-                hint,
-            );
+            self.say(at, m::metric_unknown(metric, suggest(metric, "known metrics", ids)));
             return;
         };
         let measured = families(self.job, self.catalog);
         if !self.is_sound(&["metrics.families", "data.label"]) || measured.contains(&known.family) {
             return;
         }
-        let what = format!(
-            "`{metric}` belongs to the family `{}`, which this job does not measure",
-            known.family.as_str()
-        );
         let words: Vec<&str> = measured.iter().map(|family| family.as_str()).collect();
-        let hint =
-            format!("add the family to `metrics.families`, or choose metrics of {}", list(&words));
-        self.push_problem("bad-scope", at, what, hint);
+        self.say(at, m::export_unmeasured(metric, known.family.as_str(), list(&words)));
     }
 }

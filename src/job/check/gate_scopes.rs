@@ -1,6 +1,7 @@
 //! Checks which people a gate is about: its direction, pair, group or set, and whether the metric
 //! is measured there.
 
+use crate::job::messages as m;
 use std::collections::BTreeMap;
 
 use crate::job::blocks::clarify::FavouredGroups;
@@ -34,16 +35,7 @@ impl JobChecker<'_> {
             && self.is_sound(&["metrics.families"])
             && self.is_by_facets(metric)
         {
-            let what = format!(
-                "`{}` with `between: worst_case` is of the family `group`, which is not measured",
-                metric.id
-            );
-            self.push_problem(
-                "bad-scope",
-                format!("{at}.between"),
-                what,
-                "add the family to `metrics.families`, or name two groups",
-            );
+            self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
         }
         for (scope, _) in
             keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
@@ -56,49 +48,31 @@ impl JobChecker<'_> {
                     scope_key(*scope)
                 },
             );
-            let what = format!("`{}` cannot be used with `{form}`", metric.id);
-            let hint = match metric.scopes {
-                [GateScope::Total] if metric.min_groups > 2 => format!(
-                    "remove it: the metric counts people whose prediction any other group would \
-                     switch; for one direction use `{}`",
-                    metric.id.trim_end_matches("_any")
-                ),
-                [GateScope::Total] => "remove it: the metric is about all people".to_owned(),
-                scopes => format!("use {}", scope_forms(scopes)),
+            let said = match metric.scopes {
+                [GateScope::Total] if metric.min_groups > 2 => {
+                    m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
+                }
+                [GateScope::Total] => m::scope_of_total(metric.id, form),
+                scopes => m::scope_wrong(metric.id, form, scope_forms(scopes)),
             };
-            self.push_problem("bad-scope", format!("{at}.{key}"), what, hint);
+            self.say(format!("{at}.{key}"), said);
             fits = false;
         }
         let there: Vec<&str> =
             keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
         if fits && there.len() > 1 {
-            self.push_problem(
-                "bad-scope",
-                at,
-                format!("`{at}` has {}", all(&there)),
-                "keep one of them",
-            );
+            self.say(at, m::scope_two(at, all(&there)));
         }
         if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
         {
-            self.push_problem(
-                "bad-scope",
-                at,
-                format!("`{at}` does not specify the groups of `{}`", metric.id),
-                format!("add {}", scope_forms(metric.scopes)),
-            );
+            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes)));
         }
         if let Some(attribute) = &gate.sensitive
             && self.are_names_sound("data.sensitive")
             && self.attribute(format!("{at}.sensitive"), attribute)
             && let Some(other) = named.iter().find(|n| *n != attribute)
         {
-            self.push_problem(
-                "bad-scope",
-                format!("{at}.sensitive"),
-                format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
-                "remove `sensitive`: the groups imply it",
-            );
+            self.say(format!("{at}.sensitive"), m::scope_sensitive(attribute, other));
         }
         named.extend(gate.sensitive.clone());
         self.enough_groups(at, metric, named.first());
@@ -123,16 +97,7 @@ impl JobChecker<'_> {
                 set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
             && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
         {
-            let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
-            self.push_problem(
-                "bad-scope",
-                at,
-                what,
-                format!(
-                    "it changes {}; name another set, or add the attribute to it",
-                    list(changed)
-                ),
-            );
+            self.say(at, m::scope_not_changed(name, attribute, list(changed)));
         }
     }
 
@@ -168,9 +133,7 @@ impl JobChecker<'_> {
                 || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
                     && metric.also == Some(MetricFamily::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
-                let what =
-                    format!("`{attribute}` has two groups, so the rest of one group is the other");
-                self.push_problem("bad-scope", here, what, "name both groups");
+                self.say(here, m::rest_of_two(attribute));
             }
             return;
         }
@@ -193,16 +156,7 @@ impl JobChecker<'_> {
             None => return,
         };
         if !fits {
-            let what = format!(
-                "`{}` is not measured between `{first}` and `{second}`: the favoured facet comes \
-                 first",
-                metric.id
-            );
-            let hint = format!(
-                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` lists the favoured \
-                 groups; the default is the reference"
-            );
-            self.push_problem("bad-scope", here, what, hint);
+            self.say(here, m::favoured_first(metric.id, first, second, attribute, form));
         }
     }
 
@@ -223,16 +177,7 @@ impl JobChecker<'_> {
         let too_few =
             |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
         if !asked.is_empty() && asked.into_iter().all(too_few) {
-            let what = format!(
-                "`{}` is measured for attributes with {} groups or more",
-                metric.id, metric.min_groups
-            );
-            self.push_problem(
-                "bad-scope",
-                format!("{at}.metric"),
-                what,
-                "with two groups a direction is equivalent: use `sr`, `psr` or `nsr`",
-            );
+            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups));
         }
     }
 
@@ -286,8 +231,7 @@ impl JobChecker<'_> {
         named: &[(&ColumnName, &[Word])],
     ) -> Option<ColumnName> {
         let &[(attribute, groups)] = named else {
-            let what = format!("`{at}` must name one attribute, found {}", named.len());
-            self.push_problem("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
+            self.say(at, m::scope_attributes(at, named.len(), form));
             return None;
         };
         let here = join(at, attribute.as_str());
@@ -304,24 +248,20 @@ impl JobChecker<'_> {
                 .filter(|(_, group)| !declared.contains(group) && !rest(group))
             {
                 let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
-                let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
-                self.push_problem(
-                    "unknown-group",
+                self.say(
                     place,
-                    format!("`{attribute}` has no group `{group}`"),
-                    hint,
+                    m::scope_group_unknown(
+                        attribute,
+                        group,
+                        suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str)),
+                    ),
                 );
             }
         }
         if let [first, second] = groups
             && first == second
         {
-            self.push_problem(
-                "bad-scope",
-                format!("{here}[1]"),
-                format!("`{first}` is compared with itself"),
-                format!("name two groups: `{{{attribute}: {form}}}`"),
-            );
+            self.say(format!("{here}[1]"), m::group_with_itself(first, attribute, form));
         }
         Some(attribute.clone())
     }

@@ -1,6 +1,7 @@
 //! Checks gates against the metric catalog and against what the job declares.
 
 use crate::job::blocks::experiments::ExperimentBlock;
+use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{
@@ -44,12 +45,7 @@ impl JobChecker<'_> {
                 ("model", gate.model.is_some(), "model: NAME"),
             ] {
                 if !there {
-                    self.push_problem(
-                        "missing-key",
-                        at,
-                        format!("`{at}` has no `{key}`"),
-                        format!("add `{form}`"),
-                    );
+                    self.say(at, m::gate_key_missing(at, key, form));
                 }
             }
             return;
@@ -75,40 +71,29 @@ impl JobChecker<'_> {
         let named = self.named(at, gate);
         let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
             if self.catalog.measures.contains(&metric) {
-                let what = format!(
-                    "`{}` is a measure of counterfactuals, of the family `cf_quality`, which gates \
-                     cannot use",
-                    metric
-                );
-                let hint = "choose a metric of predictions; `cf_quality` is on the page and in \
-                            the tables `cf_quality` and `cf_features`";
-                self.push_problem("unknown-metric", format!("{at}.metric"), what, hint);
+                self.say(format!("{at}.metric"), m::gate_on_measure(metric));
                 return;
             }
             let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
             ids.sort_unstable();
-            self.push_problem(
-                "unknown-metric",
+            self.say(
                 format!("{at}.metric"),
-                format!("no metric is called `{metric}`"),
-                suggest(metric, "known metrics", ids),
+                m::metric_unknown(metric, suggest(metric, "known metrics", ids)),
             );
             return;
         };
         match (&gate.model, metric.family) {
             (Some(_), MetricFamily::Graph) => {
-                let what = format!("`{}` is about graphs and does not involve a model", metric.id);
-                self.push_problem("bad-scope", format!("{at}.model"), what, "remove `model`");
+                self.say(format!("{at}.model"), m::gate_graph_model(metric.id));
             }
             (None, family) if family != MetricFamily::Graph => {
-                let what = format!("`{at}` has no `model`");
                 let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
-                let hint = if models.is_empty() {
-                    "add `model: ...`".to_owned()
+                let said = if models.is_empty() {
+                    m::gate_no_model(at)
                 } else {
-                    format!("add `model: ...`, one of {}", list(&models))
+                    m::gate_no_model_of(at, list(&models))
                 };
-                self.push_problem("missing-key", at, what, hint);
+                self.say(at, said);
             }
             _ => {}
         }
@@ -122,33 +107,13 @@ impl JobChecker<'_> {
             GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All
         );
         if by_doubt && metric.family == MetricFamily::Graph {
-            let what = format!(
-                "`{}` is a single number for all graphs, without an interval across them",
-                metric.id
-            );
-            self.push_problem(
-                "no-interval",
-                format!("{at}.decide_by"),
-                what,
-                "remove `decide_by`: its value decides",
-            );
+            self.say(format!("{at}.decide_by"), m::graph_metric_decide(metric.id));
         } else if by_doubt && gate.against.is_some() {
-            let what = match gate.decide_by {
-                GateDecideBy::Worlds => format!(
-                    "the gate `{name}` judges a change, whose interval is over people, not \
-                     over graphs"
-                ),
-                _ => format!(
-                    "the gate `{name}` judges a change, which has one interval: over people and, \
-                     where a set was fitted again, over fits"
-                ),
+            let said = match gate.decide_by {
+                GateDecideBy::Worlds => m::change_by_worlds(name),
+                _ => m::change_by_doubt(name),
             };
-            self.push_problem(
-                "no-interval",
-                format!("{at}.decide_by"),
-                what,
-                "write `decide_by: interval` or `decide_by: estimate`",
-            );
+            self.say(format!("{at}.decide_by"), said);
         } else if gate.decide_by == GateDecideBy::Worlds
             && self.is_sound(&["counterfactuals"])
             && self.are_names_sound("counterfactuals")
@@ -169,16 +134,7 @@ impl JobChecker<'_> {
             && !intervals
             && self.is_sound(&["metrics.interval"])
         {
-            let what = format!(
-                "the gate `{name}` is decided by the interval, and `metrics.interval.method` is \
-                 `none`"
-            );
-            self.push_problem(
-                "no-interval",
-                format!("{at}.decide_by"),
-                what,
-                "write `decide_by: estimate`",
-            );
+            self.say(format!("{at}.decide_by"), m::gate_without_intervals(name));
         }
         if gate.family_error.is_some() {
             self.family(at, name, gate);
@@ -189,32 +145,15 @@ impl JobChecker<'_> {
     /// back whether there is none.
     fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
         let keys = [
-            ("metric", gate.metric.is_some(), "`harm_to` defines its own two metrics"),
-            (
-                "direction",
-                gate.direction.is_some(),
-                "`harm_to` covers both directions between the group and each other group",
-            ),
-            (
-                "between",
-                gate.between.is_some(),
-                "`harm_to` covers both directions between the group and each other group",
-            ),
-            ("group", gate.group.is_some(), "`harm_to` names the group"),
-            ("at_least", gate.at_least.is_some(), "less harm is never worse"),
-            ("fall_at_most", gate.fall_at_most.is_some(), "less harm is never worse"),
+            ("metric", gate.metric.is_some(), m::harm_metric()),
+            ("direction", gate.direction.is_some(), m::harm_directions()),
+            ("between", gate.between.is_some(), m::harm_directions()),
+            ("group", gate.group.is_some(), m::harm_group()),
+            ("at_least", gate.at_least.is_some(), m::harm_at_least()),
+            ("fall_at_most", gate.fall_at_most.is_some(), m::harm_fall()),
         ];
-        for (key, _, what) in keys.iter().filter(|(_, there, _)| *there) {
-            let code = if key.contains('_') { "bad-limit" } else { "bad-scope" };
-            let hint = match *key {
-                "metric" => "keep one of `metric` and `harm_to`",
-                "at_least" => "write `at_most: X`",
-                "fall_at_most" => "write `rise_at_most: X`",
-                _ => "remove it",
-            };
-            self.push_problem(code, join(at, key), (*what).to_owned(), hint);
-        }
-        keys.iter().all(|(_, there, _)| !there)
+        let wrong = keys.into_iter().filter(|(_, there, _)| *there);
+        wrong.map(|(key, _, said)| self.say(join(at, key), said)).count() == 0
     }
 
     /// Complains about an arm that there is not, and about one of another model or set.
@@ -247,31 +186,12 @@ impl JobChecker<'_> {
             return;
         };
         if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
-            let what = format!(
-                "the experiment `{name}` is about the model `{}`, but the gate names `{model}`",
-                experiment.model
-            );
-            self.push_problem(
-                "bad-scope",
-                here.clone(),
-                what,
-                format!("write `model: {}`", experiment.model),
-            );
+            self.say(here.clone(), m::arm_of_model(name, &experiment.model, model));
         }
         if let Some(set) =
             gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str())
         {
-            let what = format!(
-                "the arms of `{name}` are measured with the set `{}`, but the gate names \
-                 `{set}`",
-                experiment.from
-            );
-            self.push_problem(
-                "bad-scope",
-                here,
-                what,
-                format!("write `counterfactual: {}`", experiment.from),
-            );
+            self.say(here, m::arm_of_set(name, &experiment.from, set));
         }
     }
 
@@ -293,12 +213,7 @@ impl JobChecker<'_> {
         let is_trained_again = model.is_some_and(|model| model.doubt.is_some());
         let has_trainings = is_trained_again && metric.measured_again;
         if by_all && gate.between == Some(GateBetween::WorstCase) {
-            let what = format!(
-                "the gate `{name}` is decided by every doubt, but several groups, of which some \
-                 differ by chance, are judged by the interval over people"
-            );
-            let hint = "write `decide_by: interval`, and another gate with `decide_by: training`";
-            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+            self.say(format!("{at}.decide_by"), m::doubt_of_worst_case(name));
             return;
         }
         let unmeasured = if is_trained_again && !has_trainings {
@@ -309,9 +224,7 @@ impl JobChecker<'_> {
             None
         };
         if let Some((why, of)) = unmeasured.filter(|_| by_all) {
-            let what = format!("the gate `{name}` is decided by every doubt, but {why}");
-            let hint = format!("write `decide_by: interval`, or remove `doubt` from the {of}");
-            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+            self.say(format!("{at}.decide_by"), m::doubt_unmeasured(name, why, of));
             return;
         }
         let has = match gate.decide_by {
@@ -323,36 +236,24 @@ impl JobChecker<'_> {
             return;
         }
         let by_training = gate.decide_by == GateDecideBy::Training;
-        let what = match gate.decide_by {
-            GateDecideBy::Training if !metric.measured_again => format!(
-                "the gate `{name}` is decided by trainings, but `{}` is not measured for other \
-                 trainings",
-                metric.id
-            ),
-            GateDecideBy::Training => format!(
-                "the gate `{name}` is decided by trainings, but its model is not trained again"
-            ),
-            GateDecideBy::Fit if of_arm => format!(
-                "the gate `{name}` is on an arm of an experiment, whose sets are not fitted again"
-            ),
-            GateDecideBy::Fit => {
-                format!("the gate `{name}` is decided by fits, but its set is not fitted again")
-            }
-            _ => format!(
-                "the gate `{name}` is decided by every doubt, but its value has only the interval \
-                 over people"
-            ),
-        };
         let trains = model.is_some_and(ModelBlock::is_trained) && metric.measured_again;
-        let hint = if trains && (by_training || by_all && of_arm) {
-            "write `decide_by: interval`, or add `doubt: {training: 5, resample: true}` to the \
-             model"
+        let or = if trains && (by_training || by_all && of_arm) {
+            ", or add `doubt: {training: 5, resample: true}` to the model"
         } else if by_training || of_arm || set.is_none_or(|set| set.knobs().is_none()) {
-            "write `decide_by: interval`"
+            ""
         } else {
-            "write `decide_by: interval`, or add `doubt: {fit: 20}` to the set"
+            ", or add `doubt: {fit: 20}` to the set"
         };
-        self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+        let said = match gate.decide_by {
+            GateDecideBy::Training if !metric.measured_again => {
+                m::gate_metric_no_trainings(name, metric.id, or)
+            }
+            GateDecideBy::Training => m::gate_no_trainings(name, or),
+            GateDecideBy::Fit if of_arm => m::gate_arm_no_fits(name, or),
+            GateDecideBy::Fit => m::gate_no_fits(name, or),
+            _ => m::gate_no_doubt(name, or),
+        };
+        self.say(format!("{at}.decide_by"), said);
     }
 
     /// Complains about a family of one, and of values without intervals.
@@ -366,13 +267,7 @@ impl JobChecker<'_> {
                 GateDecideBy::All => "every doubt, which together have",
                 GateDecideBy::Worlds | GateDecideBy::Interval => "graphs, which have",
             };
-            let what = format!("the gate `{name}` is decided by {by} no error rate to control");
-            self.push_problem(
-                "no-interval",
-                here,
-                what,
-                "write `decide_by: interval`, or remove `family_error`",
-            );
+            self.say(here, m::family_no_rate(name, by));
             return;
         }
         let everybody = gate.direction.is_none()
@@ -384,15 +279,7 @@ impl JobChecker<'_> {
             && !(everybody && attributes > 1)
             && self.are_names_sound("data.sensitive")
         {
-            let what = format!(
-                "the gate `{name}` makes one comparison, but `family_error` applies to several"
-            );
-            self.push_problem(
-                "bad-scope",
-                here,
-                what,
-                "write `direction: any`, or remove `family_error`",
-            );
+            self.say(here, m::family_of_one(name));
         }
     }
 
@@ -403,17 +290,11 @@ impl JobChecker<'_> {
         let (asked, others) =
             if gate.against.is_some() { (changes, values) } else { (values, changes) };
         if let Some((key, _)) = others.iter().find(|(_, limit)| limit.is_some()) {
-            let (what, hint) = match gate.against {
-                Some(_) => (
-                    format!("the gate `{name}` judges a change, but `{key}` limits a value"),
-                    "write `rise_at_most: X` or `fall_at_most: X`, or remove `against`",
-                ),
-                None => (
-                    format!("`{key}` limits a change, but the gate `{name}` has no baseline"),
-                    "add `against: baseline`",
-                ),
+            let said = match gate.against {
+                Some(_) => m::change_limits_value(name, key),
+                None => m::value_limits_change(key, name),
             };
-            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
+            self.say(format!("{at}.{key}"), said);
             return;
         }
         let [(one, first), (other, second)] = asked;
@@ -424,21 +305,10 @@ impl JobChecker<'_> {
                 } else {
                     format!(" or `{other}: X`")
                 };
-                self.push_problem(
-                    "bad-limit",
-                    at,
-                    format!("the gate `{name}` has no limit"),
-                    format!("add `{one}: X`{or}"),
-                );
+                self.say(at, m::limit_none(name, one, or));
             }
             (Some(_), Some(_)) => {
-                let hint = "keep one; a band is two gates";
-                self.push_problem(
-                    "bad-limit",
-                    format!("{at}.{other}"),
-                    format!("the gate `{name}` has both `{one}` and `{other}`"),
-                    hint,
-                );
+                self.say(format!("{at}.{other}"), m::limit_two(name, one, other));
             }
             _ => {}
         }
@@ -476,18 +346,14 @@ impl JobChecker<'_> {
                 (true, false) => format!("is never below {lo}"),
                 (false, _) => format!("is never above {hi}"),
             };
-            let what = format!(
-                "the {of} of `{}` {bounds}, so `{key}: {limit}` is always or never met",
-                metric.id
-            );
-            let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
+            let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 // By its decimals: 1.013 / 100 is not 0.01013 in binary.
                 let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
-                format!("for {limit} % or points write `{share}`")
+                m::limit_percent(of, metric.id, bounds, key, limit, share)
             } else {
-                "write a limit within that range".to_owned()
+                m::limit_unreachable(of, metric.id, bounds, key, limit)
             };
-            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
+            self.say(format!("{at}.{key}"), said);
         }
     }
 
@@ -500,18 +366,12 @@ impl JobChecker<'_> {
         let mut sets = self.job.counterfactuals.iter();
         let graphs = sets.find(|(name, _)| name.as_str() == set).and_then(|(_, set)| set.graphs());
         let Some(graphs) = graphs else { return };
-        let (what, hint) = match graphs.fit_reference() {
-            None => (
-                format!("`{FIT_WORSE}` is measured only if the set `{set}` says so"),
-                "add `fit: true` to its block",
-            ),
-            Some(reference) if reference.as_str() == scenario => (
-                format!("the other scenarios of `{set}` are compared with `{scenario}`"),
-                "name another scenario; `against` names the one they are compared with",
-            ),
+        let said = match graphs.fit_reference() {
+            None => m::fit_not_asked(FIT_WORSE, set),
+            Some(reference) if reference.as_str() == scenario => m::fit_of_compared(set, scenario),
             Some(_) => return,
         };
-        self.push_problem("not-measured", join(at, "counterfactual"), what, hint);
+        self.say(join(at, "counterfactual"), said);
     }
 
     /// The label, the set and the family that the metric depends on.
@@ -528,39 +388,27 @@ impl JobChecker<'_> {
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
-                let what = format!("`{id}` is measured without counterfactuals");
-                self.push_problem(
-                    "bad-scope",
-                    format!("{at}.counterfactual"),
-                    what,
-                    "remove `counterfactual`",
-                );
+                self.say(format!("{at}.counterfactual"), m::gate_superfluous_set(id));
             }
             (None, true) => {
-                let hint = if sets.is_empty() {
-                    "add a set under `counterfactuals` and name it here".to_owned()
+                let said = if sets.is_empty() {
+                    m::gate_needs_set(id, at)
                 } else {
-                    format!("add `counterfactual: ...`, one of {}", list(&sets))
+                    m::gate_names_no_set(id, at, list(&sets))
                 };
-                self.push_problem(
-                    "missing-key",
-                    at,
-                    format!("`{id}` needs a counterfactual set, and `{at}` names none"),
-                    hint,
-                );
+                self.say(at, said);
             }
             (Some(set), true)
                 if of_graphs
                     && !sets.contains(&set.as_str())
                     && named.iter().any(|(name, _)| name == set.as_str()) =>
             {
-                let what = format!("`{id}` is about graphs, but the set `{set}` has none");
-                let hint = if sets.is_empty() {
-                    "choose another metric".to_owned()
+                let said = if sets.is_empty() {
+                    m::graph_metric_no_graphs(id, set)
                 } else {
-                    format!("name one of {}", list(&sets))
+                    m::graph_metric_other_set(id, set, list(&sets))
                 };
-                self.push_problem("bad-scope", format!("{at}.counterfactual"), what, hint);
+                self.say(format!("{at}.counterfactual"), said);
             }
             _ => {}
         }
@@ -572,39 +420,19 @@ impl JobChecker<'_> {
             && self.is_sound(&["models"])
             && !self.job.models.is_empty()
         {
-            let (what, hint) = if of_amounts {
-                let what = format!("`{id}` is about decisions or scores, and outcomes are amounts");
-                (what, "ask for a metric of the family `amounts`, or for `harm_to`")
-            } else {
-                let what = format!("`{id}` is about amounts, and no model of the job gives such");
-                (what, "ask for a metric of decisions, such as `sr`")
-            };
-            self.push_problem("not-measured", asked, what, hint);
+            let said = if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) };
+            self.say(asked, said);
         } else if metric.by_favourable
             && !of_amounts
             && self.job.data.favourable_side().is_none()
             && self.is_sound(&["data.label", "data.favourable"])
         {
-            let what = format!(
-                "`{id}` needs the favourable prediction, but the job has neither a label \
-                 nor `data.favourable`"
-            );
-            self.push_problem(
-                "needs-label",
-                asked,
-                what,
-                "write `favourable: positive` or `favourable: negative` below `data`",
-            );
+            self.say(asked, m::gate_no_favourable(id));
         } else if metric.needs_label
             && self.job.data.label.column().is_none()
             && self.is_sound(&["data.label"])
         {
-            self.push_problem(
-                "needs-label",
-                asked,
-                format!("`{id}` needs a label, but `data.label` is `none`"),
-                "choose a metric without labels, or name the label column",
-            );
+            self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
             && !of_amounts
             && self.is_sound(&["metrics.families"])
@@ -617,25 +445,14 @@ impl JobChecker<'_> {
             && (self.job.metrics.families.is_some()
                 || matches!(metric.family, MetricFamily::Clarify | MetricFamily::Scores))
         {
-            let (what, hint) = match &self.job.metrics.families {
-                Some(_) => (
-                    format!(
-                        "`{id}` belongs to the family `{family}`, which is not in \
-                         `metrics.families`"
-                    ),
-                    format!("add `{family}` to `metrics.families`"),
-                ),
-                None => {
-                    let words: Vec<&str> =
-                        measured.iter().map(|family| family.as_str()).chain([family]).collect();
-                    let what = format!(
-                        "`{id}` belongs to the family `{family}`, which is measured only if \
-                         `metrics.families` lists it"
-                    );
-                    (what, format!("write `families: [{}]` below `metrics`", words.join(", ")))
-                }
+            let said = if self.job.metrics.families.is_some() {
+                m::gate_family_not_listed(id, family)
+            } else {
+                let words: Vec<&str> =
+                    measured.iter().map(|family| family.as_str()).chain([family]).collect();
+                m::gate_family_unlisted(id, family, words.join(", "))
             };
-            self.push_problem("not-measured", asked, what, hint);
+            self.say(asked, said);
         } else if let Some(key) = metric.asked_by
             && self.is_sound(&["metrics.clarify"])
         {
@@ -645,14 +462,7 @@ impl JobChecker<'_> {
             });
             if !there {
                 let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
-                let what =
-                    format!("`{id}` is measured only if the job has `metrics.clarify.{key}`");
-                self.push_problem(
-                    "not-measured",
-                    asked,
-                    what,
-                    format!("add `clarify: {{{form}}}` to `metrics`"),
-                );
+                self.say(asked, m::clarify_key_missing(id, key, form));
             }
         }
     }

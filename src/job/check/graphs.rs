@@ -12,6 +12,7 @@ use crate::counterfactual::graph_uncertain::knobs::{
 use crate::counterfactual::graph_uncertain::mechanism::{
     CellBins, ColumnBins, EquationKind, GraphLevels,
 };
+use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily};
@@ -43,14 +44,7 @@ impl JobChecker<'_> {
     ) {
         let here = format!("{at}.{}", GraphUncertainBlock::WORD);
         if set.placebo.is_some() {
-            let what = "a placebo repeats a strategy on shuffled groups, but graphs have \
-                        their own bootstraps";
-            self.push_problem(
-                "not-offered",
-                format!("{at}.placebo"),
-                what,
-                "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
-            );
+            self.say(format!("{at}.placebo"), m::placebo_of_graphs());
         }
         self.graph_files(&here, name, graphs);
         self.graph_numbers(&here, graphs);
@@ -68,41 +62,16 @@ impl JobChecker<'_> {
         let attributes = self.attributes_of(set);
         let [attribute] = attributes.as_slice() else {
             if attributes.len() > 1 {
-                let what = format!(
-                    "a graph-uncertain set changes one attribute, but this one would change {}",
-                    list(&attributes)
-                );
-                self.push_problem(
-                    "one-of",
-                    at,
-                    what,
-                    format!("name it: `sensitive: [{}]`", attributes[0]),
-                );
+                self.say(at, m::graphs_of_attributes(list(&attributes), &attributes[0]));
             }
             return;
         };
         if self.job.data.is_derived(self.job.data.column_of(attribute)) {
-            let what = format!(
-                "`{attribute}` is derived, but a graph-uncertain set can set only a column of the \
-                 source"
-            );
-            self.push_problem(
-                "cannot-set",
-                here,
-                what,
-                "declare the column itself as a sensitive attribute, or derive it before \
-                 the import",
-            );
+            self.say(here, m::graphs_of_derived(attribute));
             return;
         }
         if graphs.knowledge.is_empty() {
-            let what = format!("`{here}.knowledge` is empty");
-            self.push_problem(
-                "empty-list",
-                format!("{here}.knowledge"),
-                what,
-                "name at least one scenario, such as `none: {}`",
-            );
+            self.say(format!("{here}.knowledge"), m::knowledge_empty(&here));
         }
         let variables = self.job.data.graph_variables(graphs, attribute);
         if !self.graph_columns(&here, graphs, attribute, &variables) {
@@ -115,20 +84,20 @@ impl JobChecker<'_> {
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
         for scenario in graphs.knowledge.keys() {
-            for KnowledgeProblem { keys, below, what } in graphs.problems(scenario, &names) {
+            for problem in graphs.problems(scenario, &names) {
+                let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
                 let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
                 // A graph is drawn once for all scenarios.
                 if said.contains(&(place.clone(), what.clone())) {
                     continue;
                 }
                 said.push((place.clone(), what.clone()));
-                let hint = if what.ends_with("is not a variable of the graph") {
-                    format!("its variables are {}", list(&names))
+                let said = if names_no_variable {
+                    m::knowledge_unknown(what, list(&names))
                 } else {
-                    "these statements about the graph contradict each other: remove one of them"
-                        .to_owned()
+                    m::knowledge_contradicts(what)
                 };
-                self.push_problem("bad-knowledge", place, what, hint);
+                self.say(place, said);
             }
         }
     }
@@ -145,19 +114,9 @@ impl JobChecker<'_> {
             if let Some((other, twin)) =
                 names.find(|(other, twin)| file(other, twin) == file(name, scenario))
             {
-                let what = format!(
-                    "`{other}/{twin}` and `{name}/{scenario}` would write their graphs to the same \
-                     files"
-                );
-                let hint = format!(
-                    "rename one of them: both are `{}` in names of files",
-                    file(name, scenario)
-                );
-                self.push_problem(
-                    "bad-value",
+                self.say(
                     join(&format!("{here}.knowledge"), scenario.as_str()),
-                    what,
-                    hint,
+                    m::graph_files_same(other, twin, name, scenario, file(name, scenario)),
                 );
             }
         }
@@ -168,25 +127,17 @@ impl JobChecker<'_> {
         let is_given = matches!(graphs.discovery, GraphSource::Given(_));
         let problem = match (graphs.fit, is_given, graphs.knowledge.len()) {
             (false, ..) => None,
-            (true, true, _) => Some((
-                "a graph that is given has no score, so no knowledge fits it better or worse",
-                "remove `fit`, or let `boss` search the graphs",
-            )),
-            (true, false, 0 | 1) => Some((
-                "the fit of knowledge is compared between scenarios, and the set has one",
-                "add a scenario that states less, such as `none: {}`",
-            )),
+            (true, true, _) => Some(m::fit_of_given()),
+            (true, false, 0 | 1) => Some(m::fit_of_one()),
             (true, false, _) => None,
         };
-        if let Some((what, hint)) = problem {
-            self.push_problem("bad-value", format!("{here}.fit"), what, hint);
+        if let Some(said) = problem {
+            self.say(format!("{here}.fit"), said);
         }
         let Some(against) = &graphs.against else { return };
         let at = format!("{here}.against");
         if !graphs.fit {
-            let what = "`against` names the scenario that the fit of the others is compared with, \
-                        and the set does not say `fit: true`";
-            self.push_problem("bad-value", at, what, "add `fit: true`, or remove `against`");
+            self.say(at, m::against_without_fit());
             return;
         }
         let scenarios = graphs.knowledge.keys().map(Name::as_str);
@@ -195,41 +146,25 @@ impl JobChecker<'_> {
 
     fn graph_numbers(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         if graphs.n_bootstraps() > MOST_BOOTSTRAPS {
-            let what = format!("`{}` bootstraps are too many", graphs.n_bootstraps());
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{here}.bootstraps"),
-                what,
-                format!("at most {MOST_BOOTSTRAPS}; 100 is usual"),
+                m::bootstraps_many(graphs.n_bootstraps(), MOST_BOOTSTRAPS),
             );
         }
         let GraphSource::Boss(boss) = &graphs.discovery else { return };
         if graphs.n_bootstraps() == 0 {
-            let what = "without bootstraps a search finds one class of graphs and gives no \
-                        measure of its uncertainty";
-            self.push_problem(
-                "bad-value",
-                format!("{here}.bootstraps"),
-                what,
-                "write 1 or more; 100 is usual",
-            );
+            self.say(format!("{here}.bootstraps"), m::bootstraps_none());
         }
         if boss.penalty.get() <= 0.0 {
-            let what = format!("a penalty of `{}` is not above 0", boss.penalty.get());
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{here}.discovery.boss.penalty"),
-                what,
-                "write a number above 0; the paper's is 2",
+                m::penalty_not_positive(boss.penalty.get()),
             );
         }
         if boss.starts.get() > MOST_STARTS {
-            let what = format!("`{}` starts are too many", boss.starts.get());
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{here}.discovery.boss.starts"),
-                what,
-                format!("at most {MOST_STARTS}; 10 is the default, 30 is thorough"),
+                m::starts_many(boss.starts.get(), MOST_STARTS),
             );
         }
     }
@@ -238,19 +173,10 @@ impl JobChecker<'_> {
     fn graph_rows(&mut self, here: &str) {
         let data = &self.job.data;
         if data.weight.is_some() {
-            let what = "bootstraps of graphs draw single rows, but with `data.weight` a \
-                        row represents several people";
-            self.push_problem(
-                "not-offered",
-                here,
-                what,
-                "remove `data.weight`, or leave the graph-uncertain set out",
-            );
+            self.say(here, m::graphs_of_weights());
         }
         if data.split.as_ref().is_some_and(|split| split.folds.is_some()) {
-            let what = "graphs are learnt from one set of training rows, but `data.split.folds` \
-                        makes several";
-            self.push_problem("not-offered", here, what, "split by `column` or `share`");
+            self.say(here, m::graphs_of_folds());
         }
     }
 
@@ -258,14 +184,7 @@ impl JobChecker<'_> {
     fn graph_levels(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         let is_binned = matches!(graphs.mechanism, Some(EquationKind::Binned(_)));
         if graphs.levels == GraphLevels::Expected && is_binned {
-            let what = "with `levels: expected` people have shares of levels, which are in no cell \
-                        of the binned mechanism";
-            self.push_problem(
-                "not-offered",
-                format!("{here}.mechanism"),
-                what,
-                "write `levels: drawn`, or `mechanism: linear`",
-            );
+            self.say(format!("{here}.mechanism"), m::levels_of_cells());
         }
     }
 
@@ -288,9 +207,7 @@ impl JobChecker<'_> {
         let mut found = Vec::new();
         let mut check_count = |place: &str, n: Count| {
             if !(2..=MOST_BINS).contains(&n.get()) {
-                let what = format!("`{}` bins are not between 2 and {MOST_BINS}", n.get());
-                let hint = "4 is the default; `none` leaves numbers without bins".to_owned();
-                found.push(("bad-value", place.to_owned(), what, hint));
+                found.push((place.to_owned(), m::cell_bins_number(n.get(), MOST_BINS)));
             }
         };
         match &cells.bins {
@@ -310,23 +227,19 @@ impl JobChecker<'_> {
             for (column, bins) in named {
                 let place = join(&at, column.as_str());
                 if !numbers.contains(&column) {
-                    let what =
-                        format!("`{column}` is no number of the graph, and only these have bins");
                     let names = numbers.iter().map(|c| c.as_str());
-                    let hint = suggest(column.as_str(), "numbers of the graph", names);
-                    found.push(("unknown-column", place, what, hint));
+                    let near = suggest(column.as_str(), "numbers of the graph", names);
+                    found.push((place, m::cell_bins_of_no_number(column, near)));
                     continue;
                 }
                 let ColumnBins::Edges(edges) = bins else { continue };
                 if edges.is_empty() || edges.windows(2).any(|pair| pair[0].get() >= pair[1].get()) {
-                    let what = format!("the edges of `{column}` are not ascending");
-                    let hint = "write the inner edges only, such as `[35, 40]`".to_owned();
-                    found.push(("bad-value", place, what, hint));
+                    found.push((place, m::cell_edges_order(column)));
                 }
             }
         }
-        for (code, place, what, hint) in found {
-            self.push_problem(code, place, what, hint);
+        for (place, said) in found {
+            self.say(place, said);
         }
     }
 
@@ -345,17 +258,7 @@ impl JobChecker<'_> {
             }
             let is = if elsewhere.is_some() { "has" } else { "is" };
             let kind = brought.noun();
-            let what = format!(
-                "counterfactuals of `{name}` have levels by halves and counts below 0, which only \
-                 models trained here can read, and the model `{model}` {is} {kind}"
-            );
-            self.push_problem(
-                "not-offered",
-                here,
-                what,
-                "write `levels: drawn` in the set, which makes rows that any model can read, or \
-                 name the models that it asks by `models: [...]`",
-            );
+            self.say(here, m::levels_of_model(name, model, is, kind));
         }
     }
 
@@ -385,57 +288,28 @@ impl JobChecker<'_> {
             {
                 let (data, place) = (&self.job.data, format!("{at}[{i}]"));
                 if data.label.column().is_some_and(|label| label.column == *column) {
-                    let what = format!("`{column}` is the label, which is not part of the graph");
-                    self.push_problem(
-                        "column-twice",
-                        place,
-                        what,
-                        "remove it: the model takes its place",
-                    );
+                    self.say(place, m::graph_label(column));
                 } else if data.is_derived(column) || data.onehot_of(column).is_some() {
-                    let what = format!(
-                        "`{column}` is derived from other columns by a rule that no linear \
-                         equation preserves"
-                    );
-                    self.push_problem(
-                        "derived-column",
-                        place,
-                        what,
-                        "name columns of the rows, or remove it",
-                    );
+                    self.say(place, m::graph_derived(column));
                 } else {
-                    let hint =
-                        suggest(column.as_str(), "features", known.iter().map(|c| c.as_str()));
-                    self.push_problem(
-                        "unknown-column",
+                    self.say(
                         place,
-                        format!("no feature is called `{column}`"),
-                        hint,
+                        m::graph_unknown(
+                            column,
+                            suggest(column.as_str(), "features", known.iter().map(|c| c.as_str())),
+                        ),
                     );
                 }
             }
             if !variables.contains(own) {
-                let what = format!("`{own}` is not in the graph, so it can have no descendants");
-                self.push_problem("missing-key", at.clone(), what, format!("add `{own}`"));
+                self.say(at.clone(), m::graph_lacks_attribute(own));
             }
         }
         if variables.len() > MOST_VARIABLES {
-            let what = format!("a graph of {} variables is too large", variables.len());
-            self.push_problem(
-                "bad-value",
-                at.clone(),
-                what,
-                format!("at most {MOST_VARIABLES}; name them by `variables: [...]`"),
-            );
+            self.say(at.clone(), m::graph_large(variables.len(), MOST_VARIABLES));
         }
         if variables.len() < 2 {
-            let what = format!("a graph with only `{own}` moves nothing");
-            self.push_problem(
-                "no-input",
-                at.clone(),
-                what,
-                "declare features under `data.features`, or use `naive: {}`",
-            );
+            self.say(at.clone(), m::graph_of_one(own));
         }
         !self.has_problem(&[&at])
     }
@@ -465,16 +339,7 @@ impl JobChecker<'_> {
                 .map(|(name, _)| name)
                 .collect();
             if !readers.is_empty() {
-                let what = format!(
-                    "`{column}` is computed from `{root}` by a rule that no graph preserves, and \
-                     {} reads it",
-                    all(&readers)
-                );
-                let hint = format!(
-                    "exclude it from the models by `omit: [{column}]`, or leave `{root}` out of \
-                     `variables`"
-                );
-                self.push_problem("derived-column", here, what, hint);
+                self.say(here, m::graph_reader(column, root, all(&readers)));
             }
         }
     }
@@ -498,40 +363,26 @@ impl JobChecker<'_> {
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
             && self.asks_graphs(gate)
         {
-            let what = format!(
-                "the gate `{name}` is decided by the interval over people, but `{}` has only \
-                 one over graphs",
-                metric.id
-            );
             let by = if gate.against.is_some() { "estimate" } else { "worlds" };
-            self.push_problem(
-                "no-interval",
-                format!("{at}.decide_by"),
-                what,
-                format!("write `decide_by: {by}`"),
-            );
+            self.say(format!("{at}.decide_by"), m::gate_of_people(name, metric.id, by));
         }
     }
 
     /// Complains about a gate that is decided by graphs where there are none.
     pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         if !self.asks_graphs(gate) {
-            let what = format!(
-                "the gate `{name}` is decided by the interval over graphs and refits, but its set \
-                 has no graphs"
-            );
             let sets = self.job.sets();
             let graphs: Vec<&str> = sets
                 .iter()
                 .filter(|(_, set)| set.graphs().is_some())
                 .map(|(name, _)| name.as_str())
                 .collect();
-            let hint = if graphs.is_empty() {
-                "write `decide_by: interval`".to_owned()
+            let said = if graphs.is_empty() {
+                m::gate_no_graphs(name)
             } else {
-                format!("write `decide_by: interval`, or name a set with graphs: {}", list(&graphs))
+                m::gate_no_graphs_of(name, list(&graphs))
             };
-            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+            self.say(format!("{at}.decide_by"), said);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Checks the block `metrics`: families, slices, comparisons of models, and replicates.
 
 use crate::job::MetricFamily;
+use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Name};
 
@@ -27,13 +28,7 @@ impl JobChecker<'_> {
         self.compare();
         let samples = self.job.metrics.bootstrap.samples.get();
         if samples > MOST_SAMPLES && self.is_sound(&["metrics"]) {
-            let what = format!("`{samples}` replicates are too many");
-            self.push_problem(
-                "bad-value",
-                "metrics.bootstrap.samples",
-                what,
-                format!("at most {MOST_SAMPLES}; 2000 is usual"),
-            );
+            self.say("metrics.bootstrap.samples", m::replicates_many(samples, MOST_SAMPLES));
         }
     }
 
@@ -56,40 +51,18 @@ impl JobChecker<'_> {
         for (i, &family) in named.iter().enumerate() {
             let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
             if no_label && self.catalog.family_needs_label(family) {
-                self.push_problem(
-                    "needs-label",
-                    at,
-                    format!("the family `{word}` needs a label, but `data.label` is `none`"),
-                    "remove it, or name the label column",
-                );
+                self.say(at, m::family_no_label(word));
             } else if no_label && family == MetricFamily::Clarify {
-                self.push_problem(
-                    "needs-label",
-                    at,
-                    "the family `clarify` needs the favourable prediction, but \
-                     `data.label` is `none`",
-                    "remove it, or name the label column with its `favourable` side",
-                );
+                self.say(at, m::clarify_no_label());
             } else if family == MetricFamily::CfQuality
                 && !no_set
                 && self.is_sound(&["counterfactuals"])
                 && !self.job.has_fitted_sets()
             {
-                self.push_problem(
-                    "needs-counterfactual",
-                    at,
-                    "the family `cf_quality` is about sets that move features by distributions, \
-                     but the job has no such set",
-                    "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
-                );
+                self.say(at, m::cf_quality_no_set());
             } else if no_set && (family == MetricFamily::CfQuality || needs_counterfactual(family))
             {
-                self.push_problem(
-                    "needs-counterfactual",
-                    at,
-                    format!("the family `{word}` needs a counterfactual set"),
-                    "add one, such as `counterfactuals: {flip: {naive: {}}}`",
-                );
+                self.say(at, m::family_no_set(word));
             }
         }
     }
@@ -117,14 +90,7 @@ impl JobChecker<'_> {
         if self.is_sound(&["metrics.families"])
             && !COMPARED.iter().any(|family| measured.contains(family))
         {
-            let hint = "add one of `performance`, `group`, `ccm`, `eccm` and `scores` to \
-                        `metrics.families`, or remove `compare`";
-            self.push_problem(
-                "not-measured",
-                "metrics.compare",
-                "no family is measured by which models are compared",
-                hint,
-            );
+            self.say("metrics.compare", m::compare_no_family());
         }
         if !self.are_names_sound("models") || self.job.models.is_empty() {
             return;
@@ -141,8 +107,7 @@ impl JobChecker<'_> {
                 )
             });
             if both == [true, true] && first == second {
-                let what = format!("the model `{first}` is compared with itself");
-                self.push_problem("bad-value", at, what, "name another model after the colon");
+                self.say(at, m::compare_itself(first));
             }
         }
     }
@@ -163,21 +128,11 @@ impl JobChecker<'_> {
         for (i, column) in by.iter().enumerate() {
             let at = format!("metrics.by[{i}]");
             if data.row_id.as_ref() == Some(column) {
-                let what = format!("`{column}` identifies the rows: every slice would hold one");
-                self.push_problem("bad-value", at, what, "name a column that people share");
+                self.say(at, m::slice_by_id(column));
             } else if !data.sensitive.is_empty()
                 && data.sensitive.keys().all(|name| data.column_of(name) == column)
             {
-                let what = format!(
-                    "the groups are derived from `{column}`: every slice would hold only one of \
-                     them"
-                );
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "name another column, whose values occur in several groups",
-                );
+                self.say(at, m::slice_by_group(column));
             }
         }
     }

@@ -32,6 +32,7 @@ mod threshold;
 mod why;
 mod words;
 
+use crate::job::messages::{self as m, Said};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -260,29 +261,18 @@ struct JobChecker<'a> {
 }
 
 impl JobChecker<'_> {
-    fn push_problem(
-        &mut self,
-        code: &'static str,
-        path: impl Into<String>,
-        what: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
-        let path = path.into();
+    /// Complains about what is at a path, or should be.
+    fn say(&mut self, path: impl Into<String>, said: Said) {
+        let (Said { code, what, hint }, path) = (said, path.into());
         let place = self.places.at(&path).cloned();
-        self.problems.push(JobProblem {
-            code,
-            path,
-            place,
-            what: what.into(),
-            hint: Some(hint.into()),
-        });
+        self.problems.push(JobProblem { code, path, place, what, hint: Some(hint) });
     }
 
     /// Complains about knobs of a block that are refused regardless of the rest of the job.
     fn refused(&mut self, block: &str, refusals: Vec<KnobRefusal>) {
         for KnobRefusal { key, code, what, hint } in refusals {
             let dot = if key.is_empty() { "" } else { "." };
-            self.push_problem(code, format!("{block}{dot}{key}"), what, hint);
+            self.say(format!("{block}{dot}{key}"), Said { code, what, hint });
         }
     }
 
@@ -320,34 +310,20 @@ impl JobChecker<'_> {
         if names.contains(&name) {
             return true;
         }
-        self.push_problem(
-            code,
-            path,
-            format!("no {noun} is called `{name}`"),
-            suggest(name, &format!("known {noun}s"), names),
-        );
+        let near = suggest(name, &format!("known {noun}s"), names);
+        self.say(path, Said { code, ..m::name_unknown(noun, name, near) });
         false
     }
 
     /// Complains about a list that is empty or names something twice.
     fn check_distinct<T: AsRef<str>>(&mut self, path: &str, what: &str, items: &[T]) -> bool {
         if items.is_empty() {
-            self.push_problem(
-                "empty-list",
-                path,
-                format!("`{path}` is empty"),
-                format!("name at least one {what}"),
-            );
+            self.say(path, m::list_empty(path, what));
             return false;
         }
         for (i, item) in items.iter().enumerate() {
             if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
-                self.push_problem(
-                    "duplicate-value",
-                    format!("{path}[{i}]"),
-                    format!("`{}` occurs twice in `{path}`", item.as_ref()),
-                    "keep one of them",
-                );
+                self.say(format!("{path}[{i}]"), m::listed_twice(item.as_ref(), path));
                 return false;
             }
         }

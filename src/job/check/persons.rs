@@ -2,6 +2,7 @@
 //! person, as without `person`.
 
 use super::JobChecker;
+use crate::job::messages as m;
 
 impl JobChecker<'_> {
     /// The column of persons.
@@ -15,12 +16,7 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(role) = self.role_of(person).filter(|_| self.is_sound(&blocks)) {
-            self.push_problem(
-                "column-twice",
-                "data.person",
-                format!("the person `{person}` is {role} too"),
-                "a column has one role",
-            );
+            self.say("data.person", m::person_role(person, role));
         }
     }
 }

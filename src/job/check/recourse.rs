@@ -2,6 +2,7 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;
+use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBlock, GateDecideBy};
@@ -88,17 +89,12 @@ impl JobChecker<'_> {
         let features = &self.job.data.features;
         if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
             let names = features.continuous.iter().map(ColumnName::as_str);
-            let what = if self.job.data.listed_features().any(|listed| listed == column) {
-                format!("`{column}` has bins, but is not a continuous feature")
+            let said = if self.job.data.listed_features().any(|listed| listed == column) {
+                m::bins_of_no_number(column, suggest(column.as_str(), "continuous features", names))
             } else {
-                format!("no continuous feature is called `{column}`")
+                m::bins_unknown(column, suggest(column.as_str(), "continuous features", names))
             };
-            self.push_problem(
-                "unknown-column",
-                at,
-                what,
-                suggest(column.as_str(), "continuous features", names),
-            );
+            self.say(at, said);
         }
     }
 
@@ -108,13 +104,7 @@ impl JobChecker<'_> {
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
             if knobs::share(support).is_none() {
-                let what = format!("a support of `{}` is not a share of people", support.get());
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.{key}.support"),
-                    what,
-                    "write a share above 0, such as 0.01 for 1 %",
-                );
+                self.say(format!("{at}.{key}.support"), m::support_no_share(support.get()));
             }
         }
         if self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.bins"]) {
@@ -126,44 +116,18 @@ impl JobChecker<'_> {
         let mean = recourse.definitions.mean_recourse.is_some();
         match recourse.no_way_costs {
             Some(cost) if knobs::cost(cost).is_none() => {
-                let what =
-                    format!("`{}` is not a valid cost for people without recourse", cost.get());
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.no_way_costs"),
-                    what,
-                    "write a cost from 0 to 1e9, above that of the most expensive action",
-                );
+                self.say(format!("{at}.no_way_costs"), m::no_way_cost_range(cost.get()));
             }
             Some(_) if !mean => {
-                let what = "only the definition `mean-recourse` uses `no_way_costs`, but it \
-                            is not judged";
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.no_way_costs"),
-                    what,
-                    "add `mean-recourse: {}` to `definitions`, or remove it",
-                );
+                self.say(format!("{at}.no_way_costs"), m::no_way_cost_unused());
             }
             None if mean => {
-                let what = "`mean-recourse` needs a cost for people without recourse";
-                self.push_problem(
-                    "missing-key",
-                    format!("{at}.definitions.mean-recourse"),
-                    what,
-                    "add `no_way_costs: COST` to the block",
-                );
+                self.say(format!("{at}.definitions.mean-recourse"), m::no_way_cost_missing());
             }
             _ => {}
         }
         if recourse.level().is_none() {
-            let what = format!("a level of `{}` does not define a test", recourse.alpha.get());
-            self.push_problem(
-                "bad-value",
-                format!("{at}.alpha"),
-                what,
-                "write a number between 0 and 1; 0.05 is usual",
-            );
+            self.say(format!("{at}.alpha"), m::test_level(recourse.alpha.get()));
         }
         let limits = [
             (
@@ -188,12 +152,7 @@ impl JobChecker<'_> {
         ];
         for (key, n, most, hint) in limits {
             if n > most {
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.{key}"),
-                    format!("`{n}` is too many"),
-                    format!("at most {most}; {hint}"),
-                );
+                self.say(format!("{at}.{key}"), m::recourse_many(n, most, hint));
             }
         }
     }
@@ -209,16 +168,7 @@ impl JobChecker<'_> {
             return;
         }
         if self.job.models[name.as_str()].made_elsewhere().is_some() {
-            let what = format!(
-                "the model `{name}` has scores computed elsewhere, but recourse needs a model \
-                 that can score changed people"
-            );
-            self.push_problem(
-                "not-offered",
-                here,
-                what,
-                "name a model that is trained in the run, an ONNX file, or a command",
-            );
+            self.say(here, m::recourse_of_scores(name));
         }
     }
 
@@ -290,36 +240,16 @@ impl JobChecker<'_> {
         if self.concerns_attribute(attribute, column)
             && (self.job.data.is_derived(column) || self.job.data.inputs().contains(&column))
         {
-            let what = format!(
-                "`{column}` belongs to the attribute `{attribute}`, which no action changes"
-            );
-            self.push_problem("cannot-move", here, what, "remove it");
+            self.say(here, m::action_of_attribute(column, attribute));
         } else if let Some(group) = self.job.data.onehot_of(column) {
-            let what = format!(
-                "`{column}` is a column of the one-hot group `{group}`, which changes as one \
-                 feature"
-            );
-            let hint = format!("write `{group}` in its place");
-            self.push_problem("cannot-move", here, what, hint);
+            self.say(here, m::action_of_onehot(column, group));
         } else if self.job.data.is_derived(column) && self.follows(column) {
-            let what = format!("`{column}` is derived from a feature and changes with it");
-            self.push_problem(
-                "derived-column",
-                here,
-                what,
-                "name the feature from which it is derived; list bins for recourse under \
-                 `data.bins`",
-            );
+            self.say(here, m::action_of_derived(column));
         } else {
             let mut names: Vec<&str> =
                 self.job.data.movable().into_iter().map(ColumnName::as_str).collect();
             names.retain(|name| *name != attribute.as_str());
-            self.push_problem(
-                "unknown-column",
-                here,
-                format!("no feature is called `{column}`"),
-                suggest(column.as_str(), "features", names),
-            );
+            self.say(here, m::graph_unknown(column, suggest(column.as_str(), "features", names)));
         }
         None
     }
@@ -332,74 +262,43 @@ impl JobChecker<'_> {
             if matches!(direction, ChangeDirection::Up | ChangeDirection::Down)
                 && seen == RecourseKind::Nominal
             {
-                let what = format!("`{column}` has no order, so it can move neither up nor down");
-                self.push_problem(
-                    "bad-value",
-                    here.clone(),
-                    what,
-                    "write `any`, or give it an order under `data.features.ordinal`",
-                );
+                self.say(here.clone(), m::action_no_order(column));
             }
             if steps.is_some_and(|steps| steps < 0.0) {
-                let (what, word) =
-                    (format!("`{}` steps are below 0", steps.unwrap_or_default()), word(rule));
-                self.push_problem(
-                    "bad-value",
-                    format!("{here}.{word}.steps"),
-                    what,
-                    "write 0 or more; `down` is the other direction",
-                );
+                let steps = steps.unwrap_or_default();
+                self.say(format!("{here}.{}.steps", word(rule)), m::steps_below_zero(steps));
             }
             if let RecourseKind::Ordered(levels) = &seen {
                 for (i, level) in
                     rule.not_to().iter().enumerate().filter(|(_, level)| !levels.contains(level))
                 {
-                    let hint =
-                        suggest(level.as_str(), "its levels", levels.iter().map(Word::as_str));
                     let place = format!("{here}.{}.not_to[{i}]", word(rule));
-                    self.push_problem(
-                        "unknown-level",
+                    self.say(
                         place,
-                        format!("`{column}` has no level `{level}`"),
-                        hint,
+                        m::action_level_unknown(
+                            column,
+                            level,
+                            suggest(level.as_str(), "its levels", levels.iter().map(Word::as_str)),
+                        ),
                     );
                 }
             }
         }
         let moves = |rule: &ColumnChangeRule| rule.direction().0 != ChangeDirection::Never;
         if !recourse.may_change.values().any(moves) && !self.has_problem(&[at]) {
-            let hint = "list what people may change, such as `occupation: any` or `age: up`; a \
-                        column that is not named may not change";
-            self.push_problem(
-                "empty-list",
-                at,
-                "nothing may change, so there is no recourse for anybody",
-                hint,
-            );
+            self.say(at, m::actions_empty());
         }
     }
 
     fn cost(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         let below = |cost: Finite| !(0.0..=knobs::MAX_COST).contains(&cost.get());
         if below(recourse.cost.nominal) {
-            let what = format!("`{}` is not a valid cost", recourse.cost.nominal.get());
-            self.push_problem(
-                "bad-value",
-                format!("{at}.nominal"),
-                what,
-                "write a number from 0 to 1e9; 1 is usual",
-            );
+            self.say(format!("{at}.nominal"), m::nominal_cost_range(recourse.cost.nominal.get()));
         }
         for (column, weight) in &recourse.cost.weights {
             let here = join(&format!("{at}.weights"), column.as_str());
             if self.check_recourse_column(&here, attribute, column).is_some() && below(*weight) {
-                let what = format!("`{}` is not a valid weight", weight.get());
-                self.push_problem(
-                    "bad-value",
-                    here,
-                    what,
-                    "write a number from 0 to 1e9; 1 is usual",
-                );
+                self.say(here, m::cost_weight_range(weight.get()));
             }
         }
         for (column, cost) in &recourse.cost.columns {
@@ -417,26 +316,21 @@ impl JobChecker<'_> {
                 ColumnCost::Nominal => (true, ""),
             };
             if !fits {
-                let hint = match seen {
-                    RecourseKind::Nominal => {
-                        "write `nominal`, or give it an order under `data.features.ordinal`"
-                    }
-                    RecourseKind::Ordered(_) => "write `ordinal` or `nominal`",
+                let said = match seen {
+                    RecourseKind::Nominal => m::cost_of_names(column, what),
+                    RecourseKind::Ordered(_) => m::cost_of_levels(column, what),
                     RecourseKind::Numbers | RecourseKind::OrderedNumbers => {
-                        "write `range-share`, `absolute` or `nominal`, or define bins under \
-                         `data.bins`"
+                        m::cost_of_numbers(column, what)
                     }
                 };
-                self.push_problem("bad-value", here, format!("`{column}` has {what}"), hint);
+                self.say(here, said);
             }
         }
     }
 
     fn definitions(&mut self, at: &str, definitions: &DefinitionSettings) {
         if !definitions.any() {
-            let hint = "name at least one, such as `equal-cost-of-effectiveness: {phi: [0.7]}`, or \
-                        remove the key to use all of them";
-            self.push_problem("empty-list", at, "no definition of fairness is judged", hint);
+            self.say(at, m::definitions_empty());
         }
         let phis = [
             ("equal-choice", &definitions.equal_choice),
@@ -449,24 +343,13 @@ impl JobChecker<'_> {
             for (i, phi) in
                 phis.phi.iter().enumerate().filter(|(_, phi)| knobs::share(**phi).is_none())
             {
-                let what = format!("`{}` is not a valid share of a group", phi.get());
-                self.push_problem(
-                    "bad-value",
-                    format!("{here}[{i}]"),
-                    what,
-                    "write a share above 0, up to 1",
-                );
+                self.say(format!("{here}[{i}]"), m::share_of_group(phi.get()));
             }
         }
         let Some(within) = &definitions.equal_effectiveness_within_budget else { return };
         let at = format!("{at}.equal-effectiveness-within-budget");
         if within.budgets.is_empty() && within.budget_percentiles.is_empty() {
-            self.push_problem(
-                "empty-list",
-                at.clone(),
-                "there is no budget",
-                "add `budget_percentiles: [30, 60, 90]`, or `budgets: [...]`",
-            );
+            self.say(at.clone(), m::budgets_empty());
         }
         for (key, numbers) in
             [("budgets", &within.budgets), ("budget_percentiles", &within.budget_percentiles)]
@@ -477,23 +360,12 @@ impl JobChecker<'_> {
                 self.check_distinct(&here, "number", &texts);
             }
             for (i, x) in numbers.iter().enumerate() {
-                let (fits, noun, hint) = match key {
-                    "budgets" => {
-                        (knobs::cost(*x).is_some(), "budget", "write a cost from 0 to 1e9")
-                    }
-                    _ => (
-                        knobs::percentile(*x).is_some(),
-                        "percentile",
-                        "write a number from 0 to 100",
-                    ),
+                let (fits, said) = match key {
+                    "budgets" => (knobs::cost(*x).is_some(), m::budget_range(x.get())),
+                    _ => (knobs::percentile(*x).is_some(), m::percentile_range(x.get())),
                 };
                 if !fits {
-                    self.push_problem(
-                        "bad-value",
-                        format!("{here}[{i}]"),
-                        format!("`{}` is no {noun}", x.get()),
-                        hint,
-                    );
+                    self.say(format!("{here}[{i}]"), said);
                 }
             }
         }
@@ -509,16 +381,9 @@ impl JobChecker<'_> {
         unseen.retain(|d| !recourse.views.iter().any(|view| d.views().contains(view)));
         if let Some(definition) = unseen.first() {
             let has = definition.views().first().map_or("", |view| view.id());
-            let what = format!(
-                "`{}` is judged only in the view `{has}`, which is not in `views`",
-                definition.id()
-            );
-            let hint = format!("add `{has}` to `views`, or take the definition out");
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{at}.definitions.{}", definition.id()),
-                what,
-                hint,
+                m::view_not_listed(definition.id(), has),
             );
         }
     }
@@ -557,13 +422,12 @@ impl JobChecker<'_> {
         let there: Vec<&str> = there.collect();
         for key in &there {
             let is_named = !gate.is_of_metric() || gate.metric.is_some() || gate.harm_to.is_some();
-            let hint = match about(key) {
-                _ if is_named => "remove it",
-                "patterns" => "add `why: NAME`",
-                _ => "add `recourse: ATTRIBUTE`",
+            let said = match about(key) {
+                _ if is_named => m::gate_key_foreign(key, about(key), own),
+                "patterns" => m::gate_key_of_why(key, about(key), own),
+                _ => m::gate_key_of_recourse(key, about(key), own),
             };
-            let what = format!("`{key}` is about {}, and the gate is about {own}", about(key));
-            self.push_problem("bad-scope", join(at, key), what, hint);
+            self.say(join(at, key), said);
         }
         there.is_empty()
     }
@@ -583,22 +447,11 @@ impl JobChecker<'_> {
             ),
         ] {
             if !there {
-                self.push_problem(
-                    "missing-key",
-                    at,
-                    format!("`{at}` has no `{key}`"),
-                    format!("add `{form}`"),
-                );
+                self.say(at, m::gate_key_missing(at, key, form));
             }
         }
         if gate.score_at_least.is_some_and(|score| score.get() < 0.0) {
-            let what = "no score is below 0";
-            self.push_problem(
-                "bad-value",
-                format!("{at}.score_at_least"),
-                what,
-                "write 0 or more; by default every score above 0 counts",
-            );
+            self.say(format!("{at}.score_at_least"), m::score_limit_below_zero());
         }
         let blocks = self.job.recourse.keys().map(ColumnName::as_str);
         if !self.are_names_sound("recourse")
@@ -623,30 +476,14 @@ impl JobChecker<'_> {
                 .iter()
                 .map(|d| format!("{} {}", d.id(), d.parameter()).trim_end().to_owned())
                 .collect();
-            let hint = format!(
-                "the block judges {}; list budgets of gates under `budgets`; percentile budgets \
-                 depend on the data",
-                list(&names)
-            );
-            let what = format!(
-                "the block `recourse.{attribute}` does not judge this definition with this \
-                 parameter"
-            );
-            self.push_problem("not-measured", format!("{at}.definition"), what, hint);
+            self.say(format!("{at}.definition"), m::definition_not_judged(attribute, list(&names)));
             return;
         };
         let Some(view) = gate.view else { return };
         if RecourseCriterion::new(definition, view).is_none() {
-            let what = format!("`{}` has no view `{}`", definition.id(), view.as_ref());
-            self.push_problem("bad-scope", format!("{at}.view"), what, "remove `view`");
+            self.say(format!("{at}.view"), m::definition_no_view(definition.id(), view.as_ref()));
         } else if !block.views.contains(&view) {
-            let what = format!("`recourse.{attribute}.views` does not include `{}`", view.as_ref());
-            self.push_problem(
-                "not-measured",
-                format!("{at}.view"),
-                what,
-                format!("add `{}` to it", view.as_ref()),
-            );
+            self.say(format!("{at}.view"), m::view_not_judged(attribute, view.as_ref()));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Checks the `data` block: the source, the roles of columns, groups, splits, generated columns.
 
+use crate::job::messages as m;
 use indexmap::IndexMap;
 
 use crate::data::prepare::derive::DerivationRecipe;
@@ -43,9 +44,7 @@ impl JobChecker<'_> {
         let [(key, source)] = sources[..] else {
             let found: Vec<&str> = sources.iter().map(|(key, _)| *key).collect();
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            let what =
-                format!("`data.rows` needs exactly one of {}, found {found}", all(ROW_SOURCES));
-            return self.push_problem("one-of", "data.rows", what, "write `rows: {parquet: FILE}`");
+            return self.say("data.rows", m::rows_sources(all(ROW_SOURCES), found));
         };
         self.arrival(&["data", "rows"], rows.arrival(), matches!(key, "parquet" | "csv"));
         match source {
@@ -56,12 +55,9 @@ impl JobChecker<'_> {
                 self.empty_path("data.rows.parquet.files")
             }
             RowSource::Parquet(_) => {}
-            RowSource::Stream(name) if name.trim().is_empty() => self.push_problem(
-                "empty-value",
-                "data.rows.stream",
-                "`data.rows.stream` is empty",
-                "name what the engine passes on, such as table and version",
-            ),
+            RowSource::Stream(name) if name.trim().is_empty() => {
+                self.say("data.rows.stream", m::stream_empty())
+            }
             RowSource::Stream(_) => {}
             RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
@@ -82,12 +78,7 @@ impl JobChecker<'_> {
             RowSource::Command(program) => {
                 self.row_program("data.rows.command", program);
                 if !program.watch.is_empty() {
-                    self.push_problem(
-                        "not-offered",
-                        "data.rows.command.watch",
-                        "the program of the rows runs each time, whatever changed",
-                        "remove `watch`: the rows are known by what the program writes",
-                    );
+                    self.say("data.rows.command.watch", m::row_program_watch());
                 }
             }
         }
@@ -97,29 +88,22 @@ impl JobChecker<'_> {
     pub(super) fn arrival(&mut self, at: &[&str], arrival: Arrival<'_>, of_files: bool) {
         let at = |key: &str| path(&[at, &[key]].concat());
         if let Some(name) = arrival.complete.filter(|name| name.is_empty()) {
-            let what = format!("`{name}` is no name of a file");
-            self.push_problem("empty-value", at("complete"), what, "write `complete: _SUCCESS`");
+            self.say(at("complete"), m::complete_empty(name));
         }
         let keys = [("wait", arrival.wait), ("complete", arrival.complete.is_some())];
         for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given && !of_files) {
-            let what = format!("`{key}` is about files, and these rows come from none");
-            self.push_problem("not-offered", at(key), what, format!("remove `{key}`"));
+            self.say(at(key), m::arrival_of_no_file(key));
         }
     }
 
     pub(super) fn empty_path(&mut self, at: &str) {
-        self.push_problem("empty-value", at, format!("`{at}` is empty"), "name a file or a glob");
+        self.say(at, m::file_empty(at));
     }
 
     fn synthetic(&mut self, synthetic: &SyntheticBlock) {
         let columns = &synthetic.columns;
         if columns.is_empty() {
-            self.push_problem(
-                "empty-list",
-                "data.rows.synthetic.columns",
-                "no column is generated",
-                "declare at least the sensitive column and one feature",
-            );
+            self.say("data.rows.synthetic.columns", m::synthetic_empty());
         }
         for (i, (name, mechanism)) in columns.iter().enumerate() {
             let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
@@ -129,13 +113,9 @@ impl JobChecker<'_> {
                 Mechanism::Linear(linear) => {
                     let MechanismNoise::Normal(noise) = &linear.noise;
                     if noise.sd.get() < 0.0 {
-                        let what =
-                            format!("a standard deviation of `{}` is below 0", noise.sd.get());
-                        self.push_problem(
-                            "bad-value",
+                        self.say(
                             format!("{at}.linear.noise.normal.sd"),
-                            what,
-                            "write 0 or more",
+                            m::noise_below_zero(noise.sd.get()),
                         );
                     }
                     self.parents(
@@ -156,19 +136,9 @@ impl JobChecker<'_> {
     fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
         let sum: f64 = levels.values().map(|p| p.get()).sum();
         if levels.is_empty() {
-            self.push_problem(
-                "empty-list",
-                at,
-                format!("`{at}` is empty"),
-                "name levels with their probabilities, such as `{a: 0.4, b: 0.6}`",
-            );
+            self.say(at, m::probabilities_empty(at));
         } else if (sum - 1.0).abs() > SUM_SLACK {
-            self.push_problem(
-                "bad-sum",
-                at,
-                format!("the probabilities of `{at}` sum to {}, not to 1", rounded(sum)),
-                "change one of them",
-            );
+            self.say(at, m::probabilities_sum(at, rounded(sum)));
         }
     }
 
@@ -189,38 +159,40 @@ impl JobChecker<'_> {
             });
             let Some((i, name, mechanism, level)) = split else {
                 let word = parent.split('=').next().unwrap_or(parent);
-                let hint = suggest(
-                    word,
-                    "columns above it",
-                    columns.keys().take(position).map(ColumnName::as_str),
-                );
-                self.push_problem(
-                    "unknown-column",
+                self.say(
                     here,
-                    format!("`{child}` depends on `{parent}`, which is not generated"),
-                    hint,
+                    m::effect_unknown(
+                        child,
+                        parent,
+                        suggest(
+                            word,
+                            "columns above it",
+                            columns.keys().take(position).map(ColumnName::as_str),
+                        ),
+                    ),
                 );
                 continue;
             };
             if i >= position {
-                let what = if name == child {
-                    format!("`{child}` depends on itself")
+                let said = if name == child {
+                    m::effect_of_itself(child)
                 } else {
-                    format!("`{child}` depends on `{name}`, which is generated after it")
+                    m::effect_below(child, name)
                 };
-                self.push_problem("bad-order", here, what, "write causes before effects");
+                self.say(here, said);
                 continue;
             }
             match (mechanism, level) {
                 (Mechanism::Levels(levels), Some(level))
                     if levels.keys().any(|l| l.as_str() == level) => {}
                 (Mechanism::Levels(levels), Some(level)) => {
-                    let hint = suggest(level, "its levels", levels.keys().map(Word::as_str));
-                    self.push_problem(
-                        "unknown-level",
+                    self.say(
                         here,
-                        format!("`{name}` has no level `{level}`"),
-                        hint,
+                        m::effect_level_unknown(
+                            name,
+                            level,
+                            suggest(level, "its levels", levels.keys().map(Word::as_str)),
+                        ),
                     );
                 }
                 (Mechanism::Levels(levels), None) => {
@@ -228,19 +200,9 @@ impl JobChecker<'_> {
                         .keys()
                         .next()
                         .map_or_else(String::new, |l| format!("\"{name}={l}\": 1.0"));
-                    self.push_problem(
-                        "bad-value",
-                        here,
-                        format!("`{name}` has levels, so its effect needs one of them"),
-                        format!("write an effect per level, such as `{example}`"),
-                    );
+                    self.say(here, m::effect_without_level(name, example));
                 }
-                (_, Some(_)) => self.push_problem(
-                    "bad-value",
-                    here,
-                    format!("`{name}` is a number and has no levels"),
-                    format!("write `{name}: ...`"),
-                ),
+                (_, Some(_)) => self.say(here, m::effect_with_level(name)),
                 (_, None) => {}
             }
         }
@@ -261,15 +223,11 @@ impl JobChecker<'_> {
                 (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
                 (parquet, _) => {
                     let found = if parquet.is_some() { "both" } else { "none" };
-                    let what = format!("`{at}` takes one of `parquet` and `csv`, found {found}");
-                    let hint = "name the file: `parquet: FILE` or `csv: {path: FILE}`";
-                    self.push_problem("one-of", at.as_str(), what, hint);
+                    self.say(at.as_str(), m::join_sources(&at, found));
                 }
             }
             if data.is_derived(&join.on) || data.is_joined(&join.on) {
-                let what = format!("the key `{}` is no column of the rows themselves", join.on);
-                let hint = "rows are joined as soon as they are read: name a column of their file";
-                self.push_problem("bad-value", format!("{at}.on"), what, hint);
+                self.say(format!("{at}.on"), m::join_key_derived(&join.on));
             }
             let here = format!("{at}.columns");
             if !self.check_distinct(&here, "column that the rows get", &join.columns) {
@@ -278,21 +236,19 @@ impl JobChecker<'_> {
             for (i, column) in join.columns.iter().enumerate() {
                 let place = format!("{here}[{i}]");
                 let other = joined.iter().find(|(known, _)| *known == column);
-                let (what, hint) = if *column == join.on {
-                    (format!("`{column}` is the key, and the rows have it"), "remove it")
+                let said = if *column == join.on {
+                    m::joined_key(column)
                 } else if let Some((_, other)) = other {
-                    (format!("`{column}` is joined from `{other}` too"), "keep one of them")
+                    m::joined_twice(column, other)
                 } else if data.row_id.as_ref() == Some(column) {
-                    let what = format!("`{column}` is the row id, which the rows themselves hold");
-                    (what, "remove it, or name another row id")
+                    m::joined_row_id(column)
                 } else if data.is_derived(column) {
-                    let what = format!("a derived column is called `{column}` too");
-                    (what, "give the derived column a name of its own")
+                    m::joined_derived(column)
                 } else {
                     joined.push((column, name));
                     continue;
                 };
-                self.push_problem("column-twice", place, what, hint);
+                self.say(place, said);
             }
         }
     }
@@ -303,7 +259,7 @@ impl JobChecker<'_> {
         }
         if let Some(problem) = csv.problem() {
             let key = format!("{at}.{}", problem.key);
-            self.push_problem("bad-value", &key, problem.what, problem.hint);
+            self.say(&key, m::csv_key(problem.what, problem.hint));
         }
     }
 
@@ -312,13 +268,7 @@ impl JobChecker<'_> {
             && self.is_sound(&["data.favourable", "data.label"])
             && self.job.data.label.column().is_some()
         {
-            let what = "the label has its own key `favourable`";
-            self.push_problem(
-                "bad-value",
-                "data.favourable",
-                what,
-                "remove `data.favourable`: it is for jobs with `label: none`",
-            );
+            self.say("data.favourable", m::favourable_twice());
         }
         if self.is_sound(&["data.label"])
             && let Some(label) = self.job.data.label.column()
@@ -337,16 +287,8 @@ impl JobChecker<'_> {
                 for (i, word) in
                     negative.iter().enumerate().filter(|(_, word)| words.contains(word))
                 {
-                    let (what, hint) = (
-                        format!("`{word}` is listed as positive and as negative"),
-                        "keep it in one of the two lists",
-                    );
-                    self.push_problem(
-                        "duplicate-value",
-                        format!("data.label.negative[{i}]"),
-                        what,
-                        hint,
-                    );
+                    let said = m::label_both_sides(word);
+                    self.say(format!("data.label.negative[{i}]"), said);
                 }
             }
         }
@@ -357,12 +299,7 @@ impl JobChecker<'_> {
             return;
         }
         if self.job.data.sensitive.is_empty() {
-            self.push_problem(
-                "empty-list",
-                "data.sensitive",
-                "no sensitive attribute is declared",
-                "add one, such as `sex: {groups: [Male, Female], reference: Male}`",
-            );
+            self.say("data.sensitive", m::attributes_none());
         }
         for (name, attribute) in &self.job.data.sensitive {
             let at = path(&["data", "sensitive", name.as_str()]);
@@ -377,12 +314,7 @@ impl JobChecker<'_> {
                 .take_while(|n| *n != name)
                 .find(|n| self.job.data.column_of(n) == column);
             if let Some(other) = other {
-                self.push_problem(
-                    "column-twice",
-                    at.clone(),
-                    format!("`{name}` and `{other}` are both derived from the column `{column}`"),
-                    "keep one of the two attributes",
-                );
+                self.say(at.clone(), m::attributes_of_one_column(name, other, column));
             }
             let roles = [
                 ("the label", "data.label", self.job.data.label.column().map(|l| &l.column)),
@@ -391,22 +323,9 @@ impl JobChecker<'_> {
             for (role, block, taken) in roles {
                 let Some(taken) = taken.filter(|_| self.is_sound(&[block])) else { continue };
                 if taken == column {
-                    self.push_problem(
-                        "column-twice",
-                        at.clone(),
-                        format!("the sensitive column `{column}` is {role} too"),
-                        "a column has one role",
-                    );
+                    self.say(at.clone(), m::sensitive_role(column, role));
                 } else if self.job.data.roots(column).contains(taken) {
-                    self.push_problem(
-                        "column-twice",
-                        at.clone(),
-                        format!(
-                            "the sensitive attribute `{name}` is derived from `{taken}`, which \
-                             is {role}"
-                        ),
-                        "a column has one role",
-                    );
+                    self.say(at.clone(), m::sensitive_of_role(name, taken, role));
                 }
             }
         }
@@ -456,17 +375,12 @@ impl JobChecker<'_> {
         );
         for (i, (at, kind, column)) in columns.iter().enumerate() {
             if let Some((_, earlier, _)) = columns[..i].iter().find(|(_, _, c)| c == column) {
-                let what = if earlier == kind {
-                    format!("the column `{column}` is listed twice under `{kind}`")
+                let said = if earlier == kind {
+                    m::feature_twice(column, kind)
                 } else {
-                    format!("the column `{column}` is listed under both `{earlier}` and `{kind}`")
+                    m::feature_of_two_kinds(column, earlier, kind)
                 };
-                self.push_problem(
-                    "column-twice",
-                    at.clone(),
-                    what,
-                    "keep one: a column has one kind",
-                );
+                self.say(at.clone(), said);
                 continue;
             }
             // A derived column is a feature only where it is listed.
@@ -476,17 +390,12 @@ impl JobChecker<'_> {
                 .find(|(c, _)| c == column)
                 .filter(|_| !may_be_listed && self.is_sound(&["data.sensitive"]));
             if let Some((_, attribute)) = attribute {
-                let hint = if *kind == "ignore" {
-                    "remove it from `ignore`, or do not declare it as sensitive"
+                let said = if *kind == "ignore" {
+                    m::sensitive_ignored(column, attribute)
                 } else {
-                    "remove it: a sensitive column is already a feature"
+                    m::sensitive_listed(column, attribute)
                 };
-                self.push_problem(
-                    "column-twice",
-                    at.clone(),
-                    format!("`{column}` is the column of the sensitive attribute `{attribute}`"),
-                    hint,
-                );
+                self.say(at.clone(), said);
                 continue;
             }
             let roles = [
@@ -506,25 +415,18 @@ impl JobChecker<'_> {
             if let Some(label) =
                 label.filter(|_| self.is_sound(&["data.label", "data.derive", "data.sensitive"]))
             {
-                self.push_problem(
-                    "column-twice",
-                    at.clone(),
-                    format!("the feature `{column}` is derived from the label `{label}`"),
-                    "remove it: a model must not read the label",
-                );
+                self.say(at.clone(), m::feature_of_label(column, label));
             }
             if *kind != "ignore"
                 && let Some((role, _, _)) =
                     roles.iter().find(|(_, block, c)| *c == Some(column) && self.is_sound(&[block]))
             {
-                self.push_problem(
-                    "column-twice",
+                self.say(
                     at.clone(),
-                    format!("the feature `{column}` is {role}"),
                     if *role == "the label" {
-                        "remove it: a model must not read the label"
+                        m::feature_is_label(column, role)
                     } else {
-                        "remove it: a column has one role"
+                        m::feature_role(column, role)
                     },
                 );
             }
@@ -532,35 +434,20 @@ impl JobChecker<'_> {
         for (name, group) in &features.onehot {
             let at = path(&["data", "features", "onehot", name.as_str()]);
             if group.len() < 2 {
-                let what = format!(
-                    "the one-hot group `{name}` has {} column",
-                    if group.is_empty() { "no" } else { "one" }
-                );
-                self.push_problem(
-                    "empty-list",
+                self.say(
                     at.clone(),
-                    what,
-                    "name the columns of all its levels; a single 0/1 column is nominal",
+                    m::onehot_small(name, if group.is_empty() { "no" } else { "one" }),
                 );
             }
             if columns.iter().any(|(.., column)| *column == name)
                 || sensitive.iter().any(|(column, attribute)| *column == name || *attribute == name)
             {
-                let what = format!("the one-hot group `{name}` has the name of a column");
-                self.push_problem("column-twice", at.clone(), what, "give it another name");
+                self.say(at.clone(), m::onehot_name(name));
             }
             for (i, column) in
                 group.iter().enumerate().filter(|(_, column)| data.is_derived(column))
             {
-                let what = format!(
-                    "`{column}` is derived, but a one-hot group consists of columns of the source"
-                );
-                self.push_problem(
-                    "derived-column",
-                    format!("{at}[{i}]"),
-                    what,
-                    "list it under `nominal`",
-                );
+                self.say(format!("{at}[{i}]"), m::onehot_derived(column));
             }
         }
         for (column, order) in &features.ordinal {
@@ -580,14 +467,7 @@ impl JobChecker<'_> {
         for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
             let at = format!("data.missing.{kind}");
             if rule == MissingRule::Level && self.is_sound(&[&at]) {
-                let what = format!("missing values of {kind} columns cannot become a level");
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "use `keep`, `drop-row` or `error`; only \
-                     nominal columns can have a level `missing`",
-                );
+                self.say(at, m::missing_level(kind));
             }
         }
     }
@@ -608,12 +488,7 @@ impl JobChecker<'_> {
                 }
             };
             if filter.is_empty() {
-                self.push_problem(
-                    "empty-list",
-                    at.clone(),
-                    "the filter has no condition",
-                    "write `{COLUMN: {in: [...]}}`, or remove it",
-                );
+                self.say(at.clone(), m::filter_empty());
             }
             for (column, condition) in filter {
                 let here = join(&at, column.as_str());
@@ -631,13 +506,9 @@ impl JobChecker<'_> {
                         );
                     }
                     KeepCondition::Between([low, high]) if low.get() > high.get() => {
-                        let what =
-                            format!("no number is between `{}` and `{}`", low.get(), high.get());
-                        self.push_problem(
-                            "bad-value",
+                        self.say(
                             format!("{here}.between"),
-                            what,
-                            "write the lower number first",
+                            m::between_order(low.get(), high.get()),
                         );
                     }
                     _ => {}
@@ -738,16 +609,16 @@ impl JobChecker<'_> {
         let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);
         for (at, column) in named.into_iter().filter(|(_, column)| !is_made(column)) {
             if !synthetic.columns.contains_key(column) {
-                let hint = suggest(
-                    column.as_str(),
-                    "generated columns",
-                    synthetic.columns.keys().map(ColumnName::as_str),
-                );
-                self.push_problem(
-                    "unknown-column",
+                self.say(
                     at,
-                    format!("the column `{column}` is not generated"),
-                    hint,
+                    m::not_generated(
+                        column,
+                        suggest(
+                            column.as_str(),
+                            "generated columns",
+                            synthetic.columns.keys().map(ColumnName::as_str),
+                        ),
+                    ),
                 );
             }
         }
@@ -766,11 +637,13 @@ impl JobChecker<'_> {
                 .filter(|(_, group)| !levels.contains(&group.as_str()))
             {
                 let at = format!("{}.groups[{i}]", path(&["data", "sensitive", name.as_str()]));
-                self.push_problem(
-                    "unknown-group",
+                self.say(
                     at,
-                    format!("no generated row has `{group}` in `{name}`"),
-                    suggest(group.as_str(), "generated levels", levels.iter().copied()),
+                    m::group_never_generated(
+                        group,
+                        name,
+                        suggest(group.as_str(), "generated levels", levels.iter().copied()),
+                    ),
                 );
             }
         }

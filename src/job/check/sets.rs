@@ -11,6 +11,7 @@ use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
+use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, ModelBlock};
@@ -35,15 +36,11 @@ impl JobChecker<'_> {
             return;
         }
         if cases > MOST_CASES {
-            let hint = format!("at most {MOST_CASES}");
-            self.push_problem("bad-value", at, format!("`{cases}` people are too many"), hint);
+            self.say(at, m::cases_many(cases, MOST_CASES));
         } else if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
-            let what = "people who switch are shown of sets that make rows, and the job has none";
-            let hint = "remove it, or add a set such as `flip: {naive: {}}`";
-            self.push_problem("needs-counterfactual", at, what, hint);
+            self.say(at, m::cases_no_set());
         } else if self.job.data.label.classes().is_some() {
-            let what = "the label has several classes, and cases are about decisions of two sides";
-            self.push_problem("not-offered", at, what, "remove it");
+            self.say(at, m::cases_of_classes());
         }
     }
 
@@ -54,11 +51,7 @@ impl JobChecker<'_> {
         }
         let at = "run.keep_rows";
         if self.job.counterfactuals.values().all(CounterfactualSet::makes_no_rows) {
-            let what =
-                "`run.keep_rows` keeps rows of counterfactuals, but no set of the job makes rows";
-            let hint = "add a set such as `flip: {naive: {}}` (one of causal graphs with \
-                        expected levels makes numbers), or write `outcomes`";
-            self.push_problem("needs-counterfactual", at, what, hint);
+            self.say(at, m::kept_no_set());
         }
         let keys =
             ["row_id", "sensitive", "from_group", "to_group", "cf_index", "valid", "changed"];
@@ -73,10 +66,7 @@ impl JobChecker<'_> {
             return;
         }
         if name.as_str() == FACTUAL {
-            let what = format!(
-                "a counterfactual set cannot be called `{FACTUAL}`: these are the rows as they are"
-            );
-            self.push_problem("bad-value", at.clone(), what, "give it another name");
+            self.say(at.clone(), m::set_named_factual(FACTUAL));
         }
         self.strategy(&at, name, set);
         self.naive_reaches(&at, set);
@@ -116,9 +106,7 @@ impl JobChecker<'_> {
         let sets = self.job.sets();
         let Some((_, block)) = sets.iter().find(|(name, _)| name == set) else { return };
         if !block.asks(model) {
-            let what = format!("the set `{set}` is not scored by the model `{model}`");
-            let hint = format!("add `{model}` to `models` of the set, or name another model");
-            self.push_problem("not-measured", join(at, "counterfactual"), what, hint);
+            self.say(join(at, "counterfactual"), m::set_asked_not(set, model));
         }
     }
 
@@ -126,10 +114,7 @@ impl JobChecker<'_> {
         let found = set.keys();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            let what = format!(
-                "the counterfactual set `{name}` needs exactly one strategy, found {found}"
-            );
-            self.push_problem("one-of", at, what, strategy::examples());
+            self.say(at, m::set_strategies(name, found, strategy::examples()));
         }
     }
 
@@ -151,19 +136,13 @@ impl JobChecker<'_> {
     fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
         let Some(placebo) = set.placebo else { return };
         if placebo.repeats.get() > MOST_REPEATS {
-            let what = format!("`{}` repeats of a placebo are too many", placebo.repeats.get());
-            self.push_problem(
-                "bad-value",
+            self.say(
                 format!("{at}.placebo.repeats"),
-                what,
-                format!("at most {MOST_REPEATS}; 20 is usual"),
+                m::repeats_many(placebo.repeats.get(), MOST_REPEATS),
             );
         }
         if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
-            let what = "a placebo makes counterfactuals again and again, and those of the set are \
-                        computed elsewhere";
-            let hint = "remove it, or bring a set that you made with shuffled groups";
-            self.push_problem("not-offered", format!("{at}.placebo"), what, hint);
+            self.say(format!("{at}.placebo"), m::placebo_of_external());
         }
         if set.knobs().is_none() || !self.is_sound(&["models"]) {
             return;
@@ -171,16 +150,7 @@ impl JobChecker<'_> {
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
         if let Some((name, model)) = elsewhere {
             let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
-            let what = format!(
-                "a placebo generates new counterfactuals several times, but the model `{name}` is \
-                 {why}"
-            );
-            self.push_problem(
-                "not-offered",
-                format!("{at}.placebo"),
-                what,
-                "remove it: a placebo is supported only if all models are trained in the run",
-            );
+            self.say(format!("{at}.placebo"), m::placebo_of_model(name, why));
         }
     }
 
@@ -190,23 +160,16 @@ impl JobChecker<'_> {
         let here = format!("{at}.doubt");
         if !(2..=MOST_REPEATS).contains(&doubt.fit.get()) {
             let few = if doubt.fit.get() < 2 { "too few to differ" } else { "too many" };
-            let what = format!("`{}` repeats of the fit are {few}", doubt.fit.get());
-            let hint = format!("2 to {MOST_REPEATS}; 20 is usual");
-            self.push_problem("bad-value", format!("{here}.fit"), what, hint);
+            self.say(format!("{here}.fit"), m::fit_repeats_few(doubt.fit.get(), few, MOST_REPEATS));
         }
         let refused = match set.knobs() {
-            _ if set.graphs().is_some() => Some((
-                "a set of graphs fits bootstraps of its own",
-                "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
-            )),
-            None => Some(("`naive` is fitted on no rows, so its fit leaves no doubt", "remove it")),
-            Some(knobs) if knobs.external().is_some() => {
-                Some(("the set was fitted elsewhere, and cannot be fitted again here", "remove it"))
-            }
+            _ if set.graphs().is_some() => Some(m::fit_doubt_of_graphs()),
+            None => Some(m::fit_doubt_of_naive()),
+            Some(knobs) if knobs.external().is_some() => Some(m::fit_doubt_of_external()),
             Some(_) => None,
         };
-        if let Some((what, hint)) = refused {
-            self.push_problem("not-offered", here, what, hint);
+        if let Some(said) = refused {
+            self.say(here, said);
             return;
         }
         if !self.is_sound(&["models"]) {
@@ -217,13 +180,7 @@ impl JobChecker<'_> {
         let mut models = self.job.models.iter().filter(asked);
         if let Some((name, model)) = models.find(|(_, model)| !model.is_asked_in_process()) {
             let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
-            let what = format!(
-                "a doubt about the fit scores new counterfactuals of every fit, but the model \
-                 `{name}` is {why}"
-            );
-            let hint = "remove it, or name in `models` of the set only models that are trained in \
-                        the run or are files of LightGBM or ONNX";
-            self.push_problem("not-offered", here, what, hint);
+            self.say(here, m::fit_doubt_of_model(name, why));
         }
     }
 
@@ -287,15 +244,7 @@ impl JobChecker<'_> {
             .first()
             .filter(|_| knobs.named_features().is_none_or(|(key, _)| key == "keep_fixed"))
         {
-            let what = format!(
-                "`{key}` of the set `{name}` has no feature to move when it changes `{attribute}`"
-            );
-            self.push_problem(
-                "no-input",
-                here,
-                what,
-                "declare features under `data.features`, or use `naive: {}`",
-            );
+            self.say(here, m::nothing_to_move(key, name, attribute));
         }
     }
 
@@ -306,37 +255,24 @@ impl JobChecker<'_> {
         let set_with = |attribute: &&ColumnName| data.set_with(attribute).contains(column);
         if data.is_derived(column) {
             let roots: Vec<String> = data.roots(column).iter().map(ToString::to_string).collect();
-            let what = format!("`{column}` is derived from {}", all(&roots));
-            self.push_problem(
-                "derived-column",
-                at,
-                what,
-                format!("name {} instead, or remove it", all(&roots)),
-            );
+            self.say(at, m::move_derived(column, all(&roots)));
         } else if let Some(group) = data.onehot_of(column) {
-            let what = format!("`{column}` is one of the columns of the one-hot group `{group}`");
-            self.push_problem(
-                "cannot-move",
-                at,
-                what,
-                format!("name `{group}`: its columns move together"),
-            );
+            self.say(at, m::move_onehot_column(column, group));
         } else if !columns.contains(&column) {
-            let hint =
-                suggest(column.as_str(), "features", columns.into_iter().map(ColumnName::as_str));
-            self.push_problem(
-                "unknown-column",
+            self.say(
                 at,
-                format!("no feature is called `{column}`"),
-                hint,
+                m::graph_unknown(
+                    column,
+                    suggest(
+                        column.as_str(),
+                        "features",
+                        columns.into_iter().map(ColumnName::as_str),
+                    ),
+                ),
             );
         } else if !attributes.is_empty() && attributes.iter().all(|attribute| set_with(&attribute))
         {
-            let what = format!(
-                "`{column}` is set with {}, so a strategy does not move it",
-                all(attributes)
-            );
-            self.push_problem("cannot-move", at, what, "remove it");
+            self.say(at, m::move_set_column(column, all(attributes)));
         }
     }
 
@@ -355,11 +291,7 @@ impl JobChecker<'_> {
             );
         }
         for (attribute, number) in found {
-            let what = format!("`{attribute}` is binned from `{number}`, which does not move");
-            let hint = format!(
-                "let `{number}` move, or leave `{attribute}` out of the set by `sensitive: [...]`"
-            );
-            self.push_problem("cannot-set", here, what, hint);
+            self.say(here, m::binned_not_moved(attribute, number));
         }
     }
 
@@ -370,10 +302,7 @@ impl JobChecker<'_> {
         }
         match condition {
             ConditionOn::Label | ConditionOn::RawLabel if data.label.column().is_none() => {
-                let what = "the strategy conditions on the label, and `data.label` is `none`";
-                let hint = "write `{prediction: MODEL}` to condition on a model's prediction, or \
-                            `none`; the report shows the choice";
-                self.push_problem("needs-label", at, what, hint);
+                self.say(at, m::condition_no_label());
             }
             ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => {}
             ConditionOn::Prediction(name) => {
@@ -399,30 +328,19 @@ impl JobChecker<'_> {
                     return;
                 };
                 if scores_in_file(model) {
-                    let what = format!(
-                        "the counterfactuals depend on the scores of `{name}`, which are \
-                         in a separate file"
-                    );
-                    let hint = "put the score into a column of the rows and name it by `factual: \
-                                {column: ...}`";
-                    self.push_problem("not-offered", here, what, hint);
+                    self.say(here, m::condition_of_scores(name));
                     return;
                 }
                 let trained = data.split.is_some() && data.reference.is_none();
                 let labelled = data.label.column().is_some()
                     || data.reference.as_ref().is_some_and(|r| r.label.is_some());
                 if !labelled && (trained || data.reference.is_some()) {
-                    let what = format!(
-                        "the rows that the strategy learns from have no label, and `{name}` \
-                         predicts only the audited rows"
-                    );
-                    let hint = if trained {
-                        "name the label column, add `data.reference` with a label, or remove \
-                         `data.split`, so that it learns from the audited rows"
+                    let said = if trained {
+                        m::reference_no_label(name)
                     } else {
-                        "name the label of the reference: `reference: {parquet: PATH, label: COL}`"
+                        m::reference_no_own_label(name)
                     };
-                    self.push_problem("needs-label", here, what, hint);
+                    self.say(here, said);
                 }
             }
         }
@@ -433,12 +351,7 @@ impl JobChecker<'_> {
             let at = join(&format!("{here}.range"), column.as_str());
             if self.number_that_moves(&at, column, knobs, false) && bounds.0.get() > bounds.1.get()
             {
-                let what = format!(
-                    "the range of `{column}` runs from `{}` down to `{}`",
-                    bounds.0.get(),
-                    bounds.1.get()
-                );
-                self.push_problem("bad-value", at, what, "write the lower end first");
+                self.say(at, m::range_order(column, bounds.0.get(), bounds.1.get()));
             }
         }
         for column in knobs.direction().keys() {
@@ -466,31 +379,31 @@ impl JobChecker<'_> {
                 .filter(|(_, o)| levels || matches!(o, OrdinalOrder::Numbers(_)))
                 .map(|(name, _)| name);
             let known = features.continuous.iter().chain(ordinal).map(ColumnName::as_str);
-            let what = if features.nominal.contains(column) || features.ordinal.contains_key(column)
+            let said = if features.nominal.contains(column) || features.ordinal.contains_key(column)
             {
-                format!("`{column}` has levels, not numbers")
+                m::levels_not_numbers(
+                    column,
+                    suggest(
+                        column.as_str(),
+                        if levels { "features with an order" } else { "features with numbers" },
+                        known,
+                    ),
+                )
             } else {
-                format!("no feature is called `{column}`")
+                m::graph_unknown(
+                    column,
+                    suggest(
+                        column.as_str(),
+                        if levels { "features with an order" } else { "features with numbers" },
+                        known,
+                    ),
+                )
             };
-            self.push_problem(
-                "unknown-column",
-                at,
-                what,
-                suggest(
-                    column.as_str(),
-                    if levels { "features with an order" } else { "features with numbers" },
-                    known,
-                ),
-            );
+            self.say(at, said);
             return false;
         }
         if self.job.data.is_derived(column) || !knobs.may_move(column.as_str()) {
-            self.push_problem(
-                "cannot-move",
-                at,
-                format!("`{column}` does not move in this set"),
-                "remove the check, or let it move",
-            );
+            self.say(at, m::check_not_moved(column));
             return false;
         }
         true
@@ -516,59 +429,47 @@ impl JobChecker<'_> {
                 .chain(onehot)
                 .collect();
             if !nominal.contains(&column) {
-                let hint = suggest(
-                    column.as_str(),
-                    "nominal features",
-                    nominal.into_iter().map(ColumnName::as_str),
-                );
-                self.push_problem(
-                    "unknown-column",
+                self.say(
                     at,
-                    format!("no nominal feature is called `{column}`"),
-                    hint,
+                    m::nominal_unknown(
+                        column,
+                        suggest(
+                            column.as_str(),
+                            "nominal features",
+                            nominal.into_iter().map(ColumnName::as_str),
+                        ),
+                    ),
                 );
                 continue;
             }
             if !knobs.may_move(column.as_str()) {
-                self.push_problem(
-                    "cannot-move",
-                    at,
-                    format!("`{column}` does not move in this set"),
-                    "remove it, or let it move",
-                );
+                self.say(at, m::counterpart_not_moved(column));
                 continue;
             }
             if pairs.is_empty() {
-                self.push_problem(
-                    "empty-list",
-                    at.clone(),
-                    format!("`{column}` has no counterparts"),
-                    "write `{LEVEL: LEVEL}`, or remove it",
-                );
+                self.say(at.clone(), m::counterpart_empty(column));
             }
             if let Some(group) = data.features.onehot.get(column) {
                 let words = pairs.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
                 for (from, word) in words
                     .filter(|(_, word)| group.iter().all(|column| column.as_str() != word.as_str()))
                 {
-                    let hint =
-                        suggest(word.as_str(), "its columns", group.iter().map(ColumnName::as_str));
-                    self.push_problem(
-                        "unknown-level",
+                    self.say(
                         join(&at, from.as_str()),
-                        format!("`{column}` has no column `{word}`"),
-                        hint,
+                        m::counterpart_unknown(
+                            column,
+                            word,
+                            suggest(
+                                word.as_str(),
+                                "its columns",
+                                group.iter().map(ColumnName::as_str),
+                            ),
+                        ),
                     );
                 }
             }
             for (from, _) in pairs.iter().filter(|(from, to)| from == to) {
-                let what = format!("`{from}` is its own counterpart");
-                self.push_problem(
-                    "bad-value",
-                    join(&at, from.as_str()),
-                    what,
-                    "a counterpart is another level",
-                );
+                self.say(join(&at, from.as_str()), m::counterpart_itself(from));
             }
         }
     }
@@ -583,14 +484,7 @@ impl JobChecker<'_> {
         let labelled = data.label.column().is_some()
             || data.reference.as_ref().is_some_and(|r| r.label.is_some());
         if !entries.is_empty() && !labelled && self.is_sound(&["data.label", "data.reference"]) {
-            let what = "decorrelating needs the label of the rows from which the strategy learns, \
-                        but `data.label` is `none`";
-            self.push_problem(
-                "needs-label",
-                format!("{here}.decorrelate"),
-                what,
-                "remove it, or name a label",
-            );
+            self.say(format!("{here}.decorrelate"), m::decorrelate_no_label());
         }
         for (i, entry) in entries.iter().enumerate() {
             let at = format!("{here}.decorrelate[{i}]");
@@ -598,36 +492,23 @@ impl JobChecker<'_> {
                 continue;
             }
             if entries[..i].iter().any(|other| other.sensitive == entry.sensitive) {
-                let what = format!("`{}` is decorrelated twice", entry.sensitive);
-                self.push_problem(
-                    "duplicate-value",
-                    format!("{at}.sensitive"),
-                    what,
-                    "keep one of the two",
-                );
+                self.say(format!("{at}.sensitive"), m::decorrelate_twice(&entry.sensitive));
             }
             let own = self.job.data.set_with(&entry.sensitive);
             let clash = attributes
                 .iter()
                 .find(|attribute| !self.job.data.set_with(attribute).is_disjoint(&own));
             if let Some(attribute) = clash {
-                let what = format!(
-                    "the set changes `{attribute}`, so `{}` cannot be made independent of it",
-                    entry.sensitive
-                );
                 let others: Vec<&ColumnName> = attributes
                     .iter()
                     .filter(|a| self.job.data.set_with(a).is_disjoint(&own))
                     .collect();
-                let hint = if others.is_empty() {
-                    "remove the entry".to_owned()
+                let said = if others.is_empty() {
+                    m::decorrelate_changed(attribute, &entry.sensitive)
                 } else {
-                    format!(
-                        "remove the entry, or change only {} by `sensitive: [...]`",
-                        list(&others)
-                    )
+                    m::decorrelate_changed_of(attribute, &entry.sensitive, list(&others))
                 };
-                self.push_problem("bad-value", format!("{at}.sensitive"), what, hint);
+                self.say(format!("{at}.sensitive"), said);
             }
             if let MovableFeatures::These(names) = &entry.moves
                 && self.check_distinct(&format!("{at}.move"), "feature", names)
@@ -644,15 +525,7 @@ impl JobChecker<'_> {
                         .find(says)
                         .filter(|_| clash.is_none() && !data.is_derived(column))
                     {
-                        let what = format!(
-                            "`{column}` determines the group of `{attribute}`, which the set \
-                             changes, but the job keeps the column unchanged"
-                        );
-                        let hint = format!(
-                            "remove it, or leave `{attribute}` out of the set by `sensitive: \
-                             [...]`"
-                        );
-                        self.push_problem("cannot-move", at, what, hint);
+                        self.say(at, m::kept_group_moved(column, attribute));
                     }
                 }
             }
@@ -673,18 +546,15 @@ impl JobChecker<'_> {
             .filter(|(name, says)| says.integer.is_some() && !continuous.contains(name))
         {
             let at = join(&path(&["data", "columns", name.as_str()]), "integer");
-            let what = format!(
-                "`integer` applies to continuous features, but no continuous feature is called \
-                 `{name}`"
-            );
-            self.push_problem(
-                "unknown-column",
+            self.say(
                 at,
-                what,
-                suggest(
-                    name.as_str(),
-                    "continuous features",
-                    continuous.iter().map(ColumnName::as_str),
+                m::integer_unknown(
+                    name,
+                    suggest(
+                        name.as_str(),
+                        "continuous features",
+                        continuous.iter().map(ColumnName::as_str),
+                    ),
                 ),
             );
         }
@@ -706,16 +576,11 @@ impl JobChecker<'_> {
             let is_text = matches!(kind, DeclaredType::Text | DeclaredType::Date);
             if data.is_derived(name) {
                 let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
-                let what = format!("`{name}` is derived, and its rule decides what it holds");
-                let hint = format!("name the column from which it is derived: {}", list(&roots));
-                self.push_problem("derived-column", at, what, hint);
+                self.say(at, m::column_type_derived(name, list(&roots)));
             } else if !is_text && !says.spelling().is_plain() {
-                let what = format!("`{name}` holds no text, and `trim` and `case` are for text");
-                self.push_problem("bad-value", at, what, "remove them, or the type");
+                self.say(at, m::spelling_of_numbers(name));
             } else if says.integer == Some(false) && kind == DeclaredType::Integer {
-                let what =
-                    format!("`{name}` is of type integer, and `integer: false` allows decimals");
-                self.push_problem("bad-value", at, what, "write `type: number`");
+                self.say(at, m::integer_with_decimals(name));
             } else if !known.contains(name) {
                 self.unread_column(at, name, &known);
             }
@@ -729,21 +594,11 @@ impl JobChecker<'_> {
                 || data.weight.as_ref() == Some(name);
             if data.is_derived(name) {
                 let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
-                let what = format!("`{name}` is derived, and holds names that the job gives");
-                let hint = format!("name the column from which it is derived: {}", list(&roots));
-                self.push_problem("derived-column", at, what, hint);
+                self.say(at, m::spelling_derived(name, list(&roots)));
             } else if data.row_id.as_ref() == Some(name) {
-                let what = format!("`{name}` is the row id, and ids are compared unchanged");
-                let hint = "remove it: ids that differ in case or blanks are different ids";
-                self.push_problem("bad-value", at, what, hint);
+                self.say(at, m::spelling_of_id(name));
             } else if numbers {
-                let what = format!("`{name}` holds numbers, which have no letters");
-                self.push_problem(
-                    "bad-value",
-                    at,
-                    what,
-                    "remove it: `trim` and `case` are for text",
-                );
+                self.say(at, m::spelling_no_letters(name));
             } else if says.kind.is_none() && !known.contains(name) {
                 self.unread_column(at, name, &known);
             }
@@ -752,9 +607,13 @@ impl JobChecker<'_> {
 
     /// A column that no part of the job reads.
     fn unread_column(&mut self, at: String, name: &ColumnName, known: &[ColumnName]) {
-        let what = format!("no part of the job uses the column `{name}`");
-        let hint = suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str));
-        self.push_problem("unknown-column", at, what, hint);
+        self.say(
+            at,
+            m::column_unused(
+                name,
+                suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str)),
+            ),
+        );
     }
 
     /// The file of the reference.
@@ -773,31 +632,18 @@ impl JobChecker<'_> {
             let words: Vec<&str> = positive.iter().map(|word| word.as_str()).collect();
             self.check_distinct("data.reference.positive", "value that counts as positive", &words);
             if reference.label.is_none() && !label && self.is_sound(&["data.label"]) {
-                let what = "`positive` lists label values, but the reference has no label";
-                self.push_problem("missing-key", at, what, "add `label: COL`");
+                self.say(at, m::reference_positive_alone());
             }
         }
         let listed: Vec<&ColumnName> = self.job.data.listed_features().collect();
         if let Some(column) = reference.label.as_ref().filter(|column| listed.contains(column)) {
-            let what = format!("the label `{column}` of the reference is a feature too");
-            self.push_problem(
-                "column-twice",
-                "data.reference.label",
-                what,
-                "a column has one role",
-            );
+            self.say("data.reference.label", m::reference_label_feature(column));
         }
         if !self.job.has_fitted_sets()
             && self.are_names_sound("counterfactuals")
             && self.is_sound(&["counterfactuals"])
         {
-            let what = "no counterfactual set learns from the reference";
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
-            );
+            self.say(at, m::reference_unused());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::data::rows::split::Stratification;
 use crate::job::SplitBlock;
+use crate::job::messages as m;
 use crate::job::read::nearest::all;
 use crate::param::Word;
 
@@ -23,16 +24,7 @@ impl JobChecker<'_> {
             forms.iter().filter(|(_, there)| *there).map(|(form, _)| *form).collect();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            let hint = "choose `{column: C, train: [...], audit: [...]}`, `{share: {train: 0.8, \
-                        audit: 0.2}}` or `{folds: 5}`";
-            self.push_problem(
-                "one-of",
-                "data.split",
-                format!(
-                    "`data.split` takes exactly one of `column`, `share` and `folds`, found {found}"
-                ),
-                hint,
-            );
+            self.say("data.split", m::split_forms(found));
             return;
         }
         if split.column.is_some() {
@@ -41,43 +33,23 @@ impl JobChecker<'_> {
             for (key, there) in [("train", split.train.is_some()), ("audit", split.audit.is_some())]
             {
                 if there {
-                    self.push_problem(
-                        "bad-split",
-                        format!("data.split.{key}"),
-                        format!("`{key}` lists values of a `column`, but there is none"),
-                        format!("remove it, or add `column` in place of `{}`", found[0]),
-                    );
+                    self.say(format!("data.split.{key}"), m::split_list_alone(key, found[0]));
                 }
             }
         }
         if let Some(share) = split.share {
             let sum = share.train.get() + share.audit.get();
             if (sum - 1.0).abs() > SUM_SLACK {
-                self.push_problem(
-                    "bad-sum",
-                    "data.split.share",
-                    format!("the shares sum to {}, not to 1", rounded(sum)),
-                    "change one of them",
-                );
+                self.say("data.split.share", m::shares_sum(rounded(sum)));
             } else if share.audit.get() == 0.0 {
-                self.push_problem(
-                    "bad-split",
-                    "data.split.share.audit",
-                    "no row is audited",
-                    "give `audit` a share above 0",
-                );
+                self.say("data.split.share.audit", m::nobody_audited());
             }
         }
         if !split.by.is_rank() {
             self.hash_split(split);
         }
         if split.folds.is_some_and(|folds| folds.get() < 2) {
-            self.push_problem(
-                "bad-split",
-                "data.split.folds",
-                "one fold leaves no rows to train on",
-                "write 2 or more; 5 is usual",
-            );
+            self.say("data.split.folds", m::one_fold());
         }
         match split.stratify {
             Some(Stratification::Label | Stratification::LabelAndGroup)
@@ -85,12 +57,7 @@ impl JobChecker<'_> {
                     && split.column.is_none()
                     && self.is_sound(&["data.label"]) =>
             {
-                self.push_problem(
-                    "needs-label",
-                    "data.split.stratify",
-                    "rows cannot be stratified by a label: `data.label` is `none`",
-                    "write `stratify: none`",
-                );
+                self.say("data.split.stratify", m::strata_no_label());
             }
             _ => {}
         }
@@ -98,19 +65,9 @@ impl JobChecker<'_> {
 
     fn hash_split(&mut self, split: &SplitBlock) {
         if split.share.is_none() {
-            self.push_problem(
-                "bad-split",
-                "data.split.by",
-                "`by: hash` draws a `share`, but there is none",
-                "remove `by`, or write `{share: {train: 0.8, audit: 0.2}, by: hash}`",
-            );
+            self.say("data.split.by", m::hash_without_share());
         } else if split.stratify.is_some_and(|by| by != Stratification::None) {
-            self.push_problem(
-                "bad-split",
-                "data.split.stratify",
-                "`stratify` has no effect if each row is drawn by its own hash",
-                "remove it, or `by: hash`",
-            );
+            self.say("data.split.stratify", m::strata_of_hash());
         }
     }
 
@@ -118,12 +75,7 @@ impl JobChecker<'_> {
         for (key, values) in [("train", &split.train), ("audit", &split.audit)] {
             let at = format!("data.split.{key}");
             match values {
-                None => self.push_problem(
-                    "missing-key",
-                    "data.split",
-                    format!("`data.split` has no `{key}`"),
-                    format!("add `{key}: [...]`, the values of `column` that {key}"),
-                ),
+                None => self.say("data.split", m::split_list_missing(key)),
                 Some(values) => {
                     let words: Vec<&str> = values.iter().map(Word::as_str).collect();
                     self.check_distinct(&at, "value of the column", &words);
@@ -133,22 +85,10 @@ impl JobChecker<'_> {
         if let (Some(train), Some(audit)) = (&split.train, &split.audit)
             && let Some(i) = audit.iter().position(|value| train.contains(value))
         {
-            let what =
-                format!("rows with `{}` would be both training rows and audited rows", audit[i]);
-            self.push_problem(
-                "bad-split",
-                format!("data.split.audit[{i}]"),
-                what,
-                "list each value on only one side",
-            );
+            self.say(format!("data.split.audit[{i}]"), m::split_both_sides(&audit[i]));
         }
         if split.stratify.is_some() {
-            self.push_problem(
-                "bad-split",
-                "data.split.stratify",
-                "`stratify` has no effect if a column defines the split",
-                "remove it, or split by `share` or `folds`",
-            );
+            self.say("data.split.stratify", m::strata_of_column());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Checks the block `why`, and gates on it.
 
 use crate::job::GateBlock;
+use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Name};
 use crate::why::knobs::{WhyBlock, WhyColumns};
@@ -39,18 +40,11 @@ impl JobChecker<'_> {
                 && !block.metric.is_of_errors()
                 && !self.job.models[block.model.as_str()].scores_counterfactuals();
             if of_rows {
-                let what = format!(
-                    "the model `{}` has only scores of the rows, and a switch needs those of \
-                     counterfactuals",
-                    block.model
-                );
-                let hint = "name their file under `scores.counterfactual` of the model";
-                self.push_problem("needs-scores", here, what, hint);
+                self.say(here, m::why_of_scores(&block.model));
             }
         }
         if self.job.data.label.classes().is_some() {
-            let what = "the label has several classes, and `why` is about predictions of two sides";
-            self.push_problem("not-offered", at, what, "take the block out");
+            self.say(at, m::why_of_classes());
         }
         self.why_subject(at, block);
         self.why_set(at, block);
@@ -58,35 +52,20 @@ impl JobChecker<'_> {
             && self.job.data.favourable_side().is_none()
             && self.is_sound(&["data.label", "data.favourable"])
         {
-            let what = format!(
-                "`{}` must know which prediction people want, and the job has neither a label nor \
-                 `data.favourable`",
-                block.metric.id()
-            );
-            let hint = "add `favourable: positive` or `favourable: negative` under `data`";
-            self.push_problem("needs-label", join(at, "metric"), what, hint);
+            self.say(join(at, "metric"), m::why_no_favourable(block.metric.id()));
         }
         if block.share().is_none() {
-            let what = format!("a support of `{}` is not a share of people", block.support.get());
-            let hint = "write a share above 0, such as 0.01 for 1 %";
-            self.push_problem("bad-value", join(at, "support"), what, hint);
+            self.say(join(at, "support"), m::support_no_share(block.support.get()));
         }
         if block.longest.get() > LONGEST {
-            let what = format!("patterns of `{}` traits are too long", block.longest.get());
-            let hint = format!("write at most {LONGEST}; 3 is usual");
-            self.push_problem("bad-value", join(at, "longest"), what, hint);
+            self.say(join(at, "longest"), m::pattern_long(block.longest.get(), LONGEST));
         }
         let orders = block.permutations.get();
         if !(4..=ORDERS).contains(&orders) || !orders.is_multiple_of(2) {
-            let what =
-                format!("`permutations: {orders}` makes no pairs of an order and its reverse");
-            let hint = format!("write an even number from 4 to {ORDERS}; 200 is usual");
-            self.push_problem("bad-value", join(at, "permutations"), what, hint);
+            self.say(join(at, "permutations"), m::permutations_odd(orders, ORDERS));
         }
         if block.people.get() < 2 {
-            let what =
-                "half of the people who are explained switch, so `people: 1` explains nobody";
-            self.push_problem("bad-value", join(at, "people"), what, "write at least 2");
+            self.say(join(at, "people"), m::people_one());
         }
         if let WhyColumns::Named(names) = &block.columns
             && self.is_sound(&["data.features", "data.sensitive"])
@@ -112,10 +91,7 @@ impl JobChecker<'_> {
     /// A direction between two groups of an attribute, or an attribute.
     fn why_subject(&mut self, at: &str, block: &WhyBlock) {
         let Some((attribute, groups)) = block.subject() else {
-            let what = format!("`{at}` needs one of `direction` and `sensitive`");
-            let hint = "write `direction: {ATTRIBUTE: [FROM, TO]}`, or `sensitive: ATTRIBUTE` for \
-                        all directions together";
-            self.push_problem("one-of", at, what, hint);
+            self.say(at, m::why_subject(at));
             return;
         };
         let key = if groups.is_some() { "direction" } else { "sensitive" };
@@ -136,8 +112,7 @@ impl JobChecker<'_> {
             );
         }
         if from == to {
-            let what = format!("a direction leads from `{from}` to another group");
-            self.push_problem("bad-scope", here, what, "name two groups");
+            self.say(here, m::direction_itself(from));
         }
     }
 
@@ -146,20 +121,16 @@ impl JobChecker<'_> {
         let id = block.metric.id();
         if block.metric.is_of_errors() {
             if block.counterfactual.is_some() {
-                let what = format!("`{id}` is measured without counterfactuals");
                 let here = join(at, "counterfactual");
-                self.push_problem("bad-scope", here, what, "remove `counterfactual`");
+                self.say(here, m::gate_superfluous_set(id));
             }
             if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
-                let what = format!("`{id}` needs a label, and the job has none");
-                let hint = "name the label under `data`, or ask for a switch rate";
-                self.push_problem("needs-label", join(at, "metric"), what, hint);
+                self.say(join(at, "metric"), m::why_no_label(id));
             }
             return;
         }
         let Some(set) = &block.counterfactual else {
-            let what = format!("`{id}` needs a counterfactual set, and `{at}` names none");
-            self.push_problem("missing-key", at, what, "add `counterfactual: NAME`");
+            self.say(at, m::why_no_set(id, at));
             return;
         };
         if !self.is_sound(&["counterfactuals"]) || !self.are_names_sound("counterfactuals") {
@@ -183,17 +154,14 @@ impl JobChecker<'_> {
             own.any(|(_, set)| set.changes(attribute))
         };
         if let Some((attribute, _)) = block.subject().filter(|(attribute, _)| !changes(attribute)) {
-            let what = format!("the set `{set}` does not change `{attribute}`");
-            let hint = "name an attribute that it changes, or another set";
-            self.push_problem("bad-scope", here, what, hint);
+            self.say(here, m::why_set_not_changing(set, attribute));
         }
     }
 
     /// A gate on patterns.
     pub(super) fn why_gate(&mut self, at: &str, why: &Name, gate: &GateBlock) {
         if gate.patterns_at_most.is_none() {
-            let what = format!("`{at}` has no `patterns_at_most`");
-            self.push_problem("missing-key", at, what, "add `patterns_at_most: 0`");
+            self.say(at, m::why_limit_missing(at));
         }
         if self.are_names_sound("why") {
             let blocks = self.job.why.keys().map(Name::as_str);

@@ -1,5 +1,6 @@
 //! Checks the words of the page: they name groups and columns of the job, and none is empty.
 
+use crate::job::messages as m;
 use std::collections::BTreeSet;
 
 use crate::param::Word;
@@ -70,8 +71,7 @@ impl JobChecker<'_> {
     /// Complains about words that are there and say nothing.
     fn check_words(&mut self, at: &str, text: Option<&str>) {
         if text.is_some_and(|text| text.trim().is_empty()) {
-            let what = format!("`{at}` is empty");
-            self.push_problem("empty-value", at, what, "write the words, or remove the key");
+            self.say(at, m::words_empty(at));
         }
     }
 
@@ -85,8 +85,7 @@ impl JobChecker<'_> {
                 let key = path(&["data", "sensitive", name.as_str(), "words", group.as_str()]);
                 self.check_words(&key, Some(words));
                 if attribute.words.values().take(i).any(|earlier| earlier == words) {
-                    let what = format!("two groups of `{name}` are called `{words}`");
-                    self.push_problem("duplicate-value", &key, what, "give each words of its own");
+                    self.say(&key, m::words_twice(name, words));
                 }
                 // Of bins without a list of groups only the data know them.
                 if !groups.is_empty() {

@@ -13,7 +13,7 @@
 //! - another value above 0: Student's on the logarithm ([`curve`]);
 //! - the difference of the decisions of two models: [`paired`].
 //!
-//! There is no bootstrap. Coverage by simulation stands in the guide to metrics.
+//! There is no bootstrap. The guide to metrics gives coverage by simulation.
 
 pub(crate) mod curve;
 mod dual;
@@ -40,7 +40,7 @@ const NOT_ABOVE_ZERO: &str = "boundary: a part of the ratio is not above 0 for s
 /// Why a value has none of which all units say the same.
 pub(crate) const NO_SPREAD: &str = "boundary: all people say the same, or too few are left";
 
-/// Why a value has none that rests on one without.
+/// Why a value has none that depends on one without.
 pub(crate) const OPERAND_MISSING: &str = "none: a value on which it depends is undefined";
 
 /// A value that is defined.

@@ -378,7 +378,7 @@ fn weights_are_repeated_people() {
 #[test]
 fn any_partition_gives_the_same() {
     let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
-    let of = |weighed, persons| CountingUnit { weighted: weighed, persons: persons };
+    let of = |weighed, persons| CountingUnit { weighted: weighed, persons };
     for unit in [of(false, false), of(true, false), of(false, true), of(true, true)] {
         let mut people = people(3, 3, 2, 300, |i| 1 + i % 5);
         people.iter_mut().for_each(|someone| someone.key %= 97);

@@ -2,14 +2,14 @@
 
 use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
-use crate::metric::evidence::shift_pass::DivergenceSums;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::gaps;
@@ -248,7 +248,7 @@ fn rates_of_repeated_people_take_effective_sizes() {
     );
     assert_eq!(
         one(&measured, "jscd", MetricScope::Total).interval.unwrap().method.as_str(),
-        "poisson-bootstrap"
+        "log-student"
     );
 }
 

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::exec::accumulator::Accumulator;
 use crate::metric::Reads;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
@@ -21,7 +20,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Seed};
 
 /// People by key.
 pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
@@ -69,41 +68,18 @@ fn gather(
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
     counts.into_iter().rev().for_each(|part| all.1.merge(part));
-    let mut pairs = vec![ScorePairs::new(&all.1); parts];
-    people
-        .iter()
-        .enumerate()
-        .for_each(|(i, (key, person, cfs))| pairs[part_of(i, parts)].add(*key, person, cfs));
-    let mut merged = pairs.pop().unwrap();
-    pairs.into_iter().rev().for_each(|part| merged.merge(part));
-    let second = merged.second_pass(&all.1);
-    let intervals = settings.level.map(|level| {
-        intervals(
-            &ShiftBootstrap::of_people(&merged, &second, settings.samples, settings.seed),
-            &all.1,
-            level,
-        )
-    });
+    // By key: those who are there several times are one person.
+    let start = all.1.second_pass().with_influences(&all.1.shifts_by_scope(), true);
+    let mut passes = vec![start; parts];
+    for (i, (key, person, cfs)) in people.iter().enumerate() {
+        passes[part_of(i, parts)].add(*key, person, cfs);
+    }
+    let mut second = passes.pop().unwrap();
+    passes.into_iter().rev().for_each(|part| second.merge(part));
+    let shift = second.into_evidence(&all.1);
     let mut measured = measure_factual(&all.0, None, settings);
-    measured.extend(measure_counterfactual(
-        &all.1,
-        Some(&ShiftEvidence { second, intervals }),
-        None,
-        settings,
-    ));
+    measured.extend(measure_counterfactual(&all.1, Some(&shift), None, settings));
     TestEvidence { factual: all.0, counts: all.1, measured }
-}
-
-fn intervals(
-    redraw: &ShiftBootstrap<'_>,
-    counts: &CounterfactualCounts,
-    level: Level,
-) -> crate::metric::bootstrap::redraw::ShiftIntervals {
-    redraw.intervals(
-        &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
-        counts,
-        level,
-    )
 }
 
 fn unweighed(
@@ -228,24 +204,6 @@ fn any_partition_gives_the_same_values_and_intervals() {
         assert_eq!(serde_json::from_str::<CounterfactualCounts>(&text).unwrap(), whole.counts);
         let text = serde_json::to_string(&whole.factual).unwrap();
         assert_eq!(serde_json::from_str::<FactualCounts>(&text).unwrap(), whole.factual);
-        let blocks = |parts: usize| {
-            let mut blocks = vec![ShiftBlocks::new(&whole.counts, few.seed); parts];
-            people.iter().enumerate().for_each(|(i, (key, person, cfs))| {
-                blocks[part_of(i, parts)].add(*key, person, cfs)
-            });
-            let mut all = blocks.pop().unwrap();
-            blocks.into_iter().rev().for_each(|part| all.merge(part));
-            let second = all.second_pass(&whole.counts).unwrap();
-            (
-                intervals(
-                    &ShiftBootstrap::of_blocks(&all, &second, few.seed),
-                    &whole.counts,
-                    Level::DEFAULT,
-                ),
-                second,
-            )
-        };
-        assert_eq!(blocks(1), blocks(5));
     }
 }
 
@@ -433,7 +391,7 @@ fn without_weights_there_are_none() {
             && gathered.counts.weight_cells(None).is_none()
     );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
-    assert!(second(&people, &gathered.counts, 1, &settings()).intervals.is_some());
+    assert!(second(&people, &gathered.counts, 1, &settings()).spreads.is_some());
 }
 
 /// How often a nominal 95 % interval of a weighted rate and of a gap of two holds the true value,

@@ -19,8 +19,8 @@
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).
 //!
-//! Not done here: score metrics, whose change between two runs
-//! [`redraw`](crate::metric::bootstrap::redraw) draws, and the family clarify.
+//! Not done here: score metrics, see [`paired_scores`](crate::metric::value::paired_scores), and the
+//! family clarify.
 
 use rayon::prelude::*;
 

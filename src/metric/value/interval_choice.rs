@@ -1,7 +1,6 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::interval::{IntervalProcedure, NoIntervalReason, ValueInterval, z_of_level};
@@ -14,6 +13,9 @@ use crate::param::Level;
 /// Why there is no interval where very few persons could be drawn.
 const TOO_FEW_PERSONS: &str =
     "boundary: too few persons, or replicates, for percentiles of this level";
+
+/// An interval with the number of replicates that have no value, or why there is none.
+pub(crate) type BootstrapInterval = Result<(ValueInterval, usize), NoIntervalReason>;
 
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
@@ -241,8 +243,8 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::Katz => "Katz log".to_owned(),
         IntervalProcedure::KatzEffective => format!("Katz log{EFFECTIVE}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
-        IntervalProcedure::Poisson { centred: c } => {
-            format!("percentile bootstrap of people with Poisson weights{}", centred(c))
+        IntervalProcedure::Poisson => {
+            "percentile bootstrap of people with Poisson weights".to_owned()
         }
         IntervalProcedure::Blocks { of, centred: c } => format!(
             "percentile bootstrap of {of} blocks of people with Poisson weights{}",

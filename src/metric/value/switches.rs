@@ -4,19 +4,18 @@
 //!
 //! Where people have weights, values are computed from what they weigh. Intervals are those of
 //! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the one of
-//! [`redraw`](crate::metric::bootstrap::redraw), or where nobody's score moves that of the share of
-//! people who move.
+//! [`shift_influence`](crate::metric::evidence::shift_influence), or where nobody's score moves that
+//! of the share of people who move.
 
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
-use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -27,7 +26,7 @@ use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
 };
-use crate::param::Count;
+use crate::param::{Count, Level};
 
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
@@ -253,15 +252,15 @@ struct SwitchMeasurement<'a> {
 }
 
 impl SwitchMeasurement<'_> {
-    /// The drawn interval of a score metric.
+    /// The interval of a score metric.
     fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalBasis {
-        let found = self
-            .shift
-            .and_then(|shift| shift.intervals.as_ref())
-            .and_then(|i| Some((i.get(scope, metric.id)?, i.replicates())));
-        found.map_or(IntervalBasis::NotDrawn, |(found, replicates)| {
-            IntervalBasis::Replicates(found, replicates)
-        })
+        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
+        match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
+            Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
+            Some(Err(why)) => IntervalBasis::NotFormed(why),
+            None => IntervalBasis::NotDrawn,
+        }
     }
 
     /// One metric of one scope.

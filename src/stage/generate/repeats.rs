@@ -471,9 +471,10 @@ fn count_repeat(
         return Ok(SetRepeat { counts, second: None, untaught });
     }
     let start = counts.second_pass();
-    let again =
-        |part: &mut ShiftPass, g: usize| people(g, &mut |_, person, cfs| part.add(person, cfs));
-    let second = row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
+    let again = |part: &mut ShiftPass, g: usize| {
+        people(g, &mut |key, person, cfs| part.add(key, person, cfs))
+    };
+    let second = row_groups.gather(|| start.clone(), again)?;
     Ok(SetRepeat { counts, second: Some(second), untaught })
 }
 

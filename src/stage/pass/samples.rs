@@ -7,9 +7,6 @@ use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
-use crate::metric::bootstrap::redraw::{
-    ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
-};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -18,7 +15,9 @@ use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::switch_pass::{ChunkWorkspace, SwitchAccumulator};
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::score_scale::ScoreScale;
@@ -192,32 +191,41 @@ impl SampleState for CounterfactualCounts {
 }
 
 impl SampleState for SwitchAccumulator {
-    const VARIANTS: u64 = 6;
+    const VARIANTS: u64 = 3;
 
-    /// Only counts, pairs, sums, and blocks of people with weights; counts and blocks with bins.
+    /// Plain, with bins, and with weights and bins.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
-        let nobody = match variant {
-            3 => nobody.counted_by(CountingUnit::WEIGHT),
-            4 => nobody.with_bins(),
-            5 => nobody.counted_by(CountingUnit::WEIGHT).with_bins(),
-            _ => nobody,
-        };
-        let mut first = nobody.clone();
-        (0..20).for_each(|row| first.add_sample(row));
-        let balances = ScoreBalances::of(&first);
-        let keep = match variant {
-            0 | 4 => ScoreKeeping::Nothing,
-            1 => ScoreKeeping::Pairs,
-            2 => ScoreKeeping::Sums(balances),
-            _ => ScoreKeeping::Blocks(balances, SEED),
-        };
-        SwitchAccumulator::new(nobody, &keep)
+        SwitchAccumulator::new(match variant {
+            0 => nobody,
+            1 => nobody.with_bins(),
+            _ => nobody.counted_by(CountingUnit::WEIGHT).with_bins(),
+        })
     }
 
     fn add_sample(&mut self, row: u64) {
         let (person, moved) = (person(row, GROUPS), counterfactuals(row, GROUPS));
         self.add(row, &person, &moved, &mut ChunkWorkspace::new());
+    }
+}
+
+impl SampleState for ShiftPass {
+    const VARIANTS: u64 = 4;
+
+    /// Only values, and with intervals of rows, of rows with weights and of persons.
+    fn sample(variant: u64) -> Self {
+        let nobody = CounterfactualCounts::new(GROUPS);
+        let mut first = match variant {
+            2 => nobody.counted_by(CountingUnit::WEIGHT),
+            3 => nobody.counted_by(CountingUnit::WEIGHTED_PERSON),
+            _ => nobody,
+        };
+        (0..20).for_each(|row| first.add_sample(row));
+        if variant == 0 { first.second_pass() } else { first.influence_pass() }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        self.add(row % PERSONS, &person(row, GROUPS), &counterfactuals(row, GROUPS));
     }
 }
 
@@ -295,9 +303,8 @@ impl SampleState for ClassSwitchAccumulator {
     }
 
     fn add_sample(&mut self, row: u64) {
-        let keep = vec![Some(ScoreKeeping::Pairs); CLASSES];
         let nobody = || CounterfactualCounts::new(GROUPS);
-        with_class_switches(row, |person, cfs| self.add(&keep, nobody, (row, person, cfs)));
+        with_class_switches(row, |person, cfs| self.add(nobody, (row, person, cfs)));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checks models that are HTTP endpoints.
 
+use crate::job::messages as m;
 use crate::model::kind::http::HttpBlock;
 use crate::param::Name;
 
@@ -11,13 +12,9 @@ impl JobChecker<'_> {
         let host = ["http://", "https://"].into_iter().find_map(|head| http.url.strip_prefix(head));
         let here = format!("{at}.url");
         if host.is_none_or(|host| host.is_empty() || host.starts_with('/')) {
-            let what = format!("`{}` is no address of an endpoint", http.url.escape_debug());
-            let hint = "write `http://` or `https://`, the host and the path";
-            self.push_problem("bad-value", &here, what, hint);
+            self.say(&here, m::http_address(http.url.escape_debug()));
         } else if host.is_some_and(|h| h.split('/').next().is_some_and(|host| host.contains('@'))) {
-            let what = "the address holds a user or a password, which do not belong into a job";
-            let hint = "put the token into a variable, and name that under `secret_env`";
-            self.push_problem("bad-value", &here, what, hint);
+            self.say(&here, m::http_credentials());
         } else {
             self.no_placeholder(here, &http.url);
         }
@@ -28,9 +25,7 @@ impl JobChecker<'_> {
             ("retries", http.retries, 0, 100),
         ] {
             if !(least..=most).contains(&value) {
-                let what = format!("`{value}` is not from {least} to {most}");
-                let hint = format!("write a number from {least} to {most}");
-                self.push_problem("bad-value", format!("{at}.{key}"), what, hint);
+                self.say(format!("{at}.{key}"), m::http_range(value, least, most));
             }
         }
         let secrets: Vec<String> = http.secret_env.iter().cloned().collect();

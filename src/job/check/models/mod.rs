@@ -6,6 +6,7 @@ mod onnx;
 mod python;
 
 use crate::data::prepare::params::carried_decision;
+use crate::job::messages as m;
 use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
@@ -34,12 +35,7 @@ impl JobChecker<'_> {
         }
         if self.job.models.is_empty() && self.are_names_sound("models") && self.are_names_sound("")
         {
-            self.push_problem(
-                "no-model",
-                "models",
-                "the job names no model",
-                "add one under `models`, such as `live: {scores: {factual: {column: score}}}`",
-            );
+            self.say("models", m::models_empty());
         }
         let asked = self.asked_family();
         for (name, model) in &self.job.models {
@@ -66,19 +62,9 @@ impl JobChecker<'_> {
         let found: Vec<&str> = model.kinds().into_iter().map(ModelKind::key).collect();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            let what = format!(
-                "the model `{name}` needs exactly one of {}, found {found}",
-                all(MODEL_KINDS)
-            );
             let trained = TRAINED_EXAMPLES.iter().map(|(key, knobs)| format!("{key}: {knobs}"));
             let trained: Vec<String> = trained.collect();
-            let hint = format!(
-                "write {} to train one here, `onnx: {{model: FILE}}`, `scores: {{factual: \
-                 {{column: score}}}}` for scores computed elsewhere, `command: {{score: \
-                 [./score]}}` for a program, or `python: {{pickle: FILE}}` for a pickled model",
-                any(&trained)
-            );
-            self.push_problem("one-of", at, what, hint);
+            self.say(at, m::model_kinds(name, all(MODEL_KINDS), found, any(&trained)));
             return;
         }
         self.model_of_classes(&at, name, model);
@@ -145,9 +131,7 @@ impl JobChecker<'_> {
                 }
                 _ => continue,
             };
-            let what =
-                format!("the model `{name}` {why_not}, so that `{}` never comes up", codes[i]);
-            self.push_problem("not-offered", format!("{here}[{i}]"), what, "remove it");
+            self.say(format!("{here}[{i}]"), m::probability_never(name, why_not, codes[i]));
         }
     }
 
@@ -157,54 +141,32 @@ impl JobChecker<'_> {
         let here = join(at, "doubt");
         if !(2..=MOST_TRAININGS).contains(&doubt.training.get()) {
             let few = if doubt.training.get() < 2 { "too few to differ" } else { "too many" };
-            let what = format!("`{}` trainings are {few}", doubt.training.get());
-            let hint = format!("2 to {MOST_TRAININGS}; 5 is usual");
-            self.push_problem("bad-value", join(&here, "training"), what, hint);
+            self.say(
+                join(&here, "training"),
+                m::training_few(doubt.training.get(), few, MOST_TRAININGS),
+            );
         }
         let program = model.command.as_ref().and_then(|command| command.train.as_ref());
-        let what = match (model.trained_here(), program) {
-            (Some((kind, knobs)), _) => (!knobs.draws()).then(|| {
-                let key = kind.key();
-                format!(
-                    "`{key}` is trained without chance here, so that every training gives the same \
-                     model"
-                )
-            }),
+        let said = match (model.trained_here(), program) {
+            (Some((kind, knobs)), _) => {
+                (!knobs.draws()).then(|| m::training_without_chance(kind.key()))
+            }
             (None, Some(train)) if train.iter().any(|a| a.placeholders().contains(&"seed")) => None,
-            (None, Some(_)) => Some(format!(
-                "the program that trains `{name}` gets no `{{seed}}`, so that every training gives \
-                 the same model"
-            )),
+            (None, Some(_)) => Some(m::training_without_seed(name)),
             (None, None) => {
                 let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
-                let what =
-                    format!("the model `{name}` is {why}, and the run cannot train it again");
-                self.push_problem("not-offered", here, what, "remove it");
+                self.say(here, m::training_of_kind(name, why));
                 return;
             }
         };
-        if let Some(what) = what.filter(|_| !doubt.resample) {
-            let hint = match program {
-                None => "add `resample: true`, which draws the training rows again",
-                Some(_) => {
-                    "pass `{seed}` to the program, or add `resample: true`, which draws the \
-                            training rows again"
-                }
-            };
-            self.push_problem("not-offered", here.clone(), what, hint);
+        if let Some(said) = said.filter(|_| !doubt.resample) {
+            self.say(here.clone(), said);
         }
         if model.threshold.is_fitted() {
-            let what = format!(
-                "the threshold of `{name}` is fitted to the audited model, and the other trainings \
-                 would need thresholds of their own"
-            );
-            let hint = "write the threshold as a number, or remove `doubt`";
-            self.push_problem("not-offered", here.clone(), what, hint);
+            self.say(here.clone(), m::training_of_fitted(name));
         }
         if self.job.data.label.classes().is_some() && self.is_sound(&["data.label"]) {
-            let what = "the doubt about a training is measured for a label of two sides, and \
-                        `data.label` has `classes`";
-            self.push_problem("not-offered", here, what, "remove it");
+            self.say(here, m::training_of_classes());
         }
     }
 
@@ -213,41 +175,17 @@ impl JobChecker<'_> {
     pub(super) fn trains(&mut self, at: &str, name: &Name) {
         let data = &self.job.data;
         if data.label.column().is_none() && self.is_sound(&["data.label"]) {
-            self.push_problem(
-                "needs-label",
-                at,
-                format!(
-                    "the model `{name}` is trained in the run and needs a label, but `data.label` \
-                     is `none`"
-                ),
-                "name the label column, or give the model's scores by `scores`",
-            );
+            self.say(at, m::model_no_label(name));
         }
         match &data.split {
             None if self.is_sound(&["data.split"]) => {
-                let hint = "add `data.split`, such as `{share: {train: 0.8, audit: 0.2}}`: a model \
-                            is not audited on its training rows";
-                self.push_problem(
-                    "needs-split",
-                    at,
-                    format!(
-                        "the model `{name}` is trained in the run, but there are no training rows"
-                    ),
-                    hint,
-                );
+                self.say(at, m::model_no_split(name));
             }
             Some(split)
                 if split.share.is_some_and(|s| s.train.get() == 0.0 && s.audit.get() == 1.0)
                     && self.is_sound(&["data.split"]) =>
             {
-                self.push_problem(
-                    "needs-split",
-                    "data.split.share.train",
-                    format!(
-                        "the model `{name}` is trained in the run, but there are no training rows"
-                    ),
-                    "give `train` a share above 0",
-                );
+                self.say("data.split.share.train", m::model_train_zero(name));
             }
             _ => {}
         }
@@ -272,22 +210,18 @@ impl JobChecker<'_> {
                 .enumerate()
                 .filter(|(_, c)| inputs.iter().all(|input| input != c.as_str()))
             {
-                let what = format!("the model `{name}` has no input `{column}` to omit");
-                self.push_problem(
-                    "unknown-column",
+                self.say(
                     format!("{omit_at}[{i}]"),
-                    what,
-                    suggest(column.as_str(), "its inputs", inputs.iter().map(String::as_str)),
+                    m::omit_unknown(
+                        name,
+                        column,
+                        suggest(column.as_str(), "its inputs", inputs.iter().map(String::as_str)),
+                    ),
                 );
             }
         }
         if inputs.iter().all(|input| omit.iter().any(|c| c.as_str() == *input)) {
-            self.push_problem(
-                "no-input",
-                at,
-                format!("the model `{name}` has no input column left"),
-                "declare features, or omit fewer columns",
-            );
+            self.say(at, m::omit_all(name));
         }
     }
 
@@ -314,18 +248,7 @@ impl JobChecker<'_> {
                     && names.len() > 1
                     && !file.parquet.contains("{counterfactual}")
                 {
-                    let what = format!(
-                        "one file cannot hold the scores of {} counterfactual sets: {}",
-                        names.len(),
-                        list(&names)
-                    );
-                    self.push_problem(
-                        "bad-placeholder",
-                        here,
-                        what,
-                        "put `{counterfactual}` into the path; it is replaced by the name of the \
-                         set",
-                    );
+                    self.say(here, m::scores_one_file(names.len(), list(&names)));
                 }
             }
             None => {
@@ -335,27 +258,23 @@ impl JobChecker<'_> {
                         Some(_) => ("decisions about", "{parquet: PATH}"),
                         None => ("scores of", "{parquet: PATH, column: score}"),
                     };
-                    let what = format!(
-                        "the model `{name}` has no {noun} counterfactuals, which the family `{}` \
-                         needs",
-                        family.as_str()
-                    );
                     let allowed: Vec<&str> = families(self.job, self.catalog)
                         .into_iter()
                         .filter(|&f| !needs_counterfactual(f))
                         .map(MetricFamily::as_str)
                         .collect();
-                    let hint = if family == MetricFamily::Amounts {
-                        format!("add `counterfactual: {form}`, or remove the sets")
+                    let said = if family == MetricFamily::Amounts {
+                        m::model_unscored(name, noun, family.as_str(), form)
                     } else {
-                        format!(
-                            "add `counterfactual: {form}`, leave the model out of the sets \
-                             (`models: [...]` in each names those that score it), or measure only \
-                             `families: [{}]`",
-                            allowed.join(", ")
+                        m::model_unscored_families(
+                            name,
+                            noun,
+                            family.as_str(),
+                            form,
+                            allowed.join(", "),
                         )
                     };
-                    self.push_problem("needs-scores", at, what, hint);
+                    self.say(at, said);
                 }
             }
         }
@@ -368,9 +287,7 @@ impl JobChecker<'_> {
     /// A model that gives only decisions: their words, and the keys that apply to scores.
     fn decision(&mut self, at: &str, name: &Name, model: &ModelBlock, knobs: &DecisionKnobs) {
         for key in score_keys_of(model) {
-            let what =
-                format!("`{key}` applies to scores, and the model `{name}` gives only decisions");
-            self.push_problem("bad-value", join(at, key), what, "remove it");
+            self.say(join(at, key), m::decision_beside_scores(key, name));
         }
         let at = join(at, "decision");
         let column = match (&knobs.column, &knobs.amount) {
@@ -378,25 +295,19 @@ impl JobChecker<'_> {
             (Some(column), None) => column,
             (column, _) => {
                 let found = if column.is_some() { "found both" } else { "found neither" };
-                let what = format!("`{at}` needs one of `column` and `amount`, {found}");
-                let hint = "write `column: COLUMN` and `positive: [WORD]` for decisions in words, \
-                            or `amount: COLUMN` for amounts";
-                return self.push_problem("one-of", at, what, hint);
+                return self.say(&at, m::decision_forms(&at, found));
             }
         };
         for (key, there) in
             [("better", knobs.better.is_some()), ("matters_from", knobs.matters_from.is_some())]
         {
             if there {
-                let what = format!("`{key}` is about amounts, and decisions are words here");
-                self.push_problem("bad-value", join(&at, key), what, "remove it");
+                self.say(join(&at, key), m::decision_beside_words(key));
             }
         }
         let here = join(&at, "positive");
         if knobs.positive.is_empty() {
-            let what = format!("`{at}` does not say which decision is positive");
-            let hint = "list its words, such as `positive: [granted]`";
-            self.push_problem("missing-key", at.clone(), what, hint);
+            self.say(at.clone(), m::decision_positive_missing(&at));
         }
         let texts = |words: &[Word]| words.iter().map(|w| w.0.clone()).collect::<Vec<String>>();
         if !knobs.positive.is_empty() {
@@ -408,20 +319,14 @@ impl JobChecker<'_> {
         let negative = knobs.negative.iter().flatten();
         for (i, word) in negative.enumerate() {
             if knobs.positive.contains(word) {
-                let what = format!("the decision `{word}` is both positive and negative");
                 let place = format!("{}[{i}]", join(&at, "negative"));
-                self.push_problem("bad-value", place, what, "keep it in one of the lists");
+                self.say(place, m::decision_word_twice(word));
             }
         }
         let carried = carried_decision(column.as_str());
         let mut scores = self.job.models.values().flat_map(ModelBlock::columns);
         if scores.any(|other| other.as_str() == carried) {
-            let what = format!(
-                "another model reads the column `{carried}`, which is how the decisions in \
-                 `{column}` are kept"
-            );
-            let hint = "rename one of the two columns in the data";
-            self.push_problem("bad-value", join(&at, "column"), what, hint);
+            self.say(join(&at, "column"), m::decision_column_taken(carried, column));
         }
         let words = |of: &DecisionKnobs| (of.positive.clone(), of.negative.clone());
         let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
@@ -432,13 +337,7 @@ impl JobChecker<'_> {
             })
         });
         if let Some((other, _)) = other {
-            let what = format!(
-                "the models `{other}` and `{name}` read the decisions in `{column}` by different \
-                 lists of words"
-            );
-            let hint = "write the same lists, or give each model a column of its own by \
-                        `data.derive`";
-            self.push_problem("bad-value", here, what, hint);
+            self.say(here, m::decision_words_differ(other, name, column));
         }
     }
 
@@ -446,25 +345,13 @@ impl JobChecker<'_> {
     fn expect(&mut self, at: &str, name: &Name, model: &ModelBlock, expect: &ExpectBlock) {
         let (here, tolerance) = (join(at, "tolerance"), expect.tolerance.get());
         if tolerance < 0.0 {
-            self.push_problem(
-                "bad-value",
-                here,
-                format!("a tolerance of `{tolerance}` is below 0"),
-                "write 0 or more; 1.0e-6 allows for scores in single precision",
-            );
+            self.say(here, m::tolerance_below_zero(tolerance));
         } else {
             self.never_exceeded(here, model, tolerance);
         }
         let own = model.scores.as_ref().filter(|scores| scores.factual.parquet.is_none());
         if own.is_some_and(|scores| scores.factual.column.as_ref() == Some(&expect.column)) {
-            let what = format!(
-                "the column `{}` holds the scores of the model `{name}` itself, and is compared \
-                 with nothing",
-                expect.column
-            );
-            let hint = "name the column with the scores that the model gave elsewhere, or remove \
-                        `expect`";
-            self.push_problem("bad-value", join(at, "column"), what, hint);
+            self.say(join(at, "column"), m::recheck_of_itself(&expect.column, name));
         }
     }
 
@@ -473,17 +360,7 @@ impl JobChecker<'_> {
         let scale = model.score_scale(self.job.data.favours_positive());
         let ends = model.scale != Some(ScaleBlock::LogOdds) && model.amount().is_none();
         if ends && tolerance >= scale.width() {
-            let what = format!(
-                "a tolerance of `{tolerance}` is never exceeded: scores lie {}",
-                scale.in_words()
-            );
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                "write a smaller number; 1.0e-6 of the scale leaves room for scores of single \
-                 precision",
-            );
+            self.say(at, m::tolerance_wide(tolerance, scale.in_words()));
         }
     }
 
@@ -495,34 +372,14 @@ impl JobChecker<'_> {
         recheck: &RecheckBlock,
     ) {
         if recheck.share.get() == 0.0 {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.share"),
-                "a share of `0` selects no row",
-                "give it a share above 0, or remove `recheck`",
-            );
+            self.say(format!("{at}.share"), m::recheck_share_zero());
         }
         if recheck.tolerance.get() < 0.0 {
-            let what = format!("a tolerance of `{}` is below 0", recheck.tolerance.get());
-            self.push_problem(
-                "bad-value",
-                format!("{at}.tolerance"),
-                what,
-                "write 0 or more; 1.0e-6 allows for scores in single precision",
-            );
+            self.say(format!("{at}.tolerance"), m::tolerance_below_zero(recheck.tolerance.get()));
         }
         self.never_exceeded(format!("{at}.tolerance"), model, recheck.tolerance.get());
         if scores.counterfactual.is_none() {
-            let what = format!(
-                "the model `{name}` rechecks rows in the file of the counterfactuals, but names no \
-                 such file"
-            );
-            self.push_problem(
-                "needs-scores",
-                at,
-                what,
-                "add `counterfactual: {parquet: PATH, column: score}`, or remove `recheck`",
-            );
+            self.say(at, m::recheck_no_file(name));
         }
     }
 
@@ -549,37 +406,28 @@ impl JobChecker<'_> {
         let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
             .chain(data.listed_features());
         if let Some(column) = columns.map(ColumnName::as_str).find(|c| keys.contains(c)) {
-            let what = format!("the column `{column}` has the name of a key column of {files}");
-            self.push_problem("bad-value", at, what, format!("rename it in the data: {why}"));
+            self.say(at, m::score_column_taken(column, files, why));
         }
     }
 
     /// Complains about an empty path and about `{words}` that nothing fills.
     fn score_path(&mut self, at: String, file: &str, known: &[&str]) -> bool {
         if file.is_empty() {
-            self.push_problem(
-                "empty-value",
-                at.clone(),
-                format!("`{at}` is empty"),
-                "name a Parquet file",
-            );
+            self.say(at.clone(), m::score_path_empty(at));
             return false;
         }
         for piece in file.split('{').skip(1) {
             let word = piece.split('}').next().unwrap_or(piece);
             if !piece.contains('}') || !known.contains(&word) {
-                let hint = if known.is_empty() {
-                    "this path holds no placeholders; variables are written `${vars.NAME}`"
-                        .to_owned()
+                let said = if known.is_empty() {
+                    m::command_path_placeholder(word)
                 } else {
-                    suggest(word, "known placeholders", known.iter().copied())
+                    m::score_placeholder(
+                        word,
+                        suggest(word, "known placeholders", known.iter().copied()),
+                    )
                 };
-                self.push_problem(
-                    "bad-placeholder",
-                    at,
-                    format!("`{{{word}}}` is not a placeholder of this path"),
-                    hint,
-                );
+                self.say(at, said);
                 return false;
             }
         }

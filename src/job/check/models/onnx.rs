@@ -1,5 +1,6 @@
 //! Checks the block `onnx` of models: what of it can be known without the file.
 
+use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::trees::rebuild;
@@ -10,27 +11,15 @@ use crate::job::check::JobChecker;
 impl JobChecker<'_> {
     pub(super) fn onnx(&mut self, at: &str, name: &Name, onnx: &OnnxBlock) {
         if !cfg!(feature = "onnx") {
-            self.push_problem(
-                "not-built",
-                at,
-                "this build of cfaudit does not include ONNX models",
-                rebuild("the ONNX runtime", "onnx"),
-            );
+            self.say(at, m::onnx_not_built(rebuild("the ONNX runtime", "onnx")));
         }
         if onnx.model.is_empty() {
-            self.push_problem(
-                "empty-value",
-                format!("{at}.model"),
-                format!("`{at}.model` is empty"),
-                "name an ONNX file",
-            );
+            self.say(format!("{at}.model"), m::onnx_model_empty(at));
         }
         self.inputs(at, name, &onnx.omit);
         self.columns_in_order(at, &onnx.columns, &onnx.omit);
         if !onnx.columns.is_empty() && !onnx.inputs.is_empty() {
-            let what = "`columns` names the columns of the only input, and `inputs` those of each";
-            let hint = "keep one of them";
-            self.push_problem("one-of", format!("{at}.columns"), what, hint);
+            self.say(format!("{at}.columns"), m::onnx_columns_twice());
         }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
@@ -44,13 +33,7 @@ impl JobChecker<'_> {
         for (input, columns) in &onnx.inputs {
             let here = join(&format!("{at}.inputs"), input);
             if columns.is_empty() {
-                let what = format!("the input `{input}` has no column");
-                self.push_problem(
-                    "empty-list",
-                    here.clone(),
-                    what,
-                    "name its columns in order, or leave the input out",
-                );
+                self.say(here.clone(), m::onnx_input_empty(input));
             }
             for (i, column) in columns.iter().enumerate() {
                 self.check_known(

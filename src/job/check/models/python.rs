@@ -1,5 +1,6 @@
 //! Checks models that are Python functions or pickles: what of it can be known without Python.
 
+use crate::job::messages as m;
 use crate::model::kind::python::PythonBlock;
 use crate::param::{ColumnName, Name};
 
@@ -13,22 +14,14 @@ impl JobChecker<'_> {
             (None, Some(path)) => self.path_alone(format!("{at}.pickle"), path),
             (both, _) => {
                 let found = if both.is_some() { "both" } else { "none" };
-                let what = format!(
-                    "the Python model `{name}` needs exactly one of `call` and `pickle`, found \
-                     {found}"
-                );
-                let hint = "write `call: \"module:function\"` for a function that scores rows, or \
-                            `pickle: FILE` for a model with `predict_proba`";
-                return self.push_problem("one-of", at, what, hint);
+                return self.say(at, m::python_forms(name, found));
             }
         }
         if let Some(with) = &python.with {
             self.path_alone(format!("{at}.with"), with);
         }
         if python.class.is_some() && python.call.is_some() {
-            let what = "`class` is for a pickled model, and `call` names a function";
-            let hint = "remove `class`: the function itself returns the scores";
-            self.push_problem("not-offered", format!("{at}.class"), what, hint);
+            self.say(format!("{at}.class"), m::python_class_of_call());
         }
         self.inputs(at, name, &python.omit);
         self.columns_in_order(at, &python.columns, &python.omit);
@@ -45,19 +38,14 @@ impl JobChecker<'_> {
         };
         if !call.split_once(':').is_some_and(|(module, function)| named(module) && named(function))
         {
-            self.push_problem(
-                "bad-value",
-                at,
-                format!("`{}` is not of the form `module:function`", call.escape_debug()),
-                "name the module without `.py`, a colon, and the function: `scoring:score`",
-            );
+            self.say(at, m::python_call_form(call.escape_debug()));
         }
     }
 
     /// The path of one file.
     pub(super) fn path_alone(&mut self, at: String, path: &str) {
         if path.is_empty() {
-            self.push_problem("empty-value", &at, format!("`{at}` is empty"), "name a file");
+            self.say(&at, m::python_path_empty(&at));
         } else {
             self.no_placeholder(at, path);
         }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::{Accumulator, map_as_list};
+use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
@@ -327,10 +329,28 @@ impl CounterfactualCounts {
         self.add_to_grid(person, counterfactuals);
     }
 
+    /// Adds the scores of the pairs of a chunk to a direction, with room for their terms.
+    /// [`CounterfactualCounts::finish_bins`] belongs to it.
+    pub(crate) fn add_chunk(
+        &mut self,
+        (from, to): (usize, usize),
+        chunk: &PairChunk,
+        terms: &mut ChunkTerms,
+        arch: Arch,
+    ) {
+        terms.compute(arch, chunk);
+        let direction = from * self.groups + to;
+        let (people, weighed) = self.shift_sums_mut(direction);
+        people.add_chunk(chunk, terms, None);
+        if let Some(weighed) = weighed {
+            weighed.add_chunk(chunk, terms, Some(&chunk.weight));
+        }
+        self.add_to_bins(direction, terms.parts(chunk.len()), &chunk.weight);
+    }
+
     /// Adds pairs of a direction by the parts of their scores: to the bins of drawings where they
-    /// are kept, else to the coarse bins of the changes. [`CounterfactualCounts::finish_bins`]
-    /// belongs to it.
-    pub(crate) fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
+    /// are kept, else to the coarse bins of the changes.
+    fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
         if let Some(bins) = &mut self.bins {
             return bins.add(direction, parts, weights);
         }
@@ -358,10 +378,7 @@ impl CounterfactualCounts {
     }
 
     /// The score sums of a direction, of people and of what they weigh.
-    pub(crate) fn shift_sums_mut(
-        &mut self,
-        direction: usize,
-    ) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
+    fn shift_sums_mut(&mut self, direction: usize) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
         let weighed = self.weighed.as_mut().map(|weighed| &mut weighed.shifts[direction]);
         (&mut self.shifts[direction], weighed)
     }
@@ -530,6 +547,11 @@ impl CounterfactualCounts {
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
     pub(crate) fn second_pass(&self) -> ShiftPass {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
+    }
+
+    /// The same with what the intervals of score metrics need.
+    pub(crate) fn influence_pass(&self) -> ShiftPass {
+        self.second_pass().with_influences(&self.shifts_by_scope(), self.has_persons())
     }
 }
 

@@ -5,11 +5,11 @@ use serde_json::Value as Json;
 
 use super::{case_of, check_ends, near, settings};
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::{GRID_STEPS, ScoreGrid};
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::tests::oracle::{OracleColumns, object, parquet};
@@ -304,10 +304,10 @@ fn rates_at_all_scores_add_up_to_the_distances() {
         let mut second = counts.second_pass();
         for row in &rows {
             let (own, moved) = person(row);
-            second.add(&own, &moved);
+            second.add(row.key, &own, &moved);
         }
         let shift = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
-        let evidence = ShiftEvidence { second, intervals: None };
+        let evidence = ShiftEvidence { second, spreads: None };
         let measured = measure_counterfactual(&counts, Some(&evidence), None, &shift);
         for (group, told) in told {
             let group = groups.iter().position(|of| of == group).unwrap();

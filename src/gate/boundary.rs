@@ -10,12 +10,11 @@
 
 use super::decide_by::GateDecideBy;
 use super::power;
-use crate::gate::question::{
-    GateObservation, GateQuestion, GateReason, GateRuling, GateStatus, GateTables,
-};
+use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::reason::{GateReason, GateStatus};
 use crate::metric::interval::{IntervalProcedure, mover_ratio, wilson_of_share, z_of_level};
 use crate::metric::value::settings::RATE_OF_ONE;
-use crate::table::{ReasonCode, has_flag};
+use crate::table::{finite, has_flag};
 
 /// The ends of the ratio that count the doubt about both rates.
 fn ends_of_both(
@@ -57,15 +56,11 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     if !ruling.is_decided() || !by_people || !is_flagged(seen) {
         return;
     }
-    let kept = ruling.verdict == GateStatus::Pass;
+    let kept = ruling.verdict() == GateStatus::Pass;
     let limit = question.limit;
-    let why = match deciding_ends(question, seen, tables) {
+    let ends = match deciding_ends(question, seen, tables) {
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
-        Some((lo, hi)) => {
-            format!("with the doubt about that rate (MOVER-R) it reaches from {lo:.4} to {hi:.4}")
-        }
-        None => "how sure that rate is, the tables do not tell".to_owned(),
+        ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };
-    let words = format!("Katz's interval takes a rate of 1 as certain: {why}");
-    ruling.object(GateReason::new(ReasonCode::RateOfOne, words));
+    ruling.object(GateReason::RateOfOne { ends });
 }
