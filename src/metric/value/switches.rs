@@ -376,22 +376,6 @@ impl SwitchMeasurement<'_> {
     }
 }
 
-/// The metric of one direction, or what it compares two by, as a function of the eight cells; none
-/// for metrics that read something else.
-pub(crate) fn value_of_cells(
-    metric: &'static Metric,
-    settings: &MeasureSettings,
-) -> Option<impl Fn(SwitchCells) -> MetricValue + Copy + use<>> {
-    let (rate, reads) = (switch_rate(metric, settings), metric.reads);
-    (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| {
-        match (rate, reads) {
-            (Some(rate), _) => rate(&Eccm(cells)).value(),
-            (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
-            _ => Err(Undefined::OperandMissing),
-        }
-    })
-}
-
 /// Whether the first of two directions is the worse one, by their difference; none where they are
 /// alike, and of what is about no switch.
 fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {

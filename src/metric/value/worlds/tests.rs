@@ -65,7 +65,7 @@ fn moved(person: &ScoredPerson, scores: &[f64]) -> Vec<ScoredCounterfactual> {
 
 /// Adds people with the score in every world, and keeps the second pass.
 fn counted(worlds: Vec<GraphWorld>, people: &[(usize, f64, Vec<f64>)]) -> WorldCounts {
-    let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false, Seed(3));
+    let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false);
     let each = || {
         people
             .iter()
@@ -96,7 +96,7 @@ fn find<'a>(
 #[test]
 fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
     let absent = vec![vec![], vec![2], vec![]];
-    let mut counts = WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 3, absent, false, Seed(3));
+    let mut counts = WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 3, absent, false);
     for key in 0..12 {
         let person = person((key % 3) as usize, 0.2);
         // In the first bootstrap everybody switches who becomes a member of the last group.
@@ -236,7 +236,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
     };
     // Scores of four worlds, and of one graph or two on all rows.
     let measured = |worlds: Vec<GraphWorld>, n: usize| {
-        let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false, Seed(3));
+        let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false);
         let all = crowd(n);
         for (key, (group, score, scores)) in all.iter().enumerate() {
             let person = person(*group, *score);
@@ -357,9 +357,9 @@ fn crowd(n_worlds: usize) -> Vec<(usize, f64, Vec<f64>)> {
 fn parts_make_the_whole_and_one_world_is_one_set() {
     let people = crowd(1);
     let whole = counted(worlds(&[(0, 1)]), &people);
-    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3));
+    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false);
     for (part, keys) in people.chunks(77).zip([0, 77, 154, 231]) {
-        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3));
+        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false);
         for (k, (group, score, scores)) in part.iter().enumerate() {
             let person = person(*group, *score);
             counts.add(keys + k as u64, &person, &moved(&person, scores));
@@ -467,7 +467,7 @@ fn people_count_equally_often_in_all_worlds() {
 
 /// The crowd in two worlds, each person under the key that `keys` gives the row, `again` times.
 fn of_persons(keys: impl Fn(u64) -> u64, again: usize, by_person: bool) -> Vec<AcrossWorldsValue> {
-    let counts = WorldCounts::new(worlds(&[(0, 2), (1, 1)]), 2, Vec::new(), false, Seed(3));
+    let counts = WorldCounts::new(worlds(&[(0, 2), (1, 1)]), 2, Vec::new(), false);
     let mut counts = if by_person { counts.with_persons() } else { counts };
     let crowd = crowd(2);
     let rows = (0..again).flat_map(|_| crowd.iter().enumerate());
@@ -523,8 +523,7 @@ fn few_persons_of_worlds_are_small() {
         min_group_size: Count::new(20).unwrap(),
         ..settings(Some(Level::DEFAULT))
     };
-    let mut counts =
-        WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3)).with_persons();
+    let mut counts = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false).with_persons();
     for (i, (group, score, scores)) in crowd(1).iter().enumerate() {
         let person = person(*group, *score);
         counts.add(i as u64 % 10, &person, &moved(&person, scores));
@@ -545,7 +544,7 @@ fn few_persons_of_worlds_are_small() {
 #[test]
 fn rates_of_zero_of_persons_are_those_of_persons() {
     let mut counts =
-        WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 2, Vec::new(), false, Seed(3)).with_persons();
+        WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 2, Vec::new(), false).with_persons();
     for i in 0..120 {
         let person = person((i % 2) as usize, 0.2);
         counts.add(i % 12, &person, &moved(&person, &[0.2, 0.2]));
