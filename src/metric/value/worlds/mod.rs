@@ -542,12 +542,14 @@ impl<'a> OverGraphs<'a> {
         }
     }
 
-    /// The denominators of a metric in each world where it is defined.
+    /// The denominators of a metric in each world where it is defined, or of the rate behind a
+    /// ratio of two directions.
     fn denominators(
         &self,
-        id: &'static str,
+        metric: &'static Metric,
         scope: MetricScope,
     ) -> impl Iterator<Item = Option<u64>> {
+        let id = metric.gap_of.map_or(metric.id, |(base, _)| base);
         let at = self.at.get(&(id, scope)).copied();
         let each = at.into_iter().flat_map(|at| self.worlds.iter().map(move |world| &world[at]));
         each.filter(|m| m.value.is_ok()).map(|m| m.denominator)
@@ -556,7 +558,7 @@ impl<'a> OverGraphs<'a> {
     /// The share that the mean over graphs of a metric of one scope is; none where it is none.
     fn share(&self, metric: &'static Metric, scope: MetricScope) -> Option<Share> {
         let of = self.scopes.get(&scope)?;
-        let mut denominators = self.denominators(metric.id, scope);
+        let mut denominators = self.denominators(metric, scope);
         let first = denominators.next()??;
         let same = denominators.all(|other| other == Some(first));
         of.share(metric, self.settings, first).filter(|_| same)
@@ -599,10 +601,9 @@ impl<'a> OverGraphs<'a> {
 
     /// The persons behind a value; none where each row is a person.
     fn persons(&self, metric: &'static Metric, scope: MetricScope) -> Option<ScopePersons> {
-        // A ratio of two directions has the cases of the rate behind it.
-        let id = metric.gap_of.map_or(metric.id, |(base, _)| base);
         let one = |scope: MetricScope| -> Option<ScopePersons> {
-            let (share, least) = (self.share(metric, scope), self.denominators(id, scope).min());
+            let (share, least) =
+                (self.share(metric, scope), self.denominators(metric, scope).min());
             self.scopes.get(&scope)?.persons(metric, share.as_ref(), least.flatten())
         };
         let MetricScope::Difference(a, b) = scope else { return one(scope) };
