@@ -401,7 +401,8 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     assert!(n > 20, "{n}");
 }
 
-/// Nobody switches in any world: the rate has Wilson's interval of so many people. Metrics of scores say why they have none.
+/// Nobody switches in any world: the rate has Wilson's interval of so many people. Metrics of scores
+/// say why they have none.
 #[test]
 fn a_rate_of_none_has_an_interval() {
     let people: Vec<_> =
@@ -480,7 +481,7 @@ const THREE: [(usize, u64); 3] = [(0, 2), (0, 1), (1, 3)];
 fn three_groups(keys: impl Fn(u64) -> u64) -> Vec<ThreeRow> {
     let mut stream = RandomStream::new(17, "three");
     let mut row = |i: u64| {
-        let (group, score) = (((i * i % 3 + i) % 3) as usize, stream.u01());
+        let (group, score) = ((i % 3) as usize, stream.u01());
         let mut person = person(group, score);
         person.label = (i % 7 > 0).then_some(score > 0.3);
         let mut cfs = Vec::new();
@@ -676,8 +677,8 @@ fn width(of: &AcrossWorldsValue) -> Option<f64> {
     of.measured.interval.map(|interval| interval.hi - interval.lo)
 }
 
-/// Rows of one person each are people; rows written four times
-/// under their person have the interval of each row once, not half of it.
+/// Rows of one person each are people; rows written four times under their person have the interval
+/// of each row once, not half of it.
 #[test]
 fn the_people_of_worlds_are_persons() {
     let (plain, once) = (of_persons(|key| key, 1, false), of_persons(|key| key, 1, true));
