@@ -401,8 +401,8 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     assert!(n > 20, "{n}");
 }
 
-/// Nobody switches in any world: the rate has Wilson's interval of so many people. Metrics of scores
-/// say why they have none.
+/// Nobody switches in any world: the rate has Wilson's interval of so many people. Metrics of
+/// scores say why they have none.
 #[test]
 fn a_rate_of_none_has_an_interval() {
     let people: Vec<_> =
