@@ -119,7 +119,7 @@ states! {
     ClassSwitchAccumulator = "class-switches" version 3;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
-    WorldCounts = "world-counts" version 1;
+    WorldCounts = "world-counts" version 2;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;

@@ -51,8 +51,9 @@ table! {
         /// switches; null as n_persons, and where the metric is not a rate
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the
-        /// design effect of persons; null as denominator_persons, and where a row counts more than
-        /// once and the rate is not 0 or 1
+        /// design effect of persons; of a mean over several graphs whose denominator is the same
+        /// in all of them that of its people; else null as denominator_persons, and where a row
+        /// counts more than once and the rate is not 0 or 1
         n_eff: Option<f64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,

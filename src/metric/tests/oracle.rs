@@ -536,5 +536,3 @@ fn compas() {
 fn german() {
     check_dataset("german");
 }
-
-}

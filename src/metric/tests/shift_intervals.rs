@@ -13,7 +13,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Level, Seed};
+use crate::param::Level;
 use crate::tests::{expected, json};
 
 /// A row with its unit and its counterfactuals.
@@ -62,7 +62,7 @@ fn gather(
         (*unit, ScoredPerson { weight, ..*person }, cfs.clone())
     };
     let rows: &[Row] = &rows.iter().map(weighed).collect::<Vec<_>>();
-    let nobody = CounterfactualCounts::new(groups).counted_by(unit, Seed(7));
+    let nobody = CounterfactualCounts::new(groups).counted_by(unit);
     let counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
         part.add_person(*unit, person, cfs);
     });

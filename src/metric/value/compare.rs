@@ -39,7 +39,6 @@ use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
 use crate::metric::value::measured::{FactualSubject, subjects_of};
 use crate::metric::value::scope_people::estimate_of_cells;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::value::switches::value_of_cells;
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 
 /// One metric of two models.
@@ -233,7 +232,7 @@ pub(crate) fn compare_switches(
         let sides = [units.side(0), units.side(1)];
         let compare =
             |metric: &&'static Metric| compare_scope(&context, (*metric, scope), (&units, &sides));
-        metrics.iter().filter_map(compare).collect::<Vec<_>>()
+        metrics.iter().map(compare).collect::<Vec<_>>()
     };
     let scopes: Vec<(usize, MetricScope)> = scopes.scopes().collect();
     scopes.into_par_iter().map(in_scope).collect::<Vec<_>>().into_iter().flatten().collect()
@@ -244,21 +243,25 @@ fn has_label(cell: usize) -> bool {
     cell < 8
 }
 
-/// One metric of one scope; none where cells do not give it.
+/// One metric of one scope.
 fn compare_scope(
     context: &MeasureContext<'_>,
     (metric, scope): (&'static Metric, MetricScope),
     (units, sides): (&PairedUnits, &[UnitSums<ECCM_CELLS>; 2]),
-) -> Option<ComparedValue> {
+) -> ComparedValue {
     let settings = context.settings;
-    let of = value_of_cells(metric, settings)?;
+    let rate = switch_rate(metric, settings);
+    let of = |cells: SwitchCells| match (rate, metric.reads) {
+        (Some(rate), _) => rate(&Eccm(cells)).value(),
+        (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
+        _ => unreachable!("`{}` is not a metric of cells", metric.id),
+    };
     let values = sides.each_ref().map(|side| {
         let people = || of(side.rows().map(WeightSums::people));
         if units.is_weighted { by_weight(of(side.weight()), people) } else { people() }
     });
     let n = |side| units.rows(side, |cell| !metric.needs_label || has_label(cell));
-    let rate = switch_rate(metric, settings);
-    Some(compared(context, (metric, scope), values, n(0).min(n(1)), || {
+    compared(context, (metric, scope), values, n(0).min(n(1)), || {
         let paired = |rate: fn(&Eccm) -> Rate| {
             paired_rates(units, move |cells: SwitchCells| rate(&Eccm(cells)), |cell| cell / 4)
         };
@@ -266,7 +269,7 @@ fn compare_scope(
             let side = |m: usize| estimate_of_cells(&sides[m], metric, values[m], settings);
             Some(side(0)?.minus(&side(1)?))
         })
-    }))
+    })
 }
 
 /// The difference of a rate of both sides where the same rows are below it: which ones are, depends

@@ -257,7 +257,7 @@ fn measured(of: &ExtensionCase, setting: &str) -> Vec<AcrossWorldsValue> {
     let mut all_absent: Vec<Vec<usize>> = worlds.iter().map(|(b, _)| absent(*b)).collect();
     all_absent.push(absent(worlds[0].0));
     let kinds = worlds.iter().map(world).collect();
-    let mut counts = WorldCounts::new(kinds, groups, all_absent, false, Seed(3));
+    let mut counts = WorldCounts::new(kinds, groups, all_absent, false);
     for (i, made) in of.counterfactuals(setting).into_iter().enumerate() {
         let own = of.own_group(i);
         let score = of.score(&of.encoded(i));
