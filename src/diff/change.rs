@@ -231,8 +231,8 @@ impl<'a> ValueChange<'a> {
     }
 
     fn is_clear(&self) -> bool {
-        // Weights counted in another unit give values that differ in the last digits, in every
-        // replicate alike.
+        // Weights counted in another unit give values that differ in the last digits, and what
+        // each unit adds alike.
         let is_rounding = |change: f64, old: f64| change.abs() <= ROUNDING * old.abs().max(1.0);
         let old = self.rows[0].and_then(|row| row.value);
         let rounding =
@@ -383,7 +383,7 @@ fn interval(
             let lo = change - libm::hypot(after - new.0, old.1 - before);
             let hi = change + libm::hypot(new.1 - after, before - old.0);
             (
-                Some(ChangeInterval { lo, hi, method: MOVER }),
+                Some(ChangeInterval { lo, hi, method: MOVER, paired: false }),
                 words("MOVER from the intervals of both values"),
             )
         }

@@ -110,7 +110,6 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let asked = GatherSettings {
         groups: &groups,
         weighted: new.weighted,
-        seed: new.seed,
         scores: &scores,
         labelled: &labelled,
         people,
@@ -215,8 +214,6 @@ impl PairedValues {
             favourable_stated: side.favourable_stated,
             favoured: FavouredGroups::Rest,
             level: side.level,
-            samples: side.samples,
-            seed: side.seed,
             min_group_size: Count::ONE,
             min_denominator: Count::ONE,
         };

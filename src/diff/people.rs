@@ -23,7 +23,6 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::num::hash::FastHasher;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
-use crate::param::Seed;
 use crate::table::OutcomeRow;
 use crate::table::file::read_file;
 
@@ -45,8 +44,6 @@ pub(super) struct GatherSettings<'a> {
     /// The groups of each attribute, reference first.
     pub(super) groups: &'a BTreeMap<&'a str, &'a [String]>,
     pub(super) weighted: bool,
-    /// Cuts people into blocks whose scores are drawn: the same for both runs.
-    pub(super) seed: Seed,
     /// Where scores are wanted too.
     pub(super) scores: &'a BTreeSet<OutcomeSetKey>,
     /// Models and attributes of which scores with labels are wanted.
@@ -342,7 +339,7 @@ fn add_second(
         if let Some(second) = second.filter(|_| found.person.weight > 0) {
             let key = match asked.people {
                 ..=MAX_SINGLE_PEOPLE => found.unit,
-                _ => h(asked.seed.0, found.unit, 0) % CROWDS,
+                _ => h(0, found.unit, 0) % CROWDS,
             };
             second.add(key, &found.person, &found.counterfactuals);
         }

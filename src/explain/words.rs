@@ -198,8 +198,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "boundary",
-        "why a value has no interval, or a gate is inconclusive: all replicates are \
-         equal, because no case or every case counts, or everybody's score moves alike\n\
+        "why a value has no interval, or a gate is inconclusive: a count above a ratio or \
+         below it is 0, or everybody adds the same, as where all scores move alike\n\
          more people, or a metric with its own counts, may help",
     ),
     (

@@ -46,9 +46,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: of rates of the same rows paired, paired-people; else newcombe,
-        /// newcombe-eff, mover, with the correlation that people in both give; of scores delong,
-        /// else influence, paired by person; empty = none
+        /// method of the interval, a word of `cfaudit explain`, as `wilson`; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

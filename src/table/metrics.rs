@@ -61,12 +61,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz,
-        /// bootstrap, block-bootstrap, of how far scores move student and log-student; with
-        /// `data.person` wilson-deff, newcombe-deff and katz-deff, whose unit is the person; of
-        /// amounts and scores also wilson-kish, wilson-expected, student, welch, welch-log, influence, influence-log,
-        /// influence-logit, woodruff, woodruff-gap, delong-logit, delong, wald, sandwich; empty =
-        /// none
+        /// method of the interval, a word of `cfaudit explain`, as `wilson`; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

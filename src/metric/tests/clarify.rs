@@ -437,7 +437,6 @@ fn against_rest(favourable: FavourableClass) -> MeasureSettings {
     MeasureSettings {
         favoured: FavouredGroups::Rest,
         favourable,
-        samples: Count::new(100).unwrap(),
         families: vec![MetricFamily::Clarify],
         ..settings()
     }
@@ -581,11 +580,8 @@ fn rests_and_worst_cases() {
             let expected = json(folder.join(format!("{dataset}/expected_{model}.json")));
             for (facet, classic) in object(&expected["classic"]) {
                 let audited = audited(&rows, facet, stratum);
-                let settings = MeasureSettings {
-                    families: vec![MetricFamily::Group],
-                    samples: Count::new(200).unwrap(),
-                    ..settings()
-                };
+                let settings =
+                    MeasureSettings { families: vec![MetricFamily::Group], ..settings() };
                 let measured = measure_factual(&audited.counts, None, &settings);
                 let place = |group: &Json| {
                     audited

@@ -18,7 +18,6 @@ use crate::metric::value::classes::{
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
 use crate::tests::{json, shared};
 use serde_json::Value as Json;
 
@@ -177,7 +176,6 @@ fn several_classes() {
     let people: Vec<ClassTestPerson> = (0..rows.texts["y"].len()).map(someone).collect();
     let settings = MeasureSettings {
         families: vec![MetricFamily::Performance, MetricFamily::Ccm, MetricFamily::Eccm],
-        samples: Count::new(50).unwrap(),
         ..settings()
     };
     // A weight of 1 changes nothing but the intervals.
@@ -289,11 +287,8 @@ fn two_classes() {
             (&theirs.flags, theirs.ideal, &theirs.ci_method)
         );
         let (mine, other) = (ours.interval.unwrap(), theirs.interval.unwrap());
-        // Other streams draw the replicates, which agree within their noise.
-        let within =
-            if ours.ci_method.contains("bootstrap") { 0.15 * (other.hi - other.lo) } else { 1e-12 };
         assert!(
-            (mine.lo - other.lo).abs() <= within && (mine.hi - other.hi).abs() <= within,
+            (mine.lo - other.lo).abs() <= 1e-12 && (mine.hi - other.hi).abs() <= 1e-12,
             "{ours:?} {theirs:?}"
         );
     };
@@ -343,7 +338,6 @@ fn weights_are_repeated_people() {
             .iter()
             .flat_map(|p| vec![ClassTestPerson { weight: 1, ..p.clone() }; p.weight as usize])
             .collect();
-        let few = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
         let (by_weight, by_people) = (
             gather(&people, [4, groups], CountingUnit::WEIGHT, |i| i % 2),
             gather(&repeated, [4, groups], CountingUnit::ROW, |_| 0),
@@ -355,8 +349,8 @@ fn weights_are_repeated_people() {
             Some(by_people.switches.matrix_of_label(direction, Some(2)))
         );
         let of = |found: &ClassTestEvidence| {
-            let (mut values, transitions) = measure_switch_classes(&found.switches, &few);
-            values.extend(measure_factual_classes(&found.factual, &few));
+            let (mut values, transitions) = measure_switch_classes(&found.switches, &settings());
+            values.extend(measure_factual_classes(&found.factual, &settings()));
             let transitions =
                 transitions.into_iter().map(|t| (t.value, t.weights.unwrap_or(t.cases).numerator));
             (values, transitions.collect::<Vec<_>>())
@@ -377,7 +371,6 @@ fn weights_are_repeated_people() {
 /// writing.
 #[test]
 fn any_partition_gives_the_same() {
-    let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
     let of = |weighed, persons| CountingUnit { weighted: weighed, persons };
     for unit in [of(false, false), of(true, false), of(false, true), of(true, true)] {
         let mut people = people(3, 3, 2, 300, |i| 1 + i % 5);
@@ -385,12 +378,12 @@ fn any_partition_gives_the_same() {
         let text = |found: &ClassTestEvidence| {
             let evidence = serde_json::to_string(&found.factual).unwrap()
                 + &serde_json::to_string(&found.switches).unwrap();
-            let (values, transitions) = measure_switch_classes(&found.switches, &few);
+            let (values, transitions) = measure_switch_classes(&found.switches, &settings());
             (
                 evidence,
                 format!(
                     "{values:?} {transitions:?} {:?}",
-                    measure_factual_classes(&found.factual, &few)
+                    measure_factual_classes(&found.factual, &settings())
                 ),
             )
         };
@@ -468,12 +461,7 @@ fn coverage() {
                     }],
                 );
             }
-            let settings = MeasureSettings {
-                samples: Count::new(1000).unwrap(),
-                seed: Seed(trial),
-                families: vec![MetricFamily::Ccm],
-                ..settings()
-            };
+            let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
             let (values, transitions) = measure_switch_classes(&switches, &settings);
             let direction = MetricScope::Direction(0, 1);
             let found = [

@@ -20,7 +20,6 @@ use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactu
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::param::Count;
 use crate::tests::{expected, json, shared};
 
 pub(super) fn metrics_folder() -> PathBuf {
@@ -245,18 +244,8 @@ fn published_matrices() {
             MetricFamily::Ccm,
             MetricFamily::Eccm,
         ];
-        let found = gather(
-            &people,
-            2,
-            true,
-            1,
-            &MeasureSettings {
-                favourable,
-                families,
-                samples: Count::new(20).unwrap(),
-                ..settings()
-            },
-        );
+        let found =
+            gather(&people, 2, true, 1, &MeasureSettings { favourable, families, ..settings() });
         let scopes = |name: &str| match groups.iter().position(|group| *group == name) {
             Some(group) => (MetricScope::Group(group), MetricScope::Direction(group, 1 - group)),
             None => (MetricScope::Total, MetricScope::Total),
@@ -402,13 +391,7 @@ fn check_dataset(name: &str) {
                 order.iter().position(|name| name == group.as_str().unwrap()).unwrap()
             };
             let people = dataset(&folder, model, attribute, &order);
-            let found = gather(
-                &people,
-                order.len(),
-                true,
-                3,
-                &MeasureSettings { samples: Count::new(200).unwrap(), ..settings() },
-            );
+            let found = gather(&people, order.len(), true, 3, &settings());
             let (mut compared, mut rests, all) = (0, 0, &found.measured);
             for (group, values) in object(&classic["groups"]) {
                 let group = place(&Json::from(group.as_str()));

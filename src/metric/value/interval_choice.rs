@@ -1,21 +1,14 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
-use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::{Estimate, OPERAND_MISSING};
-use crate::metric::interval::{IntervalProcedure, NoIntervalReason, ValueInterval, z_of_level};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
+use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
 use crate::metric::value::largest::{ExtremeInterval, PART_WITHOUT_INTERVAL};
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
-
-/// Why there is no interval where very few persons could be drawn.
-const TOO_FEW_PERSONS: &str =
-    "boundary: too few persons, or replicates, for percentiles of this level";
-
-/// An interval with the number of replicates that have no value, or why there is none.
-pub(crate) type BootstrapInterval = Result<(ValueInterval, usize), NoIntervalReason>;
 
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
@@ -23,16 +16,10 @@ pub(crate) enum IntervalBasis {
     Estimated(Result<ValueInterval, &'static str>),
     /// This one, or none because a numerator is 0.
     Formula(Option<ValueInterval>),
-    /// The percentiles of so many replicates.
-    Replicates(BootstrapInterval, u64),
     /// None, for this reason.
     NotFormed(&'static str),
     /// That of the largest of several gaps, or the smallest of several ratios.
     Extreme(ExtremeInterval),
-    /// None: the evidence came without.
-    NotDrawn,
-    /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
-    SumsOfGraphs,
 }
 
 /// The settings, and what follows from them.
@@ -75,11 +62,6 @@ impl<'a> MeasureContext<'a> {
             (Some(ValueInterval { lo, hi, .. }), _) if !lo.is_finite() || !hi.is_finite() => {
                 (None, "boundary: an end is larger than any number".to_owned())
             }
-            // Replicates may have their own bias.
-            (Some(ValueInterval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => (
-                None,
-                "boundary: the value lies outside the percentiles of its replicates".to_owned(),
-            ),
             (interval, _) => (interval, words),
         }
     }
@@ -94,36 +76,10 @@ impl<'a> MeasureContext<'a> {
                 Some(interval) => (Some(interval), extreme_text(&of)),
                 None => (None, PART_WITHOUT_INTERVAL.to_owned()),
             },
-            IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
-            IntervalBasis::SumsOfGraphs => (
-                None,
-                "none: scores in every graph are stored as sums over all people, so \
-                 people cannot be resampled"
-                    .to_owned(),
-            ),
             IntervalBasis::Formula(None) => {
                 (None, "boundary: a count above the ratio or below it is 0".to_owned())
             }
             IntervalBasis::Formula(Some(interval)) => (Some(interval), interval_text(interval)),
-            IntervalBasis::Replicates(Ok((interval, 0)), n) => {
-                (Some(interval), format!("{}, {n} replicates", interval_text(interval)))
-            }
-            IntervalBasis::Replicates(Ok((interval, undefined)), n) => (
-                Some(interval),
-                format!(
-                    "{}, {n} replicates, {undefined} of them undefined",
-                    interval_text(interval)
-                ),
-            ),
-            IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n) => {
-                (None, format!("boundary: all {n} bootstrap replicates are equal"))
-            }
-            IntervalBasis::Replicates(Err(NoIntervalReason::TooManyUndefined), n) => {
-                (None, format!("boundary: more than 5 % of {n} bootstrap replicates are undefined"))
-            }
-            IntervalBasis::Replicates(Err(NoIntervalReason::FewPersons), _) => {
-                (None, TOO_FEW_PERSONS.to_owned())
-            }
         }
     }
 
@@ -182,13 +138,6 @@ fn extreme_text(of: &ExtremeInterval) -> String {
 const EFFECTIVE: &str = ", on the effective number of rows (Kish, Rao and Scott)";
 
 fn interval_text(interval: ValueInterval) -> String {
-    let centred = |centred| {
-        if centred {
-            ", centred on the value and cut at the ends of the metric's range"
-        } else {
-            ""
-        }
-    };
     match interval.method {
         IntervalProcedure::Wilson => "Wilson score".to_owned(),
         IntervalProcedure::WilsonPeople => {
@@ -242,13 +191,5 @@ fn interval_text(interval: ValueInterval) -> String {
         IntervalProcedure::Largest => "from the intervals of all gaps".to_owned(),
         IntervalProcedure::Katz => "Katz log".to_owned(),
         IntervalProcedure::KatzEffective => format!("Katz log{EFFECTIVE}"),
-        IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
-        IntervalProcedure::Poisson => {
-            "percentile bootstrap of people with Poisson weights".to_owned()
-        }
-        IntervalProcedure::Blocks { of, centred: c } => format!(
-            "percentile bootstrap of {of} blocks of people with Poisson weights{}",
-            centred(c)
-        ),
     }
 }

@@ -14,8 +14,6 @@
 
 use rayon::prelude::*;
 
-use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::catalog::performance::{ScoreShape, score_shape};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
@@ -24,6 +22,8 @@ use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::noise::placebo::PlaceboBand;
+use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;

@@ -9,13 +9,13 @@
 
 use rayon::prelude::*;
 
-use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::Eccm;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
+use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::rate::{MetricValue, Rate, by_weight};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
@@ -258,7 +258,7 @@ impl SwitchMeasurement<'_> {
         match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
             Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
             Some(Err(why)) => IntervalBasis::NotFormed(why),
-            None => IntervalBasis::NotDrawn,
+            None => IntervalBasis::NotFormed("none: what each person adds was not kept"),
         }
     }
 

@@ -26,12 +26,12 @@ use crate::error::Result;
 use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
-use crate::metric::bootstrap::placebo::PlaceboEvidence;
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::noise::placebo::PlaceboEvidence;
+use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_rows, compare_switches};
@@ -582,8 +582,6 @@ pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSe
         favourable_stated: checked.job.data.favourable_side().is_some(),
         level: (metrics.interval.method == job::IntervalMethod::Auto)
             .then_some(metrics.interval.level),
-        samples: metrics.bootstrap.samples,
-        seed: checked.job.run.seed,
         min_group_size: metrics.min_group_size,
         min_denominator: metrics.min_denominator,
         favoured: favoured(checked, attribute),

@@ -16,7 +16,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::worlds::{AcrossWorldsValue, GraphWorld, WorldCounts, measure_worlds};
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Level};
 use crate::tests::json;
 
 /// A row as encoded columns.
@@ -167,8 +167,6 @@ fn settings() -> MeasureSettings {
         favourable_stated: true,
         favoured: FavouredGroups::Groups(vec![0]),
         level: Some(Level::DEFAULT),
-        samples: Count::new(60).unwrap(),
-        seed: Seed(3),
         min_group_size: Count::new(1).unwrap(),
         min_denominator: Count::new(1).unwrap(),
     }

@@ -80,6 +80,10 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
 /// Why a mean over graphs has no interval that is no share.
 const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between graphs";
 
+/// Why a mean over graphs has no interval that depends on scores.
+const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
+                              what each person adds is not known";
+
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GraphWorld {
@@ -570,8 +574,7 @@ impl<'a> OverGraphs<'a> {
     ) -> IntervalBasis {
         if matches!(metric.reads, Reads::Shift(_)) {
             let still = self.still(scope).and_then(|people| unmoved(metric, people, ask.z));
-            return still
-                .map_or(IntervalBasis::SumsOfGraphs, |of| IntervalBasis::Formula(Some(of)));
+            return IntervalBasis::Estimated(still.ok_or(SUMS_OF_GRAPHS));
         }
         let of = |scope| self.share(metric, scope).map(Estimate::from);
         let estimate = match scope {
