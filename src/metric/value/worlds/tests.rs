@@ -2,21 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use super::cases::{self, GraphCases, TargetSwitches};
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
+use crate::metric::catalog::find as find_metric;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::tests::coverage::{CoverageCount, trials};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Level};
 
 fn settings(level: Option<Level>) -> MeasureSettings {
     MeasureSettings {
@@ -25,8 +29,6 @@ fn settings(level: Option<Level>) -> MeasureSettings {
         favourable_stated: true,
         favoured: FavouredGroups::Groups(vec![0]),
         level,
-        samples: Count::new(500).unwrap(),
-        seed: Seed(3),
         min_group_size: Count::new(1).unwrap(),
         min_denominator: Count::new(1).unwrap(),
     }
@@ -752,4 +754,85 @@ fn rates_of_zero_of_persons_are_those_of_persons() {
         let hi = z * z / (persons + z * z);
         assert!((found.hi - hi).abs() < 1e-12 && found.lo == 0.0, "{found:?}");
     }
+}
+
+/// Rows of persons whose counterfactuals switch with probability p in each of 20 graphs.
+#[derive(Debug, Clone, Copy)]
+struct GraphDesign {
+    persons: u64,
+    rows: u64,
+    p: f64,
+    /// Probability that a row switches in all graphs alike.
+    alike: f64,
+}
+
+impl GraphDesign {
+    /// In how many graphs a row switches.
+    fn switches(&self, stream: &mut RandomStream) -> u64 {
+        let mut switches = |p: f64| u64::from(stream.u01() < p);
+        match switches(self.alike) {
+            1 => 20 * switches(self.p),
+            _ => (0..20).map(|_| switches(self.p)).sum(),
+        }
+    }
+
+    /// The share of one sample: a row repeats what its person does with probability 0.8, so that
+    /// two rows of a person have a correlation of 0.64.
+    fn draw(&self, stream: &mut RandomStream) -> Share {
+        let (scope, psr) = (MetricScope::Direction(0, 1), find_metric("psr").unwrap());
+        let mut cases = GraphCases::new(2, |_| 20);
+        if self.rows > 1 {
+            cases = cases.with_persons();
+        }
+        for person in 0..self.persons {
+            let of_person = self.switches(stream);
+            for _ in 0..self.rows {
+                let own = self.switches(stream);
+                let repeats = self.rows > 1 && stream.u01() < 0.8;
+                let switches = if repeats { of_person } else { own };
+                let target = TargetSwitches { n: 1, in_both: switches, in_all: switches };
+                let kind = cases::kind(None, false);
+                cases.add((person, 0, kind), &[TargetSwitches::default(), target], switches);
+            }
+        }
+        let place = ScopeIndex::new(2).direction(0, 1);
+        let all = cases.of_scope(place, scope);
+        all.share(psr, &settings(None), self.persons * self.rows).unwrap()
+    }
+}
+
+/// Draws each setting so often: the interval of a mean over graphs holds the true value in nearly
+/// as many samples as is claimed.
+fn check_coverage(samples: u64, designs: &[(u64, u64)]) {
+    let (z, mut wrong) = (z_of_level(0.95), Vec::new());
+    for &(persons, rows) in designs {
+        for (p, alike) in [0.1, 0.5].into_iter().flat_map(|p| [0.0, 0.5, 1.0].map(|c| (p, c))) {
+            let design = GraphDesign { persons, rows, p, alike };
+            let mut held = CoverageCount::default();
+            for sample in 0..samples {
+                let mut stream = RandomStream::new(sample, &format!("coverage/{design:?}"));
+                held.add(Some(design.draw(&mut stream).wilson(z)), p);
+            }
+            println!("{design:?}: {:.4}", held.share_held());
+            let error = (LEAST_HELD * (1.0 - LEAST_HELD) / samples as f64).sqrt();
+            if held.share_held() < LEAST_HELD - 3.0 * error {
+                wrong.push(format!("{design:?}: {}", held.share_held()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What intervals of means over graphs hold at least.
+const LEAST_HELD: f64 = 0.93;
+
+#[test]
+fn coverage_of_means_over_graphs() {
+    check_coverage(trials(200), &[(30, 1), (30, 10)]);
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: 4,000 samples of each of 30 settings"]
+fn coverage_of_means_over_graphs_in_4_000_samples() {
+    check_coverage(trials(4000), &[(30, 1), (100, 1), (300, 1), (30, 10), (10, 20)]);
 }
