@@ -124,6 +124,8 @@ worded_enum! {
         Doubt = "doubt",
         /// Evidence of an audit; of an experiment that of an arm.
         Count = "count",
+        /// Evidence of two models on the same rows; of an experiment of an arm and the base.
+        Pair = "pair",
         /// The flip test.
         Flips = "flips",
         /// Outcomes row by row.
@@ -177,6 +179,7 @@ impl UnitKind {
             UnitKind::Placebo
             | UnitKind::Doubt
             | UnitKind::Count
+            | UnitKind::Pair
             | UnitKind::Flips
             | UnitKind::Outcomes
             | UnitKind::Cases => StageKind::Count,

@@ -231,8 +231,8 @@ impl<'a> ValueChange<'a> {
     }
 
     fn is_clear(&self) -> bool {
-        // Weights counted in another unit give values that differ in the last digits, in every
-        // replicate alike.
+        // Weights counted in another unit give values that differ in the last digits, and what
+        // each unit adds alike.
         let is_rounding = |change: f64, old: f64| change.abs() <= ROUNDING * old.abs().max(1.0);
         let old = self.rows[0].and_then(|row| row.value);
         let rounding =
@@ -353,12 +353,8 @@ fn interval(
                 .clone_into(&mut remark);
         } else if gives(pair.old, before) && gives(pair.new, after) {
             if let Some((lo, hi)) = pair.interval {
-                // Newcombe's takes the people of the two runs for others.
-                let paired = ![IntervalProcedure::Newcombe, IntervalProcedure::NewcombeEffective]
-                    .iter()
-                    .any(|newcombe| pair.method == newcombe.as_str());
                 return (
-                    Some(ChangeInterval { lo, hi, method: pair.method, paired }),
+                    Some(ChangeInterval { lo, hi, method: pair.method, paired: true }),
                     pair.words.clone(),
                 );
             }

@@ -3,7 +3,7 @@
 use crate::diff::definitions::{CountingRules, JobValues};
 use crate::folder::manifest::RoundedSwitches;
 use crate::num::score_scale::ScoreScale;
-use crate::param::{Count, Level, Seed};
+use crate::param::Level;
 use crate::table::MetricRow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -51,10 +51,6 @@ pub(crate) struct ComparedRun {
     pub favourable_stated: bool,
     /// Level of the intervals; none where the job requests none.
     pub level: Option<Level>,
-    /// Replicates of the bootstrap.
-    pub samples: Count,
-    /// The seed.
-    pub seed: Seed,
     /// The table `metrics`.
     pub metrics: Vec<MetricRow>,
     /// Its switches that rounding alone may explain; of the new run gates read its counts.

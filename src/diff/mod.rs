@@ -15,14 +15,12 @@
 //!    with the fits added: with v_A and v_B the variances over the repeats of each run, s^2 =
 //!    (half-width / z)^2 + v_A + v_B, change +- t s, t with Satterthwaite's degrees of freedom
 //!    (people's part infinite, v_A and v_B with repeats - 1).
-//!    2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into
-//!    blocks, and in every replicate a block counts equally often in both runs: the paired
-//!    bootstrap of [`compare`](crate::metric::value::compare), with its stream; by weight where
-//!    people have weights. Of the families performance, group, ccm and eccm; of score metrics
-//!    (family shift) people are drawn one by one as in a run, see
-//!    [`changes`](crate::metric::value::paired_scores). Scores as such (family scores) need no
-//!    draws: what a person adds to both values goes together, of an AUC as DeLong's covariance, see
-//!    [`change`](crate::metric::value::scores).
+//!    2. *Paired* ([`paired`]): both runs hold outcomes of the same people, and what a person adds
+//!    to both values goes together. Of the families performance, group, ccm and eccm as
+//!    [`compare`](crate::metric::value::compare) says; of scores as such (family scores) an AUC
+//!    has DeLong's covariance, see [`change`](crate::metric::value::scores). Of score metrics
+//!    (family shift) people are drawn, the same in both runs, see
+//!    [`changes`](crate::metric::value::paired_scores).
 //!    Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
 //!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
 //!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
@@ -43,6 +41,7 @@ pub(crate) mod compared_run;
 pub(crate) mod definitions;
 mod paired;
 mod people;
+mod rows_of_both;
 #[cfg(test)]
 mod tests;
 

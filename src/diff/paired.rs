@@ -1,5 +1,4 @@
-//! The same people in two runs: values and changes from the outcomes that both keep, drawn with the
-//! same people for both.
+//! The same people in two runs: values and changes from the outcomes that both keep.
 //!
 //! A person is who has the same row id; rows that are distinguished by their number are the same
 //! only where both runs read the same file. People who are in one run only count for that run.
@@ -11,10 +10,11 @@ use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, gather,
 };
+use crate::diff::rows_of_both::{BothRuns, RowsOfBoth, add_new, keep_old};
 use crate::error::Result;
 use crate::metric::MetricFamily;
 use crate::metric::catalog::catalog;
-use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
+use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::paired_scores::changes;
@@ -110,13 +110,19 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let asked = GatherSettings {
         groups: &groups,
         weighted: new.weighted,
-        seed: new.seed,
         scores: &scores,
         labelled: &labelled,
         people,
     };
-    let before = gather(old_file, &old.scales, &asked)?;
-    let after = gather(new_file, &new.scales, &asked)?;
+    let mut both = BothRuns::new();
+    let before = gather(old_file, &old.scales, &asked, |found, is_new| {
+        keep_old(&mut both, found, is_new, asked.weighted);
+    })?;
+    let after = gather(new_file, &new.scales, &asked, |found, is_new| {
+        add_new(&mut both, found, is_new, asked.weighted);
+    })?;
+    both.values_mut().for_each(RowsOfBoth::finish);
+    let rows = both;
     let (n_old, n_new, both) = count_shared_people(&before, &after);
     if both == 0 {
         return Ok(PairedValues::unpaired("no person is in both runs"));
@@ -142,7 +148,8 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     for ((model, attribute), after) in &after {
         let Some(before) = before.get(&(model.clone(), attribute.clone())) else { continue };
         let Some(groups) = groups.get(attribute.as_str()) else { continue };
-        pairs.add_attribute([model, attribute], groups, new, before, after);
+        let Some(rows) = rows.get(&(model.clone(), attribute.clone())) else { continue };
+        pairs.add_attribute([model, attribute], (groups, new), rows, [before, after]);
     }
     Ok(pairs)
 }
@@ -186,10 +193,9 @@ impl PairedValues {
     fn add_attribute(
         &mut self,
         [model, attribute]: [&str; 2],
-        groups: &[String],
-        side: &ComparedRun,
-        before: &AttributeOutcomes,
-        after: &AttributeOutcomes,
+        (groups, side): (&[String], &ComparedRun),
+        rows: &RowsOfBoth,
+        [before, after]: [&AttributeOutcomes; 2],
     ) {
         let settings = MeasureSettings {
             families: vec![
@@ -208,8 +214,6 @@ impl PairedValues {
             favourable_stated: side.favourable_stated,
             favoured: FavouredGroups::Rest,
             level: side.level,
-            samples: side.samples,
-            seed: side.seed,
             min_group_size: Count::ONE,
             min_denominator: Count::ONE,
         };
@@ -233,9 +237,7 @@ impl PairedValues {
                     old: found.second.ok(),
                     interval: found.interval.map(|i| (i.lo, i.hi)),
                     method: found.interval.map_or("", |i| i.method.as_str()),
-                    words: found
-                        .ci_method
-                        .replace("the same for both models", "the same for both runs"),
+                    words: found.ci_method,
                     identical: false,
                 };
                 self.values.insert(
@@ -251,12 +253,14 @@ impl PairedValues {
             }
         };
         let factual = [&after.factual, &before.factual];
-        keep("", change_factual(factual[0], factual[1], &settings));
+        keep("", compare_rows(&rows.rows, &settings));
         let context = MeasureContext::new(&settings);
         keep("", FactualMeasurement { context }.compare_scores(factual, RowsOf::Each));
         for (set, world) in &after.sets {
             if let Some(other) = before.sets.get(set) {
-                keep(set, change_counterfactual(&world.counts, &other.counts, &settings));
+                if let Some(rows) = rows.sets.get(set) {
+                    keep(set, compare_switches(rows, &settings));
+                }
                 // Where no score differs nothing needs to be drawn.
                 if world.digests != other.digests {
                     keep(set, score_changes(world, other, &settings));

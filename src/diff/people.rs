@@ -1,5 +1,6 @@
-//! The outcomes of one run, gathered person by person: the counts that changes are drawn from, the
-//! scores, and what tells whether anybody's outcome differs.
+//! The outcomes of one run, gathered person by person: the scores with the counts that belong to
+//! them, and what tells whether anybody's outcome differs. Decisions of both runs are put together
+//! by [`rows_of_both`](super::rows_of_both).
 //!
 //! Counterfactuals of a person stand together in the file, so that they are gathered as a run
 //! counts them. Where scores are wanted the file is read twice, because what a person adds to a
@@ -22,7 +23,6 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::num::hash::FastHasher;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
-use crate::param::Seed;
 use crate::table::OutcomeRow;
 use crate::table::file::read_file;
 
@@ -44,8 +44,6 @@ pub(super) struct GatherSettings<'a> {
     /// The groups of each attribute, reference first.
     pub(super) groups: &'a BTreeMap<&'a str, &'a [String]>,
     pub(super) weighted: bool,
-    /// Cuts people into blocks: the same for both runs.
-    pub(super) seed: Seed,
     /// Where scores are wanted too.
     pub(super) scores: &'a BTreeSet<OutcomeSetKey>,
     /// Models and attributes of which scores with labels are wanted.
@@ -120,20 +118,20 @@ pub(super) struct AttributeOutcomes {
 pub(super) type RunOutcomes = BTreeMap<(String, String), AttributeOutcomes>;
 
 /// A person with all their counterfactuals of one set under one model.
-struct PersonOutcomes {
-    place: OutcomeSetKey,
-    key: u64,
-    /// Whose row it is: what is drawn; the row itself where each row is a person.
-    unit: u64,
-    has_person: bool,
+pub(super) struct PersonOutcomes {
+    pub(super) place: OutcomeSetKey,
+    pub(super) key: u64,
+    /// Whose row it is; the row itself where each row is a person.
+    pub(super) unit: u64,
+    pub(super) has_person: bool,
     /// Groups of the attribute.
-    n: usize,
-    person: ScoredPerson,
+    pub(super) n: usize,
+    pub(super) person: ScoredPerson,
     /// The score in the numbers of its scale.
-    score: Option<f64>,
-    counterfactuals: Vec<ScoredCounterfactual>,
+    pub(super) score: Option<f64>,
+    pub(super) counterfactuals: Vec<ScoredCounterfactual>,
     /// Their numbers.
-    indices: Vec<i64>,
+    pub(super) indices: Vec<i64>,
 }
 
 /// By model the scale of its scores, where these are not probabilities.
@@ -141,14 +139,22 @@ type ScoreScales = BTreeMap<String, ScoreScale>;
 
 /// Gathers a file of outcomes.
 ///
-/// `scales` are those of the scores of models, where these are not probabilities.
+/// `scales` are those of the scores of models, where these are not probabilities. `pass_on` gets
+/// every row that weighs something, set by set, and whether it is met for the first time under its
+/// model and attribute.
 pub(super) fn gather(
     file: &Path,
     scales: &ScoreScales,
     asked: &GatherSettings<'_>,
+    mut pass_on: impl FnMut(&PersonOutcomes, bool),
 ) -> Result<RunOutcomes> {
     let mut parts = RunOutcomes::new();
-    each_person(file, scales, asked, |found| add(&mut parts, scales, asked, found))?;
+    each_person(file, scales, asked, |found| {
+        // Rows of weight 0 count for nothing.
+        if found.person.weight > 0 {
+            pass_on(found, add(&mut parts, scales, asked, found));
+        }
+    })?;
     if !asked.scores.is_empty() {
         add_second(file, scales, asked, &mut parts)?;
     }
@@ -253,12 +259,13 @@ fn each_person(
     Ok(())
 }
 
+/// Adds a row; whether it is met for the first time under its model and attribute.
 fn add(
     parts: &mut RunOutcomes,
     scales: &ScoreScales,
     asked: &GatherSettings<'_>,
     found: &PersonOutcomes,
-) {
+) -> bool {
     let PersonOutcomes {
         place: [model, attribute, set],
         key,
@@ -272,13 +279,8 @@ fn add(
         ..
     } = found;
     let (key, unit, n) = (*key, *unit, *n);
-    // Rows of weight 0 count for nothing.
-    if person.weight == 0 {
-        return;
-    }
-    let counted_by = CountingUnit { weighted: asked.weighted, persons: *has_person, paired: true };
     let nobody = || {
-        let counts = FactualCounts::new(n).counted_by(counted_by, asked.seed);
+        let counts = FactualCounts::new(n);
         let basis = SampleBasis { weighted: asked.weighted, persons: *has_person };
         let scale = scales.get(model).copied().unwrap_or_default();
         let factual = match asked.labelled.contains(&[model.clone(), attribute.clone()]) {
@@ -289,16 +291,16 @@ fn add(
         AttributeOutcomes { person_keys, factual, digests: vec![OutcomeDigest::default(); n], sets }
     };
     let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
-    if part.person_keys.insert(key) {
+    let is_new = part.person_keys.insert(key);
+    if is_new {
         part.factual.groups[person.group].add(person.label, person.predicted, false);
-        let row = (person.group, unit, person.weight);
-        part.factual.add_unit(row, person.label, person.predicted);
         let labelled = (person.label, score.unwrap_or(f64::NAN));
         part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {
-        let counts = CounterfactualCounts::new(n).counted_by(counted_by, asked.seed);
+        let unit = CountingUnit { weighted: asked.weighted, persons: *has_person };
+        let counts = CounterfactualCounts::new(n).counted_by(unit);
         SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], second: None }
     });
     world.counts.add_person(unit, person, counterfactuals);
@@ -309,6 +311,7 @@ fn add(
             Some((counterfactual, *index)),
         );
     }
+    is_new
 }
 
 /// Reads the file again for what people add to score metrics.
@@ -336,7 +339,7 @@ fn add_second(
         if let Some(second) = second.filter(|_| found.person.weight > 0) {
             let key = match asked.people {
                 ..=MAX_SINGLE_PEOPLE => found.unit,
-                _ => h(asked.seed.0, found.unit, 0) % CROWDS,
+                _ => h(0, found.unit, 0) % CROWDS,
             };
             second.add(key, &found.person, &found.counterfactuals);
         }

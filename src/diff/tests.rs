@@ -7,7 +7,7 @@ use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues};
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
-use crate::param::{Count, Level, Seed};
+use crate::param::Level;
 use crate::table::{AuditKey, MetricRow};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
@@ -81,8 +81,6 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         favourable_is_positive: true,
         favourable_stated: true,
         level: Level::new(0.95),
-        samples: Count::new(100).unwrap(),
-        seed: Seed(1),
         metrics: frame,
         rounded: Vec::new(),
         outcomes: None,
@@ -131,7 +129,7 @@ fn two_intervals_give_the_interval_of_the_change() {
     let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
         let mut frame =
             metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
-        (frame[0].interval, frame[0].ci_method) = ("bootstrap".into(), "none: not drawn".into());
+        (frame[0].interval, frame[0].ci_method) = ("score".into(), "none: not requested".into());
         frame[0].lo = interval.map(|i| i.0);
         frame[0].hi = interval.map(|i| i.1);
         frame[0].level = interval.map(|i| i.2);
@@ -416,10 +414,10 @@ fn another_rule_for_intervals_at_an_end() {
         )
     };
     let compared = |lo: bool, comparable: bool| ("compared".to_owned(), true, lo, comparable);
-    assert_eq!(changed(0, "bootstrap", true, false), compared(false, false));
-    assert_eq!(changed(0, "bootstrap", true, true), compared(true, false));
-    assert_eq!(changed(0, "bootstrap", false, false), compared(true, true));
-    assert_eq!(changed(3, "bootstrap", true, false), compared(true, false));
+    assert_eq!(changed(0, "score", true, false), compared(false, false));
+    assert_eq!(changed(0, "score", true, true), compared(true, false));
+    assert_eq!(changed(0, "score", false, false), compared(true, true));
+    assert_eq!(changed(3, "score", true, false), compared(true, false));
     assert_eq!(changed(0, "wilson", true, false), compared(true, false));
 }
 

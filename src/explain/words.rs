@@ -198,8 +198,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ),
     (
         "boundary",
-        "why a value has no interval, or a gate is inconclusive: all replicates are \
-         equal, because no case or every case counts, or everybody's score moves alike\n\
+        "why a value has no interval, or a gate is inconclusive: a count above a ratio or \
+         below it is 0, or everybody adds the same, as where all scores move alike\n\
          more people, or a metric with its own counts, may help",
     ),
     (
@@ -319,8 +319,8 @@ pub(super) const WORDS: &[(&str, &str)] = &[
         "compare",
         "metrics.compare: {challenger: current} compares models on the same people, in the \
          table `comparisons` and the report\n\
-         a difference is the value of the first model minus that of the second; in every replicate \
-         of its interval the same people count equally often for both models\n\
+         a difference is the value of the first model minus that of the second; its interval takes \
+         together what a person adds to both\n\
          of the families performance, group, ccm and eccm, and of the family scores, on the rows \
          that both models score",
     ),

@@ -57,8 +57,6 @@ pub(crate) struct Manifest {
     /// Level of the intervals; absent where the job requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
-    /// Replicates of the bootstrap.
-    pub bootstrap_samples: u64,
     /// The seed.
     pub seed: u64,
     /// Numbers of rows.

@@ -8,9 +8,9 @@ use crate::gate::reason::{
     UncertaintySource,
 };
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::rate::Undefined;
 use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};

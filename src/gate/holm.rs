@@ -11,15 +11,14 @@
 //! its counts, or from the effective number of cases where a person may have several rows, and its
 //! p is that of the score test, its dual; so is Wilson's on people, from the
 //! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On
-//! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
-//! rough guide for percentiles far outside those that were drawn.
+//! any other each side is stretched as that of a normal distribution, which is near enough.
 
 use super::decision::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, wilson_of_people, wilson_of_share, z_of_level,
+    IntervalProcedure, ValueInterval, stretched, wilson_of_people, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::{Rate, Undefined};
 
@@ -146,9 +145,7 @@ impl<'a> HolmTest<'a> {
             .filter(|metric| !metric.is_gap_in(&self.observation.scope))
             .filter(|_| !self.observation.is_change)
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
-        let own = ValueInterval { lo: self.lo, hi: self.hi, method: IntervalProcedure::Bootstrap };
-        let stretched = own.stretched(self.value, wider, range);
-        (stretched.lo, stretched.hi)
+        stretched((self.lo, self.hi), self.value, wider, range)
     }
 }
 

@@ -13,20 +13,19 @@
 //!   [`mover_ratio`].
 //! - The largest of several gaps and the smallest of several ratios: from the intervals of all, see
 //!   [`largest`](crate::metric::value::largest).
-//! - Sums of several rates, correlations, and other functions of counts: see
-//!   [`estimate`](crate::metric::estimate).
+//! - Sums of several rates, correlations, other functions of counts, and differences of two models
+//!   or runs: see [`estimate`](crate::metric::estimate).
 //! - How far scores move: Student's, for distances on the logarithm, from what each person adds, see
 //!   [`shift_influence`](crate::metric::evidence::shift_influence).
 //! - Means and quantiles of amounts: Student, Welch and Woodruff, see
 //!   [`amounts`](crate::metric::value::amounts).
 //! - AUC, calibration and the like: DeLong, Wald and influences, see
 //!   [`scores`](crate::metric::value::scores).
-//! - Two models, two runs, and means over causal graphs: percentile bootstrap of blocks of people,
-//!   see [`block_bootstrap`](crate::metric::evidence::block_bootstrap). Of P persons with several
-//!   rows percentiles are taken further out ([`ReplicateSource`]).
+//! - Means over causal graphs: as shares of the rows of all graphs, see
+//!   [`worlds`](crate::metric::value::worlds).
 //!
-//! Why not the bootstrap for rates: at n = 30 and p = 0.02 a nominal 95 % interval covers 45 %,
-//! Wilson's 98 %.
+//! No interval of a metric depends on a seed. [`IntervalProcedure`] lists all methods, each with the
+//! test of its coverage.
 //!
 //! Coverage of 95 % intervals, simulated with 20,000 samples of 10, 30 and 300 people a group (see
 //! the tests):
@@ -45,11 +44,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::rate::{MetricValue, Rate};
-use crate::num::binomial_draws::multinomial;
-use crate::num::seed::RandomStream;
-use crate::num::student::{incomplete_beta, student_quantile};
-use crate::num::summary::{normal_quantile, quantile};
+use crate::metric::rate::Rate;
+use crate::num::student::incomplete_beta;
+use crate::num::summary::normal_quantile;
 
 /// An interval of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -62,130 +59,115 @@ pub(crate) struct ValueInterval {
     pub method: IntervalProcedure,
 }
 
-impl ValueInterval {
-    /// The interval at another level, both sides stretched as those of a normal distribution and
-    /// cut at the ends of the range: `wider` is the quotient of the normal quantiles of both
-    /// levels. Near enough for score intervals, a rough guide for percentiles far outside those
-    /// that were drawn.
-    pub(crate) fn stretched(self, value: f64, wider: f64, (least, most): (f64, f64)) -> Self {
-        ValueInterval {
-            lo: (value - (value - self.lo) * wider).max(least),
-            hi: (value + (self.hi - value) * wider).min(most),
-            ..self
-        }
-    }
+/// Ends at another level, both sides stretched as those of a normal distribution and cut at the
+/// ends of the range: `wider` is the quotient of the normal quantiles of both levels.
+pub(crate) fn stretched(
+    (lo, hi): (f64, f64),
+    value: f64,
+    wider: f64,
+    (least, most): (f64, f64),
+) -> (f64, f64) {
+    ((value - (value - lo) * wider).max(least), (value + (hi - value) * wider).min(most))
 }
 
-/// How an interval is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum IntervalProcedure {
+/// Makes the methods of intervals and their list: each with its word and the test of its coverage.
+macro_rules! interval_methods {
+    ($($(#[$doc:meta])* $method:ident $word:literal $test:ident;)*) => {
+        /// How an interval is made.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub(crate) enum IntervalProcedure {
+            $($(#[$doc])* $method,)*
+        }
+
+        impl IntervalProcedure {
+            /// The word that tables show.
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $(IntervalProcedure::$method => $word,)*
+                }
+            }
+        }
+
+        /// Every method with the test, by its path below `metric`, that draws samples and says how
+        /// often its intervals hold the true value.
+        #[cfg(test)]
+        pub(crate) const METHODS: &[(IntervalProcedure, &str)] =
+            &[$((IntervalProcedure::$method, coverage::$test),)*];
+    };
+}
+
+interval_methods! {
     /// Score interval of a rate.
-    Wilson,
+    Wilson "wilson" RATES;
     /// Score interval of a rate of which no case counts, or all do, on the effective number of
     /// units.
-    WilsonPeople,
+    WilsonPeople "wilson-people" PERSONS;
     /// Score interval of the share of people whose score moves, where none does, for the distance
     /// of scores.
-    WilsonMoved,
+    WilsonMoved "wilson-moved" FEW_MOVE;
     /// Score interval of a rate of rows that weigh differently, or of which a person may have
     /// several, on their effective number.
-    WilsonEffective,
+    WilsonEffective "wilson-eff" PERSONS;
     /// Score interval of a correlation, on the effective number that its influences give.
-    Score,
+    Score "score" COUNTS;
     /// Student's t of the difference of two shares of the same rows.
-    Paired,
+    Paired "paired" MODELS;
     /// The same where none or all of them differ.
-    PairedPeople,
+    PairedPeople "paired-people" MODELS;
     /// Hybrid score interval of a difference of rates.
-    Newcombe,
+    Newcombe "newcombe" RATES;
     /// The same of rates of rows of which a person may have several.
-    NewcombeEffective,
+    NewcombeEffective "newcombe-eff" PERSONS;
     /// Hybrid of the intervals of its parts (MOVER).
-    Mover,
+    Mover "mover" COUNTS;
     /// Of the largest of several gaps, or the smallest of several ratios, from the intervals of
     /// all.
-    Largest,
+    Largest "largest" LARGEST;
     /// Log interval of a ratio of rates.
-    Katz,
+    Katz "katz" RATES;
     /// The same of rates of rows of which a person may have several.
-    KatzEffective,
-    /// Percentile bootstrap of people.
-    Bootstrap,
-    /// Percentile bootstrap of people with Poisson weights.
-    Poisson,
-    /// Percentile bootstrap of blocks of people with Poisson weights.
-    Blocks {
-        /// Number of blocks.
-        of: u32,
-        /// Whether the percentiles are moved so that their mean is the value.
-        centred: bool,
-    },
+    KatzEffective "katz-eff" PERSONS;
     /// Student's t of a mean; with weights or persons by person.
-    Student,
+    Student "student" SHIFTS;
     /// The same on the logarithm, of a value above 0.
-    LogStudent,
+    LogStudent "log-student" SHIFTS;
     /// Welch's of a difference of two means.
-    Welch,
+    Welch "welch" VALUES;
     /// The same on the logarithm, of a ratio of two means.
-    WelchLog,
+    WelchLog "welch-log" VALUES;
     /// Student's t of a difference of two means by the influence of each person.
-    InfluenceGap,
+    InfluenceGap "influence" VALUES;
     /// The same on the logarithm, of a ratio of two means.
-    InfluenceRatio,
+    InfluenceRatio "influence-log" VALUES;
     /// Woodruff's of a quantile: ranks from the score interval of its share.
-    Woodruff,
+    Woodruff "woodruff" VALUES;
     /// Hybrid of two of these, of a difference of quantiles.
-    WoodruffGap,
+    WoodruffGap "woodruff-gap" VALUES;
     /// DeLong's variance on the logit, of an AUC.
-    DeLongLogit,
+    DeLongLogit "delong-logit" VALUES;
     /// DeLong's variance, of a difference of two AUCs.
-    DeLong,
+    DeLong "delong" VALUES;
     /// The variance of influences by person on the logit, of an AUC.
-    InfluenceLogit,
+    InfluenceLogit "influence-logit" VALUES;
     /// The inverse information of a fit.
-    Wald,
+    Wald "wald" VALUES;
     /// The variance of influences by person, of a fit.
-    Sandwich,
+    Sandwich "sandwich" VALUES;
     /// Score interval of a share over the share that was expected.
-    WilsonExpected,
+    WilsonExpected "wilson-expected" VALUES;
 }
 
-impl IntervalProcedure {
-    /// The word that tables show.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            IntervalProcedure::Wilson => "wilson",
-            IntervalProcedure::WilsonPeople => "wilson-people",
-            IntervalProcedure::WilsonMoved => "wilson-moved",
-            IntervalProcedure::WilsonEffective => "wilson-eff",
-            IntervalProcedure::Score => "score",
-            IntervalProcedure::Paired => "paired",
-            IntervalProcedure::PairedPeople => "paired-people",
-            IntervalProcedure::LogStudent => "log-student",
-            IntervalProcedure::Newcombe => "newcombe",
-            IntervalProcedure::NewcombeEffective => "newcombe-eff",
-            IntervalProcedure::Mover => "mover",
-            IntervalProcedure::Largest => "largest",
-            IntervalProcedure::Katz => "katz",
-            IntervalProcedure::KatzEffective => "katz-eff",
-            IntervalProcedure::Bootstrap => "bootstrap",
-            IntervalProcedure::Poisson => "poisson-bootstrap",
-            IntervalProcedure::Blocks { .. } => "block-bootstrap",
-            IntervalProcedure::Student => "student",
-            IntervalProcedure::Welch => "welch",
-            IntervalProcedure::WelchLog => "welch-log",
-            IntervalProcedure::InfluenceGap => "influence",
-            IntervalProcedure::InfluenceRatio => "influence-log",
-            IntervalProcedure::Woodruff => "woodruff",
-            IntervalProcedure::WoodruffGap => "woodruff-gap",
-            IntervalProcedure::DeLongLogit => "delong-logit",
-            IntervalProcedure::DeLong => "delong",
-            IntervalProcedure::InfluenceLogit => "influence-logit",
-            IntervalProcedure::Wald => "wald",
-            IntervalProcedure::Sandwich => "sandwich",
-            IntervalProcedure::WilsonExpected => "wilson-expected",
-        }
-    }
+/// The tests of coverage.
+#[cfg(test)]
+mod coverage {
+    pub(super) const RATES: &str = "tests::coverage::rates_differences_and_ratios";
+    pub(super) const COUNTS: &str = "tests::coverage::values_of_counts";
+    pub(super) const PERSONS: &str = "tests::person_coverage::coverage_of_persons";
+    pub(super) const MODELS: &str = "tests::paired_coverage::two_models";
+    pub(super) const LARGEST: &str = "value::largest::it_covers_the_largest_gap";
+    pub(super) const SHIFTS: &str = "tests::shift_intervals::coverage";
+    pub(super) const FEW_MOVE: &str = "tests::shift_intervals::coverage_where_few_move";
+    pub(super) const VALUES: &str = "tests::person_value_coverage::coverage_of_values_of_persons";
 }
 
 /// The words of [`IntervalProcedure::as_str`] with what each means, in the order in which the page
@@ -211,9 +193,9 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     (
         "wilson-eff",
         "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
-            differently (Kish 1965), or of which a person has several: their number is divided by \
-            the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \
-            within a person.",
+            differently (Kish 1965), of which a person has several, or which several graphs give: \
+            their number is divided by the design effect of Rao and Scott (1992), drawn towards \
+            that of rows which all agree within a person.",
     ),
     ("newcombe-eff", "Newcombe's hybrid score interval from these, for differences."),
     ("katz-eff", "Katz's interval on the log scale with the same numbers, for ratios."),
@@ -271,17 +253,6 @@ pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[
     (
         "wilson-expected",
         "Wilson's score interval of the share of positive labels, divided by the mean score.",
-    ),
-    ("bootstrap", "Percentiles of replicates of people, which no metric draws any more."),
-    (
-        "poisson-bootstrap",
-        "Percentiles of the bootstrap of people with Poisson weights, for shares of a gap by \
-             feature.",
-    ),
-    (
-        "block-bootstrap",
-        "Percentiles of replicates that draw blocks of people with Poisson weights, for \
-             differences of two models, changes between two runs and means over causal graphs.",
     ),
 ];
 
@@ -409,140 +380,15 @@ pub(crate) fn katz_of(
     ValueInterval { lo: ratio / factor, hi: ratio * factor, method }
 }
 
-/// Cells of `samples` replicates in each of which as many people as there are were drawn with
-/// replacement. Kinds of people are given by the cells that one of them fills, and their number.
-pub(crate) fn resample<const N: usize>(
-    kinds: &[([u64; N], u64)],
-    samples: u64,
-    mut stream: RandomStream,
-) -> Vec<[u64; N]> {
-    let weights: Vec<u64> = kinds.iter().map(|(_, people)| *people).collect();
-    let people = weights.iter().sum();
-    let draw = |_| {
-        let mut cells = [0; N];
-        multinomial(&mut stream, people, &weights, |kind, count| {
-            for (cell, filled) in cells.iter_mut().zip(kinds[kind].0) {
-                *cell += filled * count;
-            }
-        });
-        cells
-    };
-    (0..samples).map(draw).collect()
-}
-
-/// Why replicates give no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum NoIntervalReason {
-    /// In more than 5 % of the replicates the metric has no value.
-    TooManyUndefined,
-    /// All replicates agree.
-    AllAgree,
-    /// So few persons were drawn that all replicates together hold the value of everybody less
-    /// often than the level says.
-    FewPersons,
-}
-
-/// How replicates were drawn, and from how many persons.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ReplicateSource {
-    pub(crate) method: IntervalProcedure,
-    /// Persons, of the side with the fewest; none where each row is a person.
-    pub(crate) persons: Option<u64>,
-}
-
-impl From<IntervalProcedure> for ReplicateSource {
-    fn from(method: IntervalProcedure) -> Self {
-        ReplicateSource { method, persons: None }
-    }
-}
-
-impl ReplicateSource {
-    /// The same where what was drawn is compared with what others were drawn from.
-    pub(crate) fn with(self, other: Self) -> Self {
-        ReplicateSource { persons: fewest(self.persons, other.persons), ..self }
-    }
-
-    /// The share of replicates beyond each end. Rows that are persons: (1 - level) / 2. Of P
-    /// persons with several rows: the normal share beyond t(P - 1) sqrt(P / (P - 1)), the expanded
-    /// percentile interval (Hesterberg 2015, The American Statistician 69, 371-386, section 4.2),
-    /// because replicates of few persons vary too little by that root, and their variance is not
-    /// known well.
-    ///
-    /// None where 2^(1 - P) > 1 - level: no mean of P persons lies between the smallest and the
-    /// largest of them in more than 1 - 2^(1 - P) of samples of a symmetric distribution.
-    fn outside(self, level: f64) -> Result<f64, NoIntervalReason> {
-        let Some(persons) = self.persons else { return Ok((1.0 - level) / 2.0) };
-        let n = persons as f64;
-        if persons < 2 || libm::exp2(1.0 - n) > 1.0 - level {
-            return Err(NoIntervalReason::FewPersons);
-        }
-        let quantile = student_quantile(f64::midpoint(1.0, level), n - 1.0);
-        Ok(libm::erfc(quantile * (n / (n - 1.0)).sqrt() / std::f64::consts::SQRT_2) / 2.0)
-    }
-}
-
-/// The smaller of two numbers of persons; none where neither is known.
-pub(crate) fn fewest(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.into_iter().chain(other).min()
-}
-
-/// The percentile interval of replicated values at a level, with the number of replicates that had
-/// no value.
-pub(crate) fn percentile(
-    replicates: impl Iterator<Item = MetricValue>,
-    level: f64,
-    source: impl Into<ReplicateSource>,
-) -> Result<(ValueInterval, usize), NoIntervalReason> {
-    let source = source.into();
-    let (method, outside) = (source.method, source.outside(level)?);
-    let (mut values, mut undefined) = (Vec::with_capacity(replicates.size_hint().0), 0_usize);
-    for replicate in replicates {
-        match replicate {
-            Ok(value) => values.push(value),
-            Err(_) => undefined += 1,
-        }
-    }
-    if undefined * 20 > values.len() + undefined {
-        return Err(NoIntervalReason::TooManyUndefined);
-    }
-    // The ends of few persons lie so far out that the smallest and largest replicate would be they.
-    if source.persons.is_some() && outside * ((values.len() + undefined) as f64) < 1.0 {
-        return Err(NoIntervalReason::FewPersons);
-    }
-    sort_tails(&mut values, outside);
-    let end = |q| quantile(&values, q).ok_or(NoIntervalReason::TooManyUndefined);
-    if end(0.0)? == end(1.0)? {
-        return Err(NoIntervalReason::AllAgree);
-    }
-    Ok((ValueInterval { lo: end(outside)?, hi: end(1.0 - outside)?, method }, undefined))
-}
-
-/// Brings to their places the values that quantiles up to `outside` and from 1 - `outside` on read.
-/// The others would be sorted for nothing.
-fn sort_tails(values: &mut [f64], outside: f64) {
-    // One more than the position needs, for its interpolation, and one for its rounding.
-    let tail = (values.len() as f64 * outside) as usize + 3;
-    if 2 * tail + 2 > values.len() {
-        return values.sort_unstable_by(f64::total_cmp);
-    }
-    let (low, _, rest) = values.select_nth_unstable_by(tail, f64::total_cmp);
-    low.sort_unstable_by(f64::total_cmp);
-    let from = rest.len() - tail;
-    let (_, _, high) = rest.select_nth_unstable_by(from - 1, f64::total_cmp);
-    high.sort_unstable_by(f64::total_cmp);
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::{
-        INTERVAL_METHODS, IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval,
-        clopper_pearson_lower, mover_ratio, newcombe, percentile, resample, wilson,
-        wilson_of_people, z_of_level,
+        INTERVAL_METHODS, IntervalProcedure, METHODS, ValueInterval, clopper_pearson_lower,
+        mover_ratio, newcombe, wilson, wilson_of_people, z_of_level,
     };
-    use crate::metric::rate::Undefined;
     use crate::metric::tests::{katz, rate};
-    use crate::num::seed::RandomStream;
-    use crate::num::summary::quantile;
 
     fn check(found: Option<ValueInterval>, lo: f64, hi: f64, within: f64) {
         let found = found.unwrap();
@@ -552,47 +398,19 @@ mod tests {
         );
     }
 
-    /// The compiler asks for each new method here.
     #[test]
-    fn every_method_is_explained() {
-        use IntervalProcedure as P;
-
-        let next = |of: &P| {
-            Some(match of {
-                P::Wilson => P::WilsonPeople,
-                P::WilsonPeople => P::WilsonMoved,
-                P::WilsonMoved => P::WilsonEffective,
-                P::WilsonEffective => P::Score,
-                P::Score => P::Paired,
-                P::Paired => P::PairedPeople,
-                P::PairedPeople => P::Newcombe,
-                P::Newcombe => P::NewcombeEffective,
-                P::NewcombeEffective => P::Mover,
-                P::Mover => P::Largest,
-                P::Largest => P::Katz,
-                P::Katz => P::KatzEffective,
-                P::KatzEffective => P::Bootstrap,
-                P::Bootstrap => P::Poisson,
-                P::Poisson => P::Blocks { of: 200, centred: false },
-                P::Blocks { .. } => P::Student,
-                P::Student => P::LogStudent,
-                P::LogStudent => P::Welch,
-                P::Welch => P::WelchLog,
-                P::WelchLog => P::InfluenceGap,
-                P::InfluenceGap => P::InfluenceRatio,
-                P::InfluenceRatio => P::Woodruff,
-                P::Woodruff => P::WoodruffGap,
-                P::WoodruffGap => P::DeLongLogit,
-                P::DeLongLogit => P::DeLong,
-                P::DeLong => P::InfluenceLogit,
-                P::InfluenceLogit => P::Wald,
-                P::Wald => P::Sandwich,
-                P::Sandwich => P::WilsonExpected,
-                P::WilsonExpected => return None,
-            })
-        };
-        let words: Vec<&str> =
-            std::iter::successors(Some(P::Wilson), next).map(P::as_str).collect();
+    fn every_method_is_explained_and_has_a_test_of_its_coverage() {
+        for (method, test) in METHODS {
+            let (module, name) = test.rsplit_once("::").unwrap();
+            let file = format!("src/metric/{}.rs", module.replace("::", "/"));
+            let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+            let text = text.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            let is_it =
+                |of: &[&str]| of[0] == "#[test]" && of[1].starts_with(&format!("fn {name}("));
+            assert!(lines.windows(2).any(is_it), "{method:?}: no test `{test}`");
+        }
+        let words: Vec<&str> = METHODS.iter().map(|(method, _)| method.as_str()).collect();
         let mut explained: Vec<&str> = INTERVAL_METHODS.iter().map(|(word, _)| *word).collect();
         assert_eq!(words.len(), explained.len());
         explained.retain(|word| !words.contains(word));
@@ -688,88 +506,5 @@ mod tests {
             (wilson(rate(80, 80), z).unwrap(), wilson(rate(500, 500), z).unwrap()),
         );
         check(Some(all), 0.9542, 1.0077, 5e-5);
-    }
-
-    #[test]
-    fn people_are_drawn_whole() {
-        // Nobody fills one cell without the other.
-        let kinds = [([1, 2], 40), ([0, 0], 60)];
-        let replicates = resample(&kinds, 500, RandomStream::new(1, "whole"));
-        assert!(replicates.iter().all(|[a, b]| *b == 2 * a));
-        let mean = replicates.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
-        assert!((mean - 40.0).abs() < 5.0 * (24.0_f64 / 500.0).sqrt(), "{mean}");
-    }
-
-    #[test]
-    fn tails_are_those_of_all() {
-        let mut stream = RandomStream::new(3, "tails");
-        for n in [1, 2, 5, 6, 7, 8, 40, 41, 199, 200, 2000] {
-            for level in [0.5, 0.8, 0.95, 0.999] {
-                let values: Vec<f64> = (0..n).map(|_| (stream.u01() * 500.0).floor()).collect();
-                let mut sorted = values.clone();
-                sorted.sort_by(f64::total_cmp);
-                let outside = (1.0 - level) / 2.0;
-                let found =
-                    percentile(values.into_iter().map(Ok), level, IntervalProcedure::Bootstrap);
-                let ends = [outside, 1.0 - outside].map(|q| quantile(&sorted, q).unwrap());
-                match found {
-                    Ok((interval, 0)) => {
-                        assert_eq!([interval.lo, interval.hi], ends, "{n} {level}")
-                    }
-                    found => assert!(
-                        found == Err(NoIntervalReason::AllAgree) && sorted[0] == sorted[n - 1]
-                    ),
-                }
-            }
-        }
-    }
-
-    /// By hand: t(0.975) of 9 degrees of freedom is 2.262157; times the root of
-    /// 10 / 9 it is 2.384524, beyond which lies 0.855 % of a normal distribution.
-    #[test]
-    fn ends_of_few_persons_are_further_out() {
-        let source = |persons| ReplicateSource {
-            persons,
-            ..IntervalProcedure::Blocks { of: 1000, centred: false }.into()
-        };
-        let near = |persons, level: f64, expected: f64| {
-            let found = source(persons).outside(level).unwrap();
-            assert!((found - expected).abs() < 5e-7, "{persons:?} {level}: {found}");
-        };
-        near(None, 0.95, 0.025);
-        near(Some(10), 0.95, 0.008_551);
-        near(Some(6), 0.95, 0.002_432);
-        near(Some(1_000_000), 0.95, 0.025);
-        let refused = Err(NoIntervalReason::FewPersons);
-        // 1 - 2^-4 is 93.75 %, 1 - 2^-3 is 87.5 %.
-        assert_eq!(source(Some(5)).outside(0.95), refused);
-        assert_eq!(source(Some(4)).outside(0.9), refused);
-        assert!(source(Some(5)).outside(0.9).is_ok());
-        assert!([0, 1].iter().all(|&n| source(Some(n)).outside(0.01) == refused));
-        let replicates = || (0..2001).map(|i| Ok(f64::from(i) / 2000.0));
-        let (found, _) = percentile(replicates(), 0.95, source(Some(10))).unwrap();
-        assert!((found.lo - 0.008_551).abs() < 5e-7 && (found.hi - 0.991_449).abs() < 5e-7);
-        let of_three = percentile(replicates(), 0.95, source(Some(3)));
-        assert_eq!(of_three, Err(NoIntervalReason::FewPersons));
-    }
-
-    #[test]
-    fn boundaries() {
-        let undefined = |share: usize| {
-            (0..100).map(move |i| if i < share { Err(Undefined::EmptyGroup) } else { Ok(i as f64) })
-        };
-        assert_eq!(percentile(undefined(5), 0.95, IntervalProcedure::Bootstrap).unwrap().1, 5);
-        assert_eq!(
-            percentile(undefined(6), 0.95, IntervalProcedure::Bootstrap),
-            Err(NoIntervalReason::TooManyUndefined)
-        );
-        assert_eq!(
-            percentile((0..100).map(|_| Ok(0.5)), 0.95, IntervalProcedure::Bootstrap),
-            Err(NoIntervalReason::AllAgree)
-        );
-        assert_eq!(
-            percentile(std::iter::empty(), 0.95, IntervalProcedure::Bootstrap),
-            Err(NoIntervalReason::TooManyUndefined)
-        );
     }
 }

@@ -9,11 +9,12 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum; [`evidence::units`] is what every interval of counts
-//! is made from, see [`estimate`]. [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
+//! [`evidence::strata`] the same by stratum, [`evidence::paired_counts`] that of two models;
+//! [`evidence::units`] is what every interval of counts is made from, see [`estimate`].
+//! [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
 //! all scores; [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
 //! evidence into values with [`interval`]s, and sets the noise of a
-//! [`bootstrap::placebo`] next to them; [`value::compare`] compares two models;
+//! [`noise::placebo`] next to them; [`value::compare`] compares two models;
 //! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
 //! silent zero: it is a number or the reason why there is none.
 //!
@@ -21,11 +22,11 @@
 //! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and
 //! scores.
 
-pub(crate) mod bootstrap;
 pub mod catalog;
 pub(crate) mod estimate;
 pub mod evidence;
 pub(crate) mod interval;
+pub(crate) mod noise;
 pub(crate) mod rate;
 pub(crate) mod scope;
 pub(crate) mod student_interval;

@@ -82,7 +82,7 @@ mod tests {
     use crate::metric::value::measured::measure_factual;
     use crate::metric::value::settings::FavouredGroups;
     use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-    use crate::param::{Count, Seed};
+    use crate::param::Count;
 
     /// The same two groups counted in both orders must agree with [`SwapEffect`] for every metric
     /// of the family.
@@ -108,8 +108,6 @@ mod tests {
             favourable: FavourableClass::Positive,
             favourable_stated: true,
             level: None,
-            samples: count(10),
-            seed: Seed(1),
             min_group_size: count(1),
             min_denominator: count(1),
             favoured: FavouredGroups::Rest,

@@ -12,6 +12,7 @@ mod direction_ratios;
 mod impaired;
 mod inference;
 mod oracle;
+mod paired_coverage;
 mod person_coverage;
 mod person_value_coverage;
 mod persons;
@@ -86,8 +87,6 @@ fn settings() -> MeasureSettings {
         favourable: FavourableClass::Positive,
         favourable_stated: true,
         level: Some(Level::DEFAULT),
-        samples: Count::new(2000).unwrap(),
-        seed: Seed(42),
         min_group_size: Count::new(30).unwrap(),
         min_denominator: Count::new(10).unwrap(),
         favoured: FavouredGroups::Groups(vec![0]),
@@ -174,7 +173,7 @@ fn gather(
         standardise: false,
         max_people: Count::new(500).unwrap(),
     };
-    let mut crowds = vec![FlipTestSample::new(2, &knobs, settings.seed); parts];
+    let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(42)); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
         let person = &ScoredPerson { label: person.label.filter(|_| has_label), ..*person };
         factual[part_of(i, parts)].groups[person.group].add(

@@ -325,7 +325,6 @@ fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
         ("names", found.names == job.names),
         ("families", found.families == job.families),
         ("level", found.level == job.level),
-        ("bootstrap_samples", found.bootstrap_samples == job.bootstrap_samples),
         ("seed", found.seed == job.seed),
         ("split", found.split == job.split),
     ];

@@ -83,6 +83,9 @@ pub(crate) struct DoubtStage;
 /// that of an arm.
 pub(crate) struct CountStage;
 
+/// Evidence of two models on the same rows; of an experiment of an arm and the base.
+pub(crate) struct PairStage;
+
 /// The flip test.
 pub(crate) struct FlipsStage;
 

@@ -16,14 +16,14 @@
 //! | generate | `kept/set=` (where the job keeps such rows) | the counterfactuals of a set in the user's own terms |
 //! | score | `request`, `request/set=` (where scores come in files), `to-score` (where one waits for them) | which rows such a file answers, and these rows |
 //! | score | `threshold/model=` (where the job asks for one), `score/model=`, `score/model=/set=/attribute=`, `recheck/model=` | fitted thresholds, one score per row and per counterfactual, rows scored twice |
-//! | count | `placebo/set=/attribute=`, `doubt/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
+//! | count | `placebo/set=/attribute=`, `doubt/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `pair` as `count` (where models are compared), `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
 //! | measure | `quality/set=/attribute=`, `measure` | quality, the tables |
 //! | train, score, count, augment | `train`, `score`, `worlds` and `count` with `repeat=` | a further training of a model, and what is counted by it |
 //! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `support/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
 //! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the training rows for a fold |
 //! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |
 //! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says about the training rows |
-//! | augment | `count` as above, with `experiment=/arm=` | evidence of an arm, of all folds and of each |
+//! | augment | `count` and `pair` as above, with `experiment=/arm=` | evidence of an arm, of all folds and of each, and of an arm with the base |
 //! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
 //! | why | `why/block=` | patterns of who switches |

@@ -17,6 +17,7 @@ use crate::data::rows::profile::PreparedProfile;
 use crate::exec::accumulator::{Accumulator, StateType};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
+use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::switch_pass::SwitchAccumulator;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
@@ -108,16 +109,17 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 2;
+    FactualCounts = "factual-counts" version 3;
     KeptPopulation = "kept-population" version 1;
-    CounterfactualCounts = "counterfactual-counts" version 1;
-    SwitchAccumulator = "switches" version 2;
+    CounterfactualCounts = "counterfactual-counts" version 2;
+    SwitchAccumulator = "switches" version 3;
     ShiftPass = "shift-pass" version 1;
     FactualClassCounts = "factual-class-counts" version 3;
     SwitchClassCounts = "switch-class-counts" version 1;
-    ClassSwitchAccumulator = "class-switches" version 2;
+    ClassSwitchAccumulator = "class-switches" version 3;
+    PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
-    WorldCounts = "world-counts" version 1;
+    WorldCounts = "world-counts" version 2;
     QualitySums = "quality-sums" version 1;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;

@@ -52,11 +52,10 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: block-bootstrap (the same people, drawn once for both), student
-        /// (of score metrics, from what the same people add to both), identical (no outcome behind
-        /// the value differs),
-        /// newcombe, newcombe-deff, mover (from two independent intervals), satterthwaite (one of
-        /// these with the doubt about the fits of both runs); empty = none
+        /// method of the interval, a word of `cfaudit explain`, as `paired` (of two values with the
+        /// correlation that people in both runs give, where `paired` is 1), or identical (no
+        /// outcome behind the value differs), satterthwaite (with the doubt about the fits of both
+        /// runs); empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

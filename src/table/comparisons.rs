@@ -46,9 +46,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: block-bootstrap, drawn once for both models; newcombe where one
-        /// of two rates is 0 or 1, as if of other people; of scores delong, else influence, paired
-        /// by person; empty = none
+        /// method of the interval, a word of `cfaudit explain`, as `wilson`; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -101,8 +101,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, wilson-people, wilson-deff, bootstrap, block-bootstrap;
-        /// empty = none
+        /// method of the interval, a word of `cfaudit explain`, as `wilson`; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -51,8 +51,9 @@ table! {
         /// switches; null as n_persons, and where the metric is not a rate
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the
-        /// design effect of persons; null as denominator_persons, and where a row counts more than
-        /// once and the rate is not 0 or 1
+        /// design effect of persons; of a mean over several graphs whose denominator is the same
+        /// in all of them that of its people; else null as denominator_persons, and where a row
+        /// counts more than once and the rate is not 0 or 1
         n_eff: Option<f64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,
@@ -60,12 +61,7 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz,
-        /// bootstrap, block-bootstrap, of how far scores move student and log-student; with
-        /// `data.person` wilson-deff, newcombe-deff and katz-deff, whose unit is the person; of
-        /// amounts and scores also wilson-kish, wilson-expected, student, welch, welch-log, influence, influence-log,
-        /// influence-logit, woodruff, woodruff-gap, delong-logit, delong, wald, sandwich; empty =
-        /// none
+        /// method of the interval, a word of `cfaudit explain`, as `wilson`; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,

@@ -16,15 +16,16 @@
 //!
 //! Memory: for each replicate two numbers for each player and kind of people.
 
+mod percentile;
+
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
-    z_of_level,
-};
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+pub(crate) use self::percentile::NoPercentilesReason;
+use self::percentile::percentiles;
+use crate::metric::interval::{ValueInterval, wilson, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::why::shapley::PlayerShare;
 
@@ -100,8 +101,8 @@ pub(crate) struct MeanSettings {
 pub(crate) struct MeanEffect {
     /// It.
     pub value: f64,
-    /// Its interval, or why it has none.
-    pub interval: Result<ValueInterval, NoIntervalReason>,
+    /// The ends of its interval, or why it has none.
+    pub interval: Result<(f64, f64), NoPercentilesReason>,
     /// The error that drawn orders leave; 0 without them.
     pub error: f64,
 }
@@ -183,12 +184,10 @@ pub(crate) fn player_means(
                     ends.1 - ends.0 <= AGREE
                 });
                 let interval = if agree {
-                    Err(NoIntervalReason::AllAgree)
+                    Err(NoPercentilesReason::AllAgree)
                 } else {
                     let drawn = replicates.means(&own, (player, part), settings);
-                    let method = IntervalProcedure::Poisson;
-                    let source = ReplicateSource { method, persons };
-                    percentile(drawn, settings.level, source).map(|(interval, _)| interval)
+                    percentiles(drawn, settings.level, persons)
                 };
                 MeanEffect { value: sum / weight, interval, error: squares.sqrt() / weight }
             };
@@ -261,27 +260,28 @@ impl MeanReplicates {
         MeanReplicates { tiles, players }
     }
 
-    /// The mean of a part of a player over these kinds in each replicate.
+    /// The mean of a part of a player over these kinds in each replicate; none where nobody of a
+    /// kind is drawn.
     fn means<'a>(
         &'a self,
         kinds: &'a [usize],
         (player, part): (usize, usize),
         settings: &'a MeanSettings,
-    ) -> impl Iterator<Item = MetricValue> + 'a {
+    ) -> impl Iterator<Item = Option<f64>> + 'a {
         (0..settings.samples).map(move |r| {
             let (tile, lane) = (&self.tiles[r / LANES], r % LANES);
             let (mut sum, mut weight) = (0.0, 0.0);
             for &k in kinds {
                 let drawn = tile.weights[k][lane];
                 if drawn == 0.0 {
-                    return Err(Undefined::EmptyGroup);
+                    return None;
                 }
                 let at = (k * self.players + player) * PARTS.len() + part;
                 let of = settings.of[k] as f64;
                 sum += of * (tile.sums[at][lane] / drawn);
                 weight += of;
             }
-            Ok(sum / weight)
+            Some(sum / weight)
         })
     }
 }

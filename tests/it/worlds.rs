@@ -405,10 +405,8 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
         column((0..N).map(|i| Some(groups[(i % 120) as usize].as_str())).collect::<StringArray>()),
     );
     work.parquet("people.parquet", columns);
-    // 14,521 scopes of eight metrics in 512 replicates are 0.5 GB.
-    let samples = "--set metrics.bootstrap.samples=500";
     for verb in ["check job.yaml", "run job.yaml --out out --cache cache"] {
-        let ran = work.cfaudit(2, &format!("{verb} {samples} --memory 300MB"));
+        let ran = work.cfaudit(2, &format!("{verb} --memory 300MB"));
         ran.says(&[
             "error[too-many-groups]: the 120 groups of `sex` make 14280 directions",
             "job.yaml:",
@@ -418,10 +416,9 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
         assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
     }
     assert!(!work.path("out").exists());
-    work.cfaudit(0, &format!("check job.yaml {samples} --memory 40GB"));
-    // Without score metrics there is no bootstrap of them, and the values of all directions are
-    // left.
-    let ccm = format!("check job.yaml {samples} --set metrics.families=[ccm] --memory");
+    work.cfaudit(0, "check job.yaml --memory 40GB");
+    // Without score metrics the values of all directions are left.
+    let ccm = "check job.yaml --set metrics.families=[ccm] --memory";
     work.cfaudit(2, &format!("{ccm} 300MB"))
         .says(&["whose values need about", "name fewer `metrics.families`"]);
     work.cfaudit(0, &format!("{ccm} 6GB"));

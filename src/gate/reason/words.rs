@@ -6,7 +6,7 @@ use super::{
     GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
     RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
 };
-use crate::metric::bootstrap::repeats::MIN_REPEATS_FOR_TAILS;
+use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::value::settings::NEGATIVE_PART;
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
 use crate::table::deciding_range::DecidingRange;

@@ -45,7 +45,7 @@ fn holm_judges_the_kth_clearest_at_its_level() {
 /// the job, regardless of its method.
 #[test]
 fn holm_of_one_is_no_holm() {
-    for interval in ["newcombe", "katz", "block-bootstrap"] {
+    for interval in ["newcombe", "katz", "paired"] {
         let mut table = metrics(&[GateValueRow { scope: "direction", denominator: None, ..NSR }]);
         (table[0].level, table[0].interval) = (Some(0.95), interval.into());
         let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.10));

@@ -19,7 +19,7 @@ pub struct MetricsBlock {
     /// Intervals.
     #[serde(default)]
     pub interval: IntervalBlock,
-    /// The bootstrap behind intervals that have no formula.
+    /// The bootstrap behind the intervals of what each feature adds (`why`); no other is drawn.
     #[serde(default)]
     pub bootstrap: BootstrapBlock,
     /// Intervals across the graphs of graph-uncertain sets.
@@ -82,7 +82,7 @@ pub struct IntervalBlock {
     #[serde(default = "level")]
     pub level: Level,
     /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz
-    /// for ratios, else the bootstrap).
+    /// for ratios, Student for means).
     #[serde(default)]
     pub method: IntervalMethod,
 }
@@ -108,7 +108,7 @@ pub enum IntervalMethod {
     None,
 }
 
-/// The bootstrap behind intervals that have no formula.
+/// The bootstrap behind the intervals of what each feature adds (`why`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BootstrapBlock {

@@ -27,6 +27,12 @@ impl Influence {
         self.units.iter().map(|of| of.adds * of.adds * of.squares).sum()
     }
 
+    /// The same of so many times the value.
+    pub(crate) fn times(mut self, factor: f64) -> Influence {
+        self.units.iter_mut().for_each(|unit| unit.adds *= factor);
+        Influence { scale: factor * factor * self.scale, ..self }
+    }
+
     /// The same of a value that is this one plus so many times another; units of both once.
     pub(crate) fn plus(&self, times: f64, other: &Influence) -> Influence {
         let (mut units, mut theirs) = (Vec::new(), other.units.iter().peekable());

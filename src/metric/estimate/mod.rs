@@ -175,7 +175,8 @@ impl Estimate {
         }
     }
 
-    fn influence(&self) -> Influence {
+    /// What each unit adds.
+    pub(crate) fn influence(&self) -> Influence {
         match &self.of {
             EstimateParts::Shares(parts) => {
                 let none = Influence { units: Vec::new(), scale: 0.0 };

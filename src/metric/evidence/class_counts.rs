@@ -22,7 +22,6 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{MatrixUnits, WeightSums};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
-use crate::param::Seed;
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,11 +116,11 @@ impl FactualClassCounts {
         }
     }
 
-    /// The same, counted by this unit too; the seed cuts people into blocks.
+    /// The same, counted by this unit too.
     #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
         let none =
             vec![vec![WeightSums::default(); self.classes * self.classes]; self.groups.len()];
         let weights = if unit.weighted { none } else { Vec::new() };
@@ -374,11 +373,11 @@ impl SwitchClassCounts {
         }
     }
 
-    /// The same, counted by this unit too; the seed cuts people into blocks.
+    /// The same, counted by this unit too.
     #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let one_vs_all =
-            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+            self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit)).collect();
         let weights = unit.weighted.then(KeyedSums::default);
         let persons = unit.persons.then(KeyedSums::default);
         SwitchClassCounts { weights, persons, one_vs_all, ..self }

@@ -1,5 +1,4 @@
-//! What counts as one observation beyond the plain row: a weight, a person with several rows, or a
-//! block that two models share.
+//! What counts as one observation beyond the plain row: a weight, or a person with several rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,17 +18,12 @@ pub(crate) struct CountingUnit {
     pub(crate) weighted: bool,
     /// Whether a person may have several rows.
     pub(crate) persons: bool,
-    /// Whether people are cut into blocks, so that models can be compared on the same people.
-    pub(crate) paired: bool,
 }
 
 #[cfg(test)]
 impl CountingUnit {
     /// Only the rows.
-    pub(crate) const ROW: CountingUnit =
-        CountingUnit { weighted: false, persons: false, paired: false };
-    /// Rows, to be compared between models.
-    pub(crate) const PAIRED: CountingUnit = CountingUnit { paired: true, ..CountingUnit::ROW };
+    pub(crate) const ROW: CountingUnit = CountingUnit { weighted: false, persons: false };
     /// Persons, each with one or several rows.
     pub(crate) const PERSON: CountingUnit = CountingUnit { persons: true, ..CountingUnit::ROW };
     /// Rows by their weights.

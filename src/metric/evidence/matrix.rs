@@ -98,7 +98,7 @@ impl ClassMatrix {
     pub(crate) fn correlation(&self) -> MetricValue {
         let sum = |cells: &mut dyn Iterator<Item = u64>| cells.map(i128::from).sum::<i128>();
         let total = sum(&mut self.cells.iter().copied());
-        // Products must stay below 2^127; only a replicate of weights beyond number is ever cut.
+        // Products must stay below 2^127; only weights beyond number are ever cut.
         let cut = (128 - total.leading_zeros()).saturating_sub(62);
         let cells = || self.cells.iter().map(move |cell| cell >> cut.min(63));
         let of = |belongs: &dyn Fn(usize) -> bool| {

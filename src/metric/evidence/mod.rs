@@ -1,6 +1,5 @@
 //! What is counted of people: accumulators that merge.
 
-pub(crate) mod block_bootstrap;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
 pub(crate) mod counting_unit;
@@ -14,6 +13,7 @@ pub(crate) mod labelled_scores;
 pub(crate) mod labels;
 pub(crate) mod matrix;
 pub(crate) mod outcome_patterns;
+pub(crate) mod paired_counts;
 pub mod person;
 pub(crate) mod person_sums;
 pub(crate) mod score_bins;

@@ -1,11 +1,9 @@
-//! People by what happened to them: the one structure behind every counterfactual matrix and its
-//! bootstrap of people.
+//! People by what happened to them: the one structure behind every counterfactual matrix.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of
 //! their counterfactuals are predicted positive, negative, or have no score. From the number of
 //! people per pattern follow the cells of every scope (in some of which a person counts once per
-//! counterfactual), the people with any switch, and an exact multinomial bootstrap that
-//! resamples people, not counterfactuals.
+//! counterfactual), the people with any switch, and the units of people behind intervals.
 //!
 //! Choice: with at most sixty groups and one counterfactual per target a pattern is a number of two
 //! bits per target. People are counted by it, with at most five groups in an array (72 cells for

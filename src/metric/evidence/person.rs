@@ -139,6 +139,33 @@ impl Confusion {
     }
 }
 
+/// Where a person is in [`Confusion::to_cells`].
+pub(crate) fn confusion_cell(label: Option<bool>, predicted: bool) -> usize {
+    match label {
+        Some(true) => {
+            if predicted {
+                0
+            } else {
+                2
+            }
+        }
+        Some(false) => {
+            if predicted {
+                1
+            } else {
+                3
+            }
+        }
+        None => {
+            if predicted {
+                4
+            } else {
+                5
+            }
+        }
+    }
+}
+
 /// Number of cells of a [`Confusion`].
 pub(crate) const CONFUSION_CELLS: usize = 6;
 

@@ -1,5 +1,4 @@
-//! People by stratum: the evidence of Clarify's conditional demographic disparity, its values, and
-//! its bootstrap.
+//! People by stratum: the evidence of Clarify's conditional demographic disparity, and its values.
 //!
 //! Source: Amazon SageMaker Clarify, post-training bias metrics, CDDPL; its text mixes strata and
 //! totals, its library (smclarify 0.5) takes the stratum's counts throughout. Of facets a and d,

@@ -193,9 +193,6 @@ mod tests {
     use crate::metric::evidence::counts::CounterfactualCounts;
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
     use crate::num::seed::{RandomStream, h};
-    use crate::param::Seed;
-
-    const SEED: Seed = Seed(11);
 
     type KeyedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
 
@@ -234,11 +231,7 @@ mod tests {
 
     fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
         let counts = CounterfactualCounts::new(groups);
-        if weighted {
-            counts.counted_by(CountingUnit::WEIGHT, SEED)
-        } else {
-            counts.counted_by(CountingUnit::PAIRED, SEED)
-        }
+        if weighted { counts.counted_by(CountingUnit::WEIGHT) } else { counts }
     }
 
     /// The counts person by person.

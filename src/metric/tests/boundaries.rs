@@ -9,18 +9,15 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_lev
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
-use crate::param::Count;
 
 /// Groups by TP, FP, FN, TN; with weights everybody weighs 3.
 fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {
     let asked = MeasureSettings {
         families: vec![MetricFamily::Performance, MetricFamily::Group],
-        samples: Count::new(400).unwrap(),
         ..settings()
     };
     let none = FactualCounts::new(groups.len());
-    let mut counts =
-        if weighted { none.counted_by(CountingUnit::WEIGHT, asked.seed) } else { none };
+    let mut counts = if weighted { none.counted_by(CountingUnit::WEIGHT) } else { none };
     let mut key = 0;
     for (group, cells) in groups.iter().enumerate() {
         let kinds = [(true, true), (false, true), (true, false), (false, false)];

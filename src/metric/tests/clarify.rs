@@ -121,7 +121,7 @@ fn predictions_add_to_the_difference_of_the_labels() {
     let dpl = one(&plain, "dpl", MetricScope::Pair(0, 1)).interval.unwrap();
     close(dpl.lo, -0.206_340_651_668_195_32);
     close(dpl.hi, 0.527_842_521_754_300_1);
-    let mut weighed = counts(&groups).counted_by(CountingUnit::WEIGHT, settings.seed);
+    let mut weighed = counts(&groups).counted_by(CountingUnit::WEIGHT);
     let mut key = 0;
     for (group, c) in groups.iter().enumerate() {
         for (n, label, predicted) in
@@ -437,7 +437,6 @@ fn against_rest(favourable: FavourableClass) -> MeasureSettings {
     MeasureSettings {
         favoured: FavouredGroups::Rest,
         favourable,
-        samples: Count::new(100).unwrap(),
         families: vec![MetricFamily::Clarify],
         ..settings()
     }
@@ -581,11 +580,8 @@ fn rests_and_worst_cases() {
             let expected = json(folder.join(format!("{dataset}/expected_{model}.json")));
             for (facet, classic) in object(&expected["classic"]) {
                 let audited = audited(&rows, facet, stratum);
-                let settings = MeasureSettings {
-                    families: vec![MetricFamily::Group],
-                    samples: Count::new(200).unwrap(),
-                    ..settings()
-                };
+                let settings =
+                    MeasureSettings { families: vec![MetricFamily::Group], ..settings() };
                 let measured = measure_factual(&audited.counts, None, &settings);
                 let place = |group: &Json| {
                     audited

@@ -19,11 +19,6 @@ use crate::metric::value::classes::measure::{
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
-
-fn asked(samples: u64) -> MeasureSettings {
-    MeasureSettings { samples: Count::new(samples).unwrap(), ..settings() }
-}
 
 fn measured(
     found: &ClassTestEvidence,
@@ -50,7 +45,7 @@ fn same_ends(one: Option<ValueInterval>, other: Option<ValueInterval>, within: f
 fn a_person_with_one_row_is_a_person() {
     for groups in [2, 3] {
         let people = people(3, groups, 1, 600, |_| 1);
-        let of = |unit| measured(&gather(&people, [3, groups], unit, |i| i % 3), &asked(2000));
+        let of = |unit| measured(&gather(&people, [3, groups], unit, |i| i % 3), &settings());
         let (plain, plain_moves) = of(CountingUnit::ROW);
         let (found, moves) = of(CountingUnit::PERSON);
         let mut formulas = 0;
@@ -89,7 +84,7 @@ fn the_same_rows_again_tell_nothing_new() {
         let again: Vec<ClassTestPerson> =
             once.iter().flat_map(|someone| vec![someone.clone(); 4]).collect();
         let of = |people: &[ClassTestPerson], unit| {
-            measured(&gather(people, [3, groups], unit, |i| i % 2), &asked(500))
+            measured(&gather(people, [3, groups], unit, |i| i % 2), &settings())
         };
         let (single, moves) = of(&once, CountingUnit::PERSON);
         let (found, moves_again) = of(&again, CountingUnit::PERSON);
@@ -129,7 +124,7 @@ fn small_is_told_by_persons() {
         .into_iter()
         .map(|someone| ClassTestPerson { key: someone.key % 20, ..someone })
         .collect();
-    let of = |unit| measured(&gather(&few, [3, 2], unit, |_| 0), &asked(100));
+    let of = |unit| measured(&gather(&few, [3, 2], unit, |_| 0), &settings());
     let (rows, persons) = (of(CountingUnit::ROW), of(CountingUnit::PERSON));
     let acc = |of: &(Vec<MeasuredValue>, Vec<ClassTransition>)| {
         one(&of.0, "acc", MetricScope::Group(0)).flags.join(",")
@@ -155,7 +150,7 @@ fn a_rate_of_one_is_not_certain() {
         someone.moved.iter_mut().for_each(|moved| moved.1 = own);
     }
     for unit in [CountingUnit::WEIGHT, CountingUnit::WEIGHTED_PERSON] {
-        let (values, _) = measured(&gather(&all, [3, 3], unit, |_| 0), &asked(200));
+        let (values, _) = measured(&gather(&all, [3, 3], unit, |_| 0), &settings());
         for (id, scope) in
             [("acc_difference", MetricScope::Pair(0, 1)), ("cr", MetricScope::Difference(0, 1))]
         {
@@ -213,8 +208,7 @@ fn held(design: (u64, u64, f64), samples: u64) -> [[CoverageCount; 5]; 2] {
                 });
             }
         }
-        let settings =
-            MeasureSettings { seed: Seed(sample), families: vec![MetricFamily::Ccm], ..asked(500) };
+        let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
         for (held, unit) in held.iter_mut().zip([CountingUnit::PERSON, CountingUnit::ROW]) {
             let (values, moves) = measured(&gather(&all, [3, 2], unit, |_| 0), &settings);
             let (direction, gap) = (MetricScope::Direction(0, 1), MetricScope::Difference(0, 1));
@@ -270,7 +264,7 @@ fn coverage_of_classes_of_persons() {
 }
 
 #[test]
-#[ignore = "slow, `make test-slow` runs it: 400 samples of each of 4 settings, with bootstraps"]
+#[ignore = "slow, `make test-slow` runs it: 400 samples of each of 4 settings"]
 fn coverage_of_classes_of_persons_in_400_samples() {
     check(trials(400));
 }

@@ -18,7 +18,6 @@ use crate::metric::value::classes::{
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
 use crate::tests::{json, shared};
 use serde_json::Value as Json;
 
@@ -70,9 +69,8 @@ pub(super) fn gather(
         vec![FactualClassCounts::new(classes, groups); parts],
         vec![SwitchClassCounts::new(classes, groups); parts],
     );
-    let seed = settings().seed;
-    factual = factual.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
-    switches = switches.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
+    factual = factual.into_iter().map(|counts| counts.counted_by(unit)).collect();
+    switches = switches.into_iter().map(|counts| counts.counted_by(unit)).collect();
     people
         .iter()
         .enumerate()
@@ -178,12 +176,11 @@ fn several_classes() {
     let people: Vec<ClassTestPerson> = (0..rows.texts["y"].len()).map(someone).collect();
     let settings = MeasureSettings {
         families: vec![MetricFamily::Performance, MetricFamily::Ccm, MetricFamily::Eccm],
-        samples: Count::new(50).unwrap(),
         ..settings()
     };
     // A weight of 1 changes nothing but the intervals.
     for weighed in [false, true] {
-        let unit = CountingUnit { weighted: weighed, persons: false, paired: false };
+        let unit = CountingUnit { weighted: weighed, persons: false };
         let found = gather(&people, [3, 2], unit, |i| i % 3);
         let factual = measure_factual_classes(&found.factual, &settings);
         let (switches, transitions) = measure_switch_classes(&found.switches, &settings);
@@ -290,11 +287,8 @@ fn two_classes() {
             (&theirs.flags, theirs.ideal, &theirs.ci_method)
         );
         let (mine, other) = (ours.interval.unwrap(), theirs.interval.unwrap());
-        // Other streams draw the replicates, which agree within their noise.
-        let within =
-            if ours.ci_method.contains("bootstrap") { 0.15 * (other.hi - other.lo) } else { 1e-12 };
         assert!(
-            (mine.lo - other.lo).abs() <= within && (mine.hi - other.hi).abs() <= within,
+            (mine.lo - other.lo).abs() <= 1e-12 && (mine.hi - other.hi).abs() <= 1e-12,
             "{ours:?} {theirs:?}"
         );
     };
@@ -344,7 +338,6 @@ fn weights_are_repeated_people() {
             .iter()
             .flat_map(|p| vec![ClassTestPerson { weight: 1, ..p.clone() }; p.weight as usize])
             .collect();
-        let few = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
         let (by_weight, by_people) = (
             gather(&people, [4, groups], CountingUnit::WEIGHT, |i| i % 2),
             gather(&repeated, [4, groups], CountingUnit::ROW, |_| 0),
@@ -356,8 +349,8 @@ fn weights_are_repeated_people() {
             Some(by_people.switches.matrix_of_label(direction, Some(2)))
         );
         let of = |found: &ClassTestEvidence| {
-            let (mut values, transitions) = measure_switch_classes(&found.switches, &few);
-            values.extend(measure_factual_classes(&found.factual, &few));
+            let (mut values, transitions) = measure_switch_classes(&found.switches, &settings());
+            values.extend(measure_factual_classes(&found.factual, &settings()));
             let transitions =
                 transitions.into_iter().map(|t| (t.value, t.weights.unwrap_or(t.cases).numerator));
             (values, transitions.collect::<Vec<_>>())
@@ -378,20 +371,19 @@ fn weights_are_repeated_people() {
 /// writing.
 #[test]
 fn any_partition_gives_the_same() {
-    let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
-    let of = |weighed, persons| CountingUnit { weighted: weighed, persons, paired: false };
+    let of = |weighed, persons| CountingUnit { weighted: weighed, persons };
     for unit in [of(false, false), of(true, false), of(false, true), of(true, true)] {
         let mut people = people(3, 3, 2, 300, |i| 1 + i % 5);
         people.iter_mut().for_each(|someone| someone.key %= 97);
         let text = |found: &ClassTestEvidence| {
             let evidence = serde_json::to_string(&found.factual).unwrap()
                 + &serde_json::to_string(&found.switches).unwrap();
-            let (values, transitions) = measure_switch_classes(&found.switches, &few);
+            let (values, transitions) = measure_switch_classes(&found.switches, &settings());
             (
                 evidence,
                 format!(
                     "{values:?} {transitions:?} {:?}",
-                    measure_factual_classes(&found.factual, &few)
+                    measure_factual_classes(&found.factual, &settings())
                 ),
             )
         };
@@ -469,12 +461,7 @@ fn coverage() {
                     }],
                 );
             }
-            let settings = MeasureSettings {
-                samples: Count::new(1000).unwrap(),
-                seed: Seed(trial),
-                families: vec![MetricFamily::Ccm],
-                ..settings()
-            };
+            let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
             let (values, transitions) = measure_switch_classes(&switches, &settings);
             let direction = MetricScope::Direction(0, 1);
             let found = [

@@ -5,6 +5,10 @@
 //! gives, printed with `--nocapture`; fewer samples must agree.
 //! Intervals of scores, of people with weights, of two models and of several classes are simulated
 //! next to their engines.
+//!
+//! [`METHODS`] says which test draws which method.
+
+use std::collections::BTreeSet;
 
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::{nsr, psr};
@@ -14,7 +18,9 @@ use crate::metric::estimate::curve::CellFunction;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
-use crate::metric::interval::{ValueInterval, newcombe, wilson, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, METHODS, ValueInterval, newcombe, wilson, z_of_level,
+};
 use crate::metric::rate::Rate;
 use crate::metric::tests::{katz, rate};
 use crate::num::binomial_draws::{binomial, multinomial};
@@ -30,12 +36,14 @@ pub(in crate::metric) struct CoverageCount {
     samples: u64,
     given: u64,
     held: u64,
+    methods: BTreeSet<IntervalProcedure>,
 }
 
 impl CoverageCount {
     pub(in crate::metric) fn add(&mut self, interval: Option<ValueInterval>, truth: f64) {
         self.samples += 1;
         self.given += u64::from(interval.is_some());
+        self.methods.extend(interval.map(|interval| interval.method));
         self.held += u64::from(
             interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)),
         );
@@ -66,6 +74,19 @@ impl CoverageCount {
     }
 }
 
+/// Fails where a method that names this test is in none of what the test drew.
+pub(in crate::metric) fn assert_all_drawn<'a>(
+    test: &str,
+    held: impl IntoIterator<Item = &'a CoverageCount>,
+) {
+    let drawn: BTreeSet<_> = held.into_iter().flat_map(|held| &held.methods).copied().collect();
+    let named = METHODS.iter().filter(|(_, of)| *of == test);
+    assert!(named.clone().count() > 0, "no method names {test}");
+    for (method, _) in named {
+        assert!(drawn.contains(method), "{test} draws no interval {method:?}");
+    }
+}
+
 pub(in crate::metric) fn trials(default: u64) -> u64 {
     std::env::var("CFAUDIT_TRIALS").map_or(default, |n| n.parse().unwrap())
 }
@@ -91,7 +112,7 @@ const FORMULAS: [(u64, f64, [IntervalCoverage; 3]); 9] = [
 
 #[test]
 fn rates_differences_and_ratios() {
-    let (z, mut wrong) = (z_of_level(0.95), Vec::new());
+    let (z, mut wrong, mut all) = (z_of_level(0.95), Vec::new(), Vec::new());
     for (n, p, stated) in FORMULAS {
         let mut stream = RandomStream::new(1, &format!("coverage/formulas/{n}/{p}"));
         let mut held: [CoverageCount; 3] = Default::default();
@@ -104,8 +125,10 @@ fn rates_differences_and_ratios() {
         for ((held, name), stated) in held.iter().zip(["Wilson", "Newcombe", "Katz"]).zip(stated) {
             wrong.extend(held.check(&format!("{name}, {n} people, rate {p}"), stated));
         }
+        all.extend(held);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_all_drawn("tests::coverage::rates_differences_and_ratios", &all);
 }
 
 /// People, the true share that switches; the score interval of CMCC, Katz's of P2NR and the hybrid
@@ -126,7 +149,7 @@ fn values_of_counts() {
         _ => unreachable!(),
     };
     let cmcc = score("cmcc");
-    let mut wrong = Vec::new();
+    let (mut wrong, mut all) = (Vec::new(), Vec::new());
     for (n, share, stated) in COUNTS {
         // Half of the people are predicted positive, and of both halves as many switch: cells CN,
         // SP, SN, CP.
@@ -172,6 +195,8 @@ fn values_of_counts() {
         {
             wrong.extend(held.check(&format!("{name}, {n} people, {share} switch"), stated));
         }
+        all.extend(held);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_all_drawn("tests::coverage::values_of_counts", &all);
 }

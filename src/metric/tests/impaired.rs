@@ -2,16 +2,15 @@
 
 use super::{gather, one, people, settings};
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::placebo::PlaceboEvidence;
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::noise::placebo::PlaceboEvidence;
+use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::param::Count;
 
 /// Towards Counterfactual Group Fairness, Table 7: which group a bad value impairs.
 #[test]
@@ -98,12 +97,8 @@ fn harm_is_a_switch_rate_by_the_favourable_side() {
     for (favourable, denied, favoured) in
         [(FavourableClass::Positive, "psr", "nsr"), (FavourableClass::Negative, "nsr", "psr")]
     {
-        let settings = MeasureSettings {
-            favourable,
-            families: vec![MetricFamily::Ccm],
-            samples: Count::new(50).unwrap(),
-            ..settings()
-        };
+        let settings =
+            MeasureSettings { favourable, families: vec![MetricFamily::Ccm], ..settings() };
         let measured = gather(&people, 3, false, 1, &settings).measured;
         let of =
             |id: &str| measured.iter().filter(|m| m.metric.id == id).cloned().collect::<Vec<_>>();

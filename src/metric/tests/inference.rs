@@ -34,10 +34,9 @@ fn measured(case: &Value) -> Vec<MeasuredValue> {
     let unit = CountingUnit {
         weighted: !kind.contains("weights none"),
         persons: kind.starts_with("persons"),
-        paired: false,
     };
-    let mut factual = FactualCounts::new(groups).counted_by(unit, asked.seed);
-    let mut counts = CounterfactualCounts::new(groups).counted_by(unit, asked.seed);
+    let mut factual = FactualCounts::new(groups).counted_by(unit);
+    let mut counts = CounterfactualCounts::new(groups).counted_by(unit);
     for row in rows {
         let flag = |value: &Value| match value {
             Value::Bool(flag) => Some(*flag),

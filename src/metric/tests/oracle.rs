@@ -13,17 +13,13 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
 use super::{TestPeople, gather, one, settings};
-use crate::metric::catalog::clarify::errors;
+use crate::metric::MetricFamily;
 use crate::metric::catalog::{self, catalog};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::{IntervalProcedure, percentile, resample};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, Reads};
-use crate::num::seed::RandomStream;
-use crate::param::Count;
 use crate::tests::{expected, json, shared};
 
 pub(super) fn metrics_folder() -> PathBuf {
@@ -248,18 +244,8 @@ fn published_matrices() {
             MetricFamily::Ccm,
             MetricFamily::Eccm,
         ];
-        let found = gather(
-            &people,
-            2,
-            true,
-            1,
-            &MeasureSettings {
-                favourable,
-                families,
-                samples: Count::new(20).unwrap(),
-                ..settings()
-            },
-        );
+        let found =
+            gather(&people, 2, true, 1, &MeasureSettings { favourable, families, ..settings() });
         let scopes = |name: &str| match groups.iter().position(|group| *group == name) {
             Some(group) => (MetricScope::Group(group), MetricScope::Direction(group, 1 - group)),
             None => (MetricScope::Total, MetricScope::Total),
@@ -405,13 +391,7 @@ fn check_dataset(name: &str) {
                 order.iter().position(|name| name == group.as_str().unwrap()).unwrap()
             };
             let people = dataset(&folder, model, attribute, &order);
-            let found = gather(
-                &people,
-                order.len(),
-                true,
-                3,
-                &MeasureSettings { samples: Count::new(200).unwrap(), ..settings() },
-            );
+            let found = gather(&people, order.len(), true, 3, &settings());
             let (mut compared, mut rests, all) = (0, 0, &found.measured);
             for (group, values) in object(&classic["groups"]) {
                 let group = place(&Json::from(group.as_str()));
@@ -538,63 +518,4 @@ fn compas() {
 #[test]
 fn german() {
     check_dataset("german");
-}
-
-/// Percentile intervals from 400,000 replicates, with their Monte-Carlo error at 2,000.
-#[test]
-fn bootstrap_of_counts() {
-    let folder = metrics_folder();
-    let reference = json(folder.join("bootstrap_reference.json"));
-    let (mut compared, mut boundaries) = (0, 0);
-    for case in reference["count_metrics"].as_array().unwrap() {
-        let kinds: Vec<([u64; 8], u64)> = CELLS[..8]
-            .iter()
-            .enumerate()
-            .map(|(i, cell)| {
-                let mut cells = [0; 8];
-                cells[i] = 1;
-                (cells, case["cells"][cell.name].as_u64().unwrap())
-            })
-            .collect();
-        let replicates = resample(&kinds, 2000, RandomStream::new(42, "reference"));
-        for (name, expected) in object(&case["metrics"]).iter() {
-            let metric = (name != "TE_term_FN_over_FP").then(|| catalog::find(&id(name)).unwrap());
-            let value = |cells: &[u64; 8]| {
-                let e = Eccm::labelled(*cells);
-                let c = Confusion::labelled(
-                    e.tcp() + e.tsn(),
-                    e.fcp() + e.fsn(),
-                    e.fcn() + e.fsp(),
-                    e.tcn() + e.tsp(),
-                );
-                match metric.map(|metric| metric.reads) {
-                    None => errors(&c),
-                    Some(Reads::Score(score) | Reads::Benefit(score)) => score(&c),
-                    Some(Reads::SwitchRate(rate)) => rate(&e).value(),
-                    Some(Reads::SwitchScore(score)) => score(&e),
-                    _ => unreachable!(),
-                }
-            };
-            let Ok((found, _)) =
-                percentile(replicates.iter().map(value), 0.95, IntervalProcedure::Bootstrap)
-            else {
-                assert_eq!(expected["ci95"][0], expected["ci95"][1]);
-                boundaries += 1;
-                continue;
-            };
-            for (end, i) in [(found.lo, 0), (found.hi, 1)] {
-                let (ours, error) = (
-                    expected["ci95"][i].as_f64().unwrap(),
-                    expected["mc_se_R2000"][i].as_f64().unwrap(),
-                );
-                assert!(
-                    (end - ours).abs() <= 5.0 * error + 1e-9,
-                    "{} {name}: {end} instead of {ours} +- {error}",
-                    case["case"]
-                );
-            }
-            compared += 1;
-        }
-    }
-    assert_eq!((compared, boundaries), (4 * 7 - 1, 1));
 }

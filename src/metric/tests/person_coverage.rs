@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::coverage::{CoverageCount, trials};
+use super::coverage::{CoverageCount, assert_all_drawn, trials};
 use super::{katz, rate, share_of_persons};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
@@ -113,9 +113,9 @@ type PersonDesign = (u64, u64);
 /// Lowest coverage of a design by method, and what the other program found at lowest.
 type LowestCoverage = BTreeMap<(PersonDesign, &'static str), [f64; 2]>;
 
-/// Every cell of the other program again, with so many samples; what is wrong, and the lowest.
-fn of_independent_groups(samples: u64) -> (Vec<String>, LowestCoverage) {
-    let (mut wrong, mut lowest) = (Vec::new(), LowestCoverage::new());
+/// Every cell of the other program again, with so many samples; what is wrong, the lowest, and all.
+fn of_independent_groups(samples: u64) -> (Vec<String>, LowestCoverage, Vec<CoverageCount>) {
+    let (mut wrong, mut lowest, mut all) = (Vec::new(), LowestCoverage::new(), Vec::new());
     for cell in json(expected("persons/coverage.json")).as_array().unwrap() {
         let whole = |name: &str| cell[name].as_u64().unwrap();
         let real = |name: &str| cell[name].as_f64().unwrap();
@@ -143,15 +143,17 @@ fn of_independent_groups(samples: u64) -> (Vec<String>, LowestCoverage) {
             }
             let least = lowest.entry(((persons, rows), method)).or_insert([1.0; 2]);
             *least = [least[0].min(found), least[1].min(told)];
+            all.push(held);
         }
     }
-    (wrong, lowest)
+    (wrong, lowest, all)
 }
 
 #[test]
 fn coverage_of_persons() {
-    let (wrong, lowest) = of_independent_groups(trials(400));
+    let (wrong, lowest, all) = of_independent_groups(trials(400));
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_all_drawn("tests::person_coverage::coverage_of_persons", &all);
     // What rows taken for people claim is far from true.
     assert!(lowest[&((10, 20), "wilson_plain")][0] < 0.3, "{lowest:?}");
 }
@@ -161,7 +163,7 @@ fn coverage_of_persons() {
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 20,000 samples of each of 48 settings"]
 fn coverage_of_persons_in_20_000_samples() {
-    let (wrong, lowest) = of_independent_groups(ALL_SAMPLES);
+    let (wrong, lowest, _) = of_independent_groups(ALL_SAMPLES);
     println!("lowest of 16 settings (ours, told)");
     for (((persons, rows), method), [found, told]) in &lowest {
         println!("{persons} x {rows} {method}: {found:.4} {told:.4}");

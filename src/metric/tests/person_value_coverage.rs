@@ -1,6 +1,7 @@
 //! How often nominal 95 % intervals of values that are no share hold the true value where a person
-//! has several rows: means and medians of amounts, scores as such, distances of scores, and values
-//! from the bootstrap. Simulated from a seed, next to intervals that take rows for people.
+//! has several rows: means and medians of amounts, scores as such, distances of scores, and
+//! functions of counts. Simulated from a seed, next to intervals that take rows for people, which
+//! hold it as well where rows of a person have nothing in common.
 //!
 //! Rows of a person share a part of everything that is drawn: a normal number is sqrt(c) of the
 //! person's plus sqrt(1 - c) of the row's own, so two rows of a person have the correlation c.
@@ -10,14 +11,13 @@
 //! higher.
 //!
 //! A few samples by default; `make test-slow` draws [`MANY_SAMPLES`] of each of 9 settings and
-//! prints the figures with `--nocapture`. What costs most is measured of one sample in
-//! [`DRAWN_EVERY`]: what is drawn, and everything as if each row were a person.
+//! prints the figures with `--nocapture`.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::coverage::{CoverageCount, trials};
+use super::coverage::{CoverageCount, assert_all_drawn, trials};
 use super::settings;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
@@ -33,16 +33,9 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
 
 /// Samples of the slow test.
 const MANY_SAMPLES: u64 = 1000;
-
-/// The slow test draws replicates of one sample in so many.
-const DRAWN_EVERY: u64 = 4;
-
-/// Replicates of a bootstrap.
-const REPLICATES: u64 = 400;
 
 /// Persons, rows of each.
 const DESIGNS: [(u64, u64); 3] = [(500, 3), (30, 10), (10, 20)];
@@ -130,29 +123,18 @@ fn truths() -> Vec<KnownValue> {
         ("observed_expected", "scores", 1.0),
         ("calibration_intercept", "scores", 0.0),
         ("calibration_slope", "scores", 1.0),
-        ("f1", "bootstrap", right),
-        ("mcc", "bootstrap", 2.0 * right - 1.0),
-        ("mcc_difference", "bootstrap", 0.0),
+        ("f1", "counts", right),
+        ("mcc", "counts", 2.0 * right - 1.0),
+        ("mcc_difference", "counts", 0.0),
         ("mcd", "distances", 0.1),
         ("rmscd", "distances", 0.2 * moved.sqrt()),
     ]
 }
 
-/// Whether the intervals of a family come from replicates.
-fn is_drawn(family: &str) -> bool {
-    family == "bootstrap"
-}
-
-/// The intervals of two groups, by person or as if each row were one; without those that are drawn
-/// where nothing is.
-fn intervals(
-    groups: &[Vec<ClusteredRow>; 2],
-    (by_person, drawn): (bool, bool),
-    seed: Seed,
-) -> Vec<Option<ValueInterval>> {
-    let samples = Count::new(REPLICATES).unwrap();
+/// The intervals of two groups, by person or as if each row were one.
+fn intervals(groups: &[Vec<ClusteredRow>; 2], by_person: bool) -> Vec<Option<ValueInterval>> {
     let basis = SampleBasis { weighted: false, persons: by_person };
-    let asked = |family| MeasureSettings { families: vec![family], samples, seed, ..settings() };
+    let asked = |family| MeasureSettings { families: vec![family], ..settings() };
     let key = |group: usize, row: &ClusteredRow| {
         2 * if by_person { row.person } else { row.row } + group as u64
     };
@@ -170,9 +152,9 @@ fn intervals(
         AmountSample::new(basis, groups[group].iter().map(entry).collect())
     };
     let amounts = measure_amounts(&[of_group(0), of_group(1)], &asked(MetricFamily::Amounts));
-    let unit = CountingUnit { weighted: false, persons: by_person, paired: false };
+    let unit = CountingUnit { weighted: false, persons: by_person };
     let none = LabelledScores::new(ScoreScale::default(), basis);
-    let mut counts = FactualCounts::new(2).counted_by(unit, seed).with_scores(none);
+    let mut counts = FactualCounts::new(2).counted_by(unit).with_scores(none);
     for (group, rows) in groups.iter().enumerate() {
         for row in rows {
             let (label, predicted) = (Some(row.label), Some(row.score >= 0.5));
@@ -187,8 +169,8 @@ fn intervals(
         families: vec![MetricFamily::Performance, MetricFamily::Group],
         ..asked(MetricFamily::Performance)
     };
-    let rates = if drawn { measure_factual(&counts, None, &of_rates) } else { Vec::new() };
-    let mut moved = CounterfactualCounts::new(2).counted_by(unit, seed);
+    let rates = measure_factual(&counts, None, &of_rates);
+    let mut moved = CounterfactualCounts::new(2).counted_by(unit);
     let each: Vec<_> = groups[0]
         .iter()
         .map(|row| {
@@ -223,10 +205,9 @@ fn intervals(
     truths()
         .iter()
         .map(|(id, family, _)| match *family {
-            family if is_drawn(family) && !drawn => None,
             "means" | "medians" => find(&amounts, id),
             "scores" => find(&scores, id),
-            "bootstrap" => find(&rates, id),
+            "counts" => find(&rates, id),
             _ => super::one(&distances, id, MetricScope::Direction(0, 1)).interval,
         })
         .collect()
@@ -234,34 +215,19 @@ fn intervals(
 
 /// What the intervals of a setting held: by person, and where rows are taken for people. Each
 /// sample has a stream of its own, so that threads change nothing.
-fn held(
-    design: (u64, u64),
-    correlation: f64,
-    (samples, drawn_every): (u64, u64),
-) -> Vec<[CoverageCount; 2]> {
+fn held(design: (u64, u64), correlation: f64, samples: u64) -> Vec<[CoverageCount; 2]> {
     let truths = truths();
     let name = format!("{} x {}, correlation {correlation}", design.0, design.1);
     let of_sample = |sample: u64| {
         let mut stream = RandomStream::new(sample, &format!("coverage/values/{name}"));
         let groups = [0, 1].map(|_| group(&mut stream, design, correlation));
-        let drawn = sample.is_multiple_of(drawn_every);
-        let sides = [true, false].map(|by_person| {
-            (by_person || drawn).then(|| intervals(&groups, (by_person, drawn), Seed(sample)))
-        });
-        (drawn, sides)
+        [true, false].map(|by_person| intervals(&groups, by_person))
     };
     let found: Vec<_> = (0..samples).into_par_iter().map(of_sample).collect();
     let mut held: Vec<[CoverageCount; 2]> = truths.iter().map(|_| Default::default()).collect();
-    for (drawn, sides) in found {
-        for (side, intervals) in sides.into_iter().enumerate() {
-            let intervals = intervals.into_iter().flatten();
-            for ((held, interval), (_, family, truth)) in
-                held.iter_mut().zip(intervals).zip(&truths)
-            {
-                if drawn || !is_drawn(family) {
-                    held[side].add(interval, *truth);
-                }
-            }
+    for (side, intervals) in found.into_iter().flat_map(|sides| (0..).zip(sides)) {
+        for ((held, interval), (_, _, truth)) in held.iter_mut().zip(intervals).zip(&truths) {
+            held[side].add(interval, *truth);
         }
     }
     for ((id, ..), held) in truths.iter().zip(&held) {
@@ -271,37 +237,40 @@ fn held(
     held
 }
 
-/// The lowest coverage by design and family: by person, and where rows are taken for people.
-fn lowest(samples: (u64, u64)) -> LowestHeld {
-    let truths = truths();
-    let mut lowest = LowestHeld::new();
+/// Intervals by person hold nearly as often as they claim, those by row far less where the rows of
+/// a person go together.
+fn check(samples: u64, slack: f64) {
+    let (truths, mut lowest, mut all) = (truths(), LowestHeld::new(), Vec::new());
     for design in DESIGNS {
         for correlation in CORRELATIONS {
             let held = held(design, correlation, samples);
             // The slope of few persons has no interval.
             let given = truths.iter().zip(&held).filter(|(_, held)| held[0].given() > 0);
-            for ((_, family, _), held) in given {
+            for ((id, family, _), held) in given {
                 let shares = held.each_ref().map(CoverageCount::share_held);
                 let least = lowest.entry((design, *family)).or_insert([1.0; 2]);
                 *least = [0, 1].map(|i| f64::min(least[i], shares[i]));
+                let own = shares[1] > AS_ROWS - slack;
+                assert!(correlation > 0.0 || own, "{design:?} {id} of rows: {}", shares[1]);
             }
+            all.extend(held.into_iter().flatten());
         }
     }
-    lowest
-}
-
-/// Intervals by person hold nearly as often as they claim, those by row far less.
-fn check(lowest: &LowestHeld, slack: f64) {
-    for ((design, family), [by_person, by_row]) in lowest {
+    for ((design, family), [by_person, by_row]) in &lowest {
         println!("lowest of {design:?}, {family}: {by_person:.4} ({by_row:.4})");
     }
-    for ((design, family), [by_person, by_row]) in lowest {
+    for ((design, family), [by_person, by_row]) in &lowest {
         let least = LEAST.iter().find(|least| least.0 == *family).unwrap();
         let place = DESIGNS.iter().position(|of| of == design).unwrap();
         assert!(*by_person > least.1[place] - slack, "{design:?} {family}: {by_person}");
         assert!(*by_row < least.2[place] + slack, "{design:?} {family} by row: {by_row}");
     }
+    assert_all_drawn("tests::person_value_coverage::coverage_of_values_of_persons", &all);
 }
+
+/// What intervals hold at least where rows of a person have nothing in common and are taken for
+/// people.
+const AS_ROWS: f64 = 0.92;
 
 /// By family, for each of [`DESIGNS`]: what intervals by person must hold at least, and by row at
 /// most, in the setting where they hold least, of [`MANY_SAMPLES`] samples; the guide to metrics
@@ -310,18 +279,18 @@ const LEAST: [(&str, [f64; 3], [f64; 3]); 5] = [
     ("means", [0.93, 0.93, 0.93], [0.92, 0.68, 0.55]),
     ("medians", [0.93, 0.93, 0.93], [0.93, 0.72, 0.60]),
     ("scores", [0.93, 0.91, 0.92], [0.93, 0.72, 0.60]),
-    ("bootstrap", [0.92, 0.92, 0.92], [0.95, 0.80, 0.70]),
+    ("counts", [0.92, 0.92, 0.92], [0.95, 0.80, 0.70]),
     ("distances", [0.91, 0.92, 0.92], [0.93, 0.70, 0.55]),
 ];
 
 #[test]
 fn coverage_of_values_of_persons() {
-    check(&lowest((trials(20), 1)), 0.2);
+    check(trials(20), 0.2);
 }
 
 /// More samples.
 #[test]
-#[ignore = "slow, `make test-slow` runs it: 1,000 samples of each of 9 settings, with bootstraps"]
+#[ignore = "slow, `make test-slow` runs it: 1,000 samples of each of 9 settings"]
 fn coverage_of_values_of_persons_in_1_000_samples() {
-    check(&lowest((trials(MANY_SAMPLES), DRAWN_EVERY)), 0.0);
+    check(trials(MANY_SAMPLES), 0.0);
 }

@@ -13,15 +13,15 @@ use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::{RowsBelow, Share};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, confusion_cell};
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::compare_factual;
+use crate::metric::value::compare::{ComparedValue, compare_rows};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
 use crate::tests::{expected, json};
 
 /// A row: whose it is, its group, and whether it is a case.
@@ -30,7 +30,6 @@ type PersonRow = (u64, usize, bool);
 fn asked() -> MeasureSettings {
     MeasureSettings {
         families: vec![MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm],
-        samples: Count::new(200).unwrap(),
         ..settings()
     }
 }
@@ -43,9 +42,9 @@ fn gathered_by_weight(
     groups: usize,
     parts: usize,
 ) -> (FactualCounts, CounterfactualCounts) {
-    let unit = CountingUnit { weighted: weights.is_some(), persons: true, paired: true };
-    let mut factual = vec![FactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
+    let unit = CountingUnit { weighted: weights.is_some(), persons: true };
+    let mut factual = vec![FactualCounts::new(groups).counted_by(unit); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit); parts];
     for (i, &(key, group, case)) in rows.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         let weight = weights.map_or(1, |weights| weights[i]);
@@ -67,14 +66,6 @@ fn gathered_by_weight(
     factual.into_iter().rev().for_each(|part| all.0.merge(part));
     counts.into_iter().rev().for_each(|part| all.1.merge(part));
     all
-}
-
-fn gathered(
-    rows: &[PersonRow],
-    groups: usize,
-    parts: usize,
-) -> (FactualCounts, CounterfactualCounts) {
-    gathered_by_weight(rows, None, groups, parts)
 }
 
 fn measured_by_weight(
@@ -393,25 +384,27 @@ fn where_rows_count_more_than_once_persons_are_units() {
     assert!((found.interval.unwrap().hi - hi).abs() < 1e-12, "{:?}", found.interval);
 }
 
-/// Models are compared person by person; where a rate is 0, by Newcombe's on persons.
+/// Models are compared person by person.
 #[test]
 fn models_are_compared_by_person() {
-    let rows = |of: fn(u64) -> bool| -> Vec<PersonRow> {
-        (0..400).map(|i| (i % 20, usize::from(i % 20 >= 10), of(i % 20))).collect()
+    let compared = |second: fn(u64) -> bool| {
+        let mut rows = PairedCounts::new(2, CountingUnit::PERSON);
+        for person in (0..400).map(|i| i % 20) {
+            let cells = [person % 3 == 0, second(person)];
+            let cells = cells.map(|predicted| Some(confusion_cell(None, predicted)));
+            let place = usize::from(person >= 10);
+            rows.add((person, 1), [PairedCell { place, cells }]);
+        }
+        let all = compare_rows(&rows, &asked());
+        let is = |c: &&ComparedValue| c.metric.id == "pprev" && c.scope == MetricScope::Total;
+        all.iter().find(is).unwrap().interval.unwrap()
     };
-    let counts = |of: fn(u64) -> bool| gathered(&rows(of), 2, 3).0;
-    let (first, second) = (counts(|person| person % 3 == 0), counts(|person| person % 4 == 0));
-    let compared = |a: &FactualCounts, b: &FactualCounts| {
-        let all = compare_factual(a, b, &asked());
-        let of = |id: &str, scope| {
-            let found = all.iter().find(|c| c.metric.id == id && c.scope == scope);
-            found.unwrap().interval.unwrap()
-        };
-        of("pprev", MetricScope::Total)
-    };
-    let drawn = compared(&first, &second);
     // Two of twenty persons more: rows taken for people would give a fifth of the width.
-    assert!(drawn.hi - drawn.lo > 0.2, "{drawn:?}");
-    let at_an_end = compared(&first, &counts(|_| false));
-    assert_eq!(at_an_end.method, IntervalProcedure::NewcombeEffective);
+    let found = compared(|person| person % 4 == 0);
+    assert!(found.hi - found.lo > 0.2, "{found:?}");
+    assert_eq!(found.method, IntervalProcedure::Paired);
+    // No difference between two models that say the same is not sure.
+    let same = compared(|person| person % 3 == 0);
+    assert!(same.lo < -0.1 && same.hi > 0.1, "{same:?}");
+    assert_eq!(same.method, IntervalProcedure::PairedPeople);
 }

@@ -1,8 +1,6 @@
 //! What holds for any people: ranges, sums of cells, mirrored groups, partitions, flags.
 
 use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
-use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::divergence_sums::DivergenceSums;
@@ -10,6 +8,8 @@ use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
+use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::gaps;
@@ -189,14 +189,13 @@ fn swapping_the_groups_mirrors_every_value() {
 fn any_partition_gives_the_same_evidence_and_values() {
     for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
         let people = people(groups, per_target, 600);
-        let few = MeasureSettings { samples: Count::new(50).unwrap(), ..settings() };
         let written = |found: &TestEvidence| {
             serde_json::to_string(&found.factual).unwrap()
                 + &serde_json::to_string(&found.counts).unwrap()
         };
-        let whole = gather(&people, groups, true, 1, &few);
+        let whole = gather(&people, groups, true, 1, &settings());
         for n in [2, 5, 7, 64] {
-            let parts = gather(&people, groups, true, n, &few);
+            let parts = gather(&people, groups, true, n, &settings());
             assert!(whole.factual == parts.factual && whole.counts == parts.counts);
             assert!(written(&whole) == written(&parts), "{n} batches are written otherwise");
             assert_eq!(whole.measured.len(), parts.measured.len());
@@ -396,12 +395,15 @@ fn a_set_without_noise_has_the_band_of_what_stands_still() {
 
 #[test]
 fn a_fitted_set_has_the_band_of_its_repeats() {
-    let (groups, few) = (3, MeasureSettings { samples: Count::new(20).unwrap(), ..settings() });
+    let groups = 3;
     let of: Vec<TestPeople> = [500, 501, 502].map(|n| people(groups, 1, n)).to_vec();
     let gathered: Vec<TestEvidence> =
-        of.iter().map(|people| gather(people, groups, true, 1, &few)).collect();
-    let seconds: Vec<ShiftEvidence> =
-        of.iter().zip(&gathered).map(|(people, g)| second(people, &g.counts, 1, &few)).collect();
+        of.iter().map(|people| gather(people, groups, true, 1, &settings())).collect();
+    let seconds: Vec<ShiftEvidence> = of
+        .iter()
+        .zip(&gathered)
+        .map(|(people, g)| second(people, &g.counts, 1, &settings()))
+        .collect();
     let repeats = [1, 2].map(|r| SetRepeat {
         counts: gathered[r].counts.clone(),
         second: Some(seconds[r].second.clone()),
@@ -411,7 +413,7 @@ fn a_fitted_set_has_the_band_of_its_repeats() {
         &gathered[0].counts,
         Some(&seconds[0]),
         Some(&PlaceboEvidence::Repeats(repeats.to_vec())),
-        &few,
+        &settings(),
     );
     for m in &measured {
         let [x, y] = [1, 2].map(|r| one(&gathered[r].measured, m.metric.id, m.scope).value.ok());

@@ -1,7 +1,7 @@
 //! Intervals of score metrics against an independent program and by hand; what weights, persons and
 //! partitions change and do not change; reasons why there is none; coverage.
 
-use super::coverage::{CoverageCount, IntervalCoverage, trials};
+use super::coverage::{CoverageCount, IntervalCoverage, assert_all_drawn, trials};
 use super::{measure_counterfactual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
@@ -13,7 +13,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Level, Seed};
+use crate::param::Level;
 use crate::tests::{expected, json};
 
 /// A row with its unit and its counterfactuals.
@@ -62,7 +62,7 @@ fn gather(
         (*unit, ScoredPerson { weight, ..*person }, cfs.clone())
     };
     let rows: &[Row] = &rows.iter().map(weighed).collect::<Vec<_>>();
-    let nobody = CounterfactualCounts::new(groups).counted_by(unit, Seed(7));
+    let nobody = CounterfactualCounts::new(groups).counted_by(unit);
     let counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
         part.add_person(*unit, person, cfs);
     });
@@ -101,7 +101,6 @@ fn an_independent_program_gives_the_same() {
         let unit = CountingUnit {
             weighted: !kind.contains("weights none"),
             persons: kind.starts_with("persons"),
-            paired: false,
         };
         let of_row = |of: &serde_json::Value| {
             let [unit, group, weight] = [0, 1, 2].map(|i| of[i].as_u64().unwrap());
@@ -296,22 +295,33 @@ const IDS: [&str; 4] = ["mcd", "rmscd", "jscd", "kld"];
 
 /// For 10, 30 and 300 people, by [`IDS`]: the share of intervals that hold, and the share of samples
 /// with one.
-const STATED: [[IntervalCoverage; 4]; 3] = [
+type StatedShifts = [[IntervalCoverage; 4]; 3];
+
+/// Everybody's score moves.
+const STATED: StatedShifts = [
     [(0.953, 1.0), (0.871, 1.0), (0.908, 1.0), (0.906, 1.0)],
     [(0.952, 1.0), (0.926, 1.0), (0.939, 1.0), (0.938, 1.0)],
     [(0.951, 1.0), (0.952, 1.0), (0.950, 1.0), (0.949, 1.0)],
 ];
 
-/// How often a nominal 95 % interval holds the value of 200,000 people. `CFAUDIT_TRIALS=20000`
-/// draws the figures that are stated, printed with `--nocapture`; fewer must agree.
-#[test]
-fn coverage() {
+/// The score of one in seven moves, so that of ten people nobody's may.
+const STATED_FEW: StatedShifts = [
+    [(0.953, 1.0), (0.871, 1.0), (0.908, 1.0), (0.906, 1.0)],
+    [(0.952, 1.0), (0.926, 1.0), (0.939, 1.0), (0.938, 1.0)],
+    [(0.951, 1.0), (0.952, 1.0), (0.950, 1.0), (0.949, 1.0)],
+];
+
+/// How often a nominal 95 % interval holds the value of 200,000 people, of whom a share moves.
+/// `CFAUDIT_TRIALS=20000` draws the figures that are stated, printed with `--nocapture`; fewer must
+/// agree.
+fn cover(test: &str, share: f64, stated: StatedShifts) {
     let mut stream = RandomStream::new(8, "shift/coverage");
     let mut sample = |n: u64| -> Vec<Row> {
         let mut person = |i: u64| {
             let own = 0.05 + 0.95 * stream.u01() * stream.u01();
             let other = (own * (0.7 + 0.5 * stream.u01()) + 0.05 * stream.u01()).min(1.0);
-            row((i, 0, 1), own, &[(1, other)])
+            let moves = share == 1.0 || stream.u01() < share;
+            row((i, 0, 1), own, &[(1, if moves { other } else { own })])
         };
         (0..n).map(&mut person).collect()
     };
@@ -323,8 +333,8 @@ fn coverage() {
         })
     };
     let truth = of(&sample(200_000)).map(|(value, _)| value);
-    let mut wrong = Vec::new();
-    for (n, stated) in [10, 30, 300].into_iter().zip(STATED) {
+    let (mut wrong, mut all) = (Vec::new(), Vec::new());
+    for (n, stated) in [10, 30, 300].into_iter().zip(stated) {
         let mut held = IDS.map(|_| CoverageCount::default());
         for _ in 0..trials(300) {
             let found = of(&sample(n));
@@ -333,8 +343,20 @@ fn coverage() {
             });
         }
         for ((held, stated), id) in held.iter().zip(stated).zip(IDS) {
-            wrong.extend(held.check(&format!("{n} people, {id}"), stated));
+            wrong.extend(held.check(&format!("{n} people, {share} move, {id}"), stated));
         }
+        all.extend(held);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_all_drawn(test, &all);
+}
+
+#[test]
+fn coverage() {
+    cover("tests::shift_intervals::coverage", 1.0, STATED);
+}
+
+#[test]
+fn coverage_where_few_move() {
+    cover("tests::shift_intervals::coverage_where_few_move", 0.15, STATED_FEW);
 }

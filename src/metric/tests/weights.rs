@@ -20,7 +20,6 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Seed};
 
 /// People by key.
 pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
@@ -51,15 +50,12 @@ fn gather(
 ) -> TestEvidence {
     let mut factual = vec![
         FactualCounts::new(groups)
-            .counted_by(CountingUnit::WEIGHT, settings.seed)
+            .counted_by(CountingUnit::WEIGHT)
             .with_strata(Strata::new(STRATA, groups, true));
         parts
     ];
-    let mut counts = vec![
-        CounterfactualCounts::new(groups)
-            .counted_by(CountingUnit::WEIGHT, settings.seed);
-        parts
-    ];
+    let mut counts =
+        vec![CounterfactualCounts::new(groups).counted_by(CountingUnit::WEIGHT); parts];
     for (i, (key, person, cfs)) in people.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         factual.groups[person.group].add(person.label, person.predicted, false);
@@ -191,14 +187,14 @@ fn equal_weights_change_no_value() {
 
 #[test]
 fn any_partition_gives_the_same_values_and_intervals() {
-    let few = MeasureSettings { samples: Count::new(60).unwrap(), ..settings() };
     for (groups, per_target) in [(2, 1), (3, 2)] {
         // Weights that do not fit any number of bits evenly, up to the largest.
         let mut stream = RandomStream::new(4, "weights");
         let drawn: Vec<u64> =
             (0..600).map(|_| (stream.u01() * stream.u01() * 4e9) as u64).collect();
         let people = keyed(people(groups, per_target, 600), |i| drawn[i as usize]);
-        let (whole, parts) = (gather(&people, groups, 1, &few), gather(&people, groups, 7, &few));
+        let (whole, parts) =
+            (gather(&people, groups, 1, &settings()), gather(&people, groups, 7, &settings()));
         assert!(whole.factual == parts.factual && whole.counts == parts.counts);
         for (a, b) in whole.measured.iter().zip(&parts.measured) {
             assert_eq!(format!("{a:?}"), format!("{b:?}"));
@@ -246,13 +242,12 @@ fn equal_weights_change_no_interval() {
 /// enough. The smoothed divergence is the one that depends on the mean weight.
 #[test]
 fn people_of_weight_zero_carry_nothing() {
-    let quick = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
     for (groups, per_target, n) in PLACES {
         // Most people weigh nothing, so that what is left is small in some scopes.
         let all =
             keyed(people(groups, per_target, n), |key| if key % 9 == 0 { 1 + key % 4 } else { 0 });
         let some: WeightedPeople = all.iter().filter(|one| one.1.weight > 0).cloned().collect();
-        let [all, some] = [&all, &some].map(|of| gather(of, groups, 2, &quick).measured);
+        let [all, some] = [&all, &some].map(|of| gather(of, groups, 2, &settings()).measured);
         assert_eq!(all.len(), some.len());
         let mut small = 0;
         for (a, b) in all.iter().zip(&some).filter(|(a, _)| a.metric.id != "kld_hist_smoothed") {
@@ -411,9 +406,8 @@ fn coverage() {
         let truth = p * 6.5 / (p * 6.5 + (1.0 - p) * 5.5);
         let mut held: [CoverageCount; 2] = Default::default();
         for trial in 0..trials {
-            let seed = Seed(trial);
             let mut stream = RandomStream::new(trial, &format!("coverage/{n}"));
-            let mut counts = FactualCounts::new(2).counted_by(CountingUnit::WEIGHT, seed);
+            let mut counts = FactualCounts::new(2).counted_by(CountingUnit::WEIGHT);
             for key in 0..n {
                 let (group, positive, weight) =
                     ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);
@@ -421,9 +415,7 @@ fn coverage() {
                 let unit = (group, key, weight + u64::from(positive));
                 counts.add_unit(unit, Some(true), Some(positive));
             }
-            let settings =
-                MeasureSettings { samples: Count::new(1000).unwrap(), seed, ..settings() };
-            let measured = measure_factual(&counts, None, &settings);
+            let measured = measure_factual(&counts, None, &settings());
             held[0].add(one(&measured, "pprev", MetricScope::Total).interval, truth);
             held[1].add(one(&measured, "demp_difference", MetricScope::Pair(0, 1)).interval, 0.0);
         }
@@ -468,11 +460,10 @@ fn weights_add_up() {
 /// Every number of threads gives the same.
 #[test]
 fn threads_change_nothing() {
-    let few = MeasureSettings { samples: Count::new(100).unwrap(), ..settings() };
     let people = keyed(people(4, 2, 400), |i| 1 + i % 5);
     let of = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        format!("{:?}", pool.install(|| gather(&people, 4, 1, &few).measured))
+        format!("{:?}", pool.install(|| gather(&people, 4, 1, &settings()).measured))
     };
     assert!(of(1) == of(3));
 }

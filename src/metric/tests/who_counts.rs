@@ -28,7 +28,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::param::Count;
+use crate::param::{Count, Seed};
 use crate::tests::json;
 
 /// Units of weight in 1: all weights of the files are multiples of a quarter.
@@ -141,10 +141,8 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let mut factual = FactualCounts::new(case.groups);
     let mut counts = CounterfactualCounts::new(case.groups);
     if case.weighed {
-        (factual, counts) = (
-            factual.counted_by(CountingUnit::WEIGHT, settings.seed),
-            counts.counted_by(CountingUnit::WEIGHT, settings.seed),
-        );
+        (factual, counts) =
+            (factual.counted_by(CountingUnit::WEIGHT), counts.counted_by(CountingUnit::WEIGHT));
     }
     if case.n_strata > 0 {
         factual = factual.with_strata(Strata::new(case.n_strata, case.groups, case.weighed));
@@ -155,7 +153,7 @@ fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
         standardise: false,
         max_people: Count::new(1 << 20).unwrap(),
     };
-    let mut crowd = FlipTestSample::new(width, &knobs, settings.seed);
+    let mut crowd = FlipTestSample::new(width, &knobs, Seed(42));
     for (i, (key, person, cfs)) in case.people.iter().enumerate() {
         factual.groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
         factual.add_stratum(person.group, (*key, person.weight), person.predicted, case.strata[i]);
@@ -275,8 +273,7 @@ fn each_metric_counts_everybody_it_can() {
             let case = case(rows, name, &order, &|score| {
                 if rule == "rule >=" { score >= 0.5 } else { score > 0.5 }
             });
-            let plain =
-                MeasureSettings { favourable, samples: Count::new(20).unwrap(), ..settings() };
+            let plain = MeasureSettings { favourable, ..settings() };
             check(&mut all, &order, &measure(&case, &plain), expected, favourable);
             let rest = MeasureSettings {
                 favoured: FavouredGroups::Rest,
@@ -685,10 +682,7 @@ fn rates_at_an_end_are_judged_by_people() {
     for (name, expected) in object(&expected["cases"]) {
         println!("{name}");
         let order = texts(&expected["declared_groups"]);
-        let found = measure(
-            &case(&rows, name, &order, &|score| score >= 0.5),
-            &MeasureSettings { samples: Count::new(500).unwrap(), ..settings() },
-        );
+        let found = measure(&case(&rows, name, &order, &|score| score >= 0.5), &settings());
         let place = |group: &str| order.iter().position(|name| *name == group).unwrap();
         let mut check = |scope: MetricScope, expected: &Json| {
             for (metric, expected) in object(expected) {
@@ -853,7 +847,7 @@ fn nobody_moves() {
                     && one(&found, "macd", MetricScope::Difference(0, 1)).interval.is_none()
             );
         }
-        // Where one score moves there is a bootstrap again.
+        // Where one score moves it is another one.
         let mut moved = people.clone();
         moved[7].2[0].score = Some(0.9);
         let found = measure(&case(&moved), &settings()).measured;

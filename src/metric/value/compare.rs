@@ -1,26 +1,20 @@
-//! Two models on the same people: how far apart are their values, and how sure is that?
+//! Two models, or two runs, on the same people: how far apart are their values, and how sure is
+//! that?
 //!
-//! A value is that of the first model minus that of the second, in every scope of the families
+//! A value is that of the first minus that of the second, in every scope of the families
 //! performance, group (pairs and each group against all others), ccm and eccm (every place where
-//! counterfactuals are counted).
+//! counterfactuals are counted). What one person gets from both goes together, which
+//! [`paired_counts`](crate::metric::evidence::paired_counts) tells:
 //!
-//! Choice: what one person gets from two models goes together, so intervals of the two values say
-//! little about their difference. People fall into the blocks of
-//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap), the same for both models, and in
-//! every replicate a block counts equally often for both: the paired bootstrap. Replicates without
-//! a value of one model are left out, as everywhere. A person that one of the models does not score
-//! counts for the other, so the people are not the same, which the blocks tell: then there is no
-//! interval, and the reason says so. Coverage of 95 % intervals, simulated with 600 samples (see
-//! the tests) where the models agree on nine of ten people: of 300 people a rate 96.5 %, a switch
-//! rate 93.5 %; where the rates are 0.03 and 0.02, 97.8 % and 99.8 %, with an interval in 83 % and
-//! 69 % of samples. Of 30 people 99.8 % and 99.5 % (in 75 % and 63 %), of 10 people always (in 35
-//! %): in the other samples the models do not differ.
+//! - rates below which both have the same rows, regardless of what is predicted of them (PPREV,
+//!   accuracy, TPR, FPR, switch rates): [`paired`](crate::metric::estimate::paired) differences;
+//! - everything else, and rates of rows of which only one of the two scores some: each on its own
+//!   rows, and the hybrid of both intervals with the correlation of what people in both add. It
+//!   needs no common rows and uses those there are, so it holds if people are missing from one of
+//!   the two by chance.
 //!
-//! Where one of the two rates is 0 or 1, no replicate of it can differ: then the interval is
-//! Newcombe's, as if the people were others, which is wider. That holds for rates in which
-//! everybody counts once, without weights.
-//!
-//! Two runs are compared in the same way, see [`change_factual`].
+//! Coverage of 95 % intervals of a difference of two rates, simulated (see the tests) where the
+//! models agree on nine of ten people, stands with the test.
 //!
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).
@@ -33,21 +27,18 @@ use rayon::prelude::*;
 use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::Share;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{
-    CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
-};
+use crate::metric::evidence::paired_counts::{PairedCounts, PairedUnits};
+use crate::metric::evidence::person::{Confusion, ECCM_CELLS, Eccm, SwitchCells};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
-use crate::metric::rate::by_weight;
-use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::rate::{MetricValue, Rate, by_weight};
+use crate::metric::scope::{GroupSelection, MetricScope, ScopeIndex};
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
-use crate::metric::value::measured::{FactualMeasurement, subjects_of};
-use crate::metric::value::scores::RowsOf;
-use crate::metric::value::settings::MeasureSettings;
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::largest::{largest_estimate, smaller_ratio_estimate};
+use crate::metric::value::measured::{FactualSubject, subjects_of};
+use crate::metric::value::scope_people::estimate_of_cells;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{Metric, MetricFamily, Reads, difference};
 
 /// One metric of two models.
@@ -71,165 +62,62 @@ pub(crate) struct ComparedValue {
     pub ci_method: String,
 }
 
-/// The people of one scope under one model: what values are computed from, and what their
-/// replicates are drawn from.
-struct ComparedSide<const N: usize> {
-    people: [u64; N],
-    /// None where nobody has a weight.
-    weights: Option<[u64; N]>,
-    /// People whom metrics count: all, and those with a label.
-    n: [u64; 2],
-    units: UnitSums<N>,
-    bootstrap: CellBootstrap<N>,
+/// The people of one scope: under both models, and what both say.
+struct ComparedSubject {
+    sides: [FactualSubject; 2],
+    units: PairedUnits,
 }
 
-impl<const N: usize> ComparedSide<N> {
-    /// None where people were not cut into blocks.
-    fn new(
-        people: [u64; N],
-        weights: Option<[u64; N]>,
-        n: [u64; 2],
-        (units, by_person): (UnitSums<N>, bool),
-        blocks: Option<Vec<(u64, [u64; N])>>,
-        is_labelled: impl Fn(&[u64; N]) -> bool,
-    ) -> Option<Self> {
-        let n_persons = by_person.then(|| units.n_units(|_| true));
-        let n_labelled = by_person.then(|| units.n_units(&is_labelled));
-        let bootstrap = CellBootstrap::new(Some(blocks?), Vec::new, String::new())
-            .of_persons([n_persons, n_labelled]);
-        Some(ComparedSide { people, weights, n, units, bootstrap })
+impl ComparedSubject {
+    fn new(units: PairedUnits) -> Self {
+        let side = |side: usize| FactualSubject::of_units(units.side(side), units.is_weighted);
+        ComparedSubject { sides: [side(0), side(1)], units }
     }
 
-    fn n(&self, metric: &Metric) -> u64 {
-        self.n[usize::from(metric.needs_label)]
-    }
-
-    fn value(&self, of: impl Fn([u64; N]) -> MetricValue) -> MetricValue {
-        self.weights
-            .map_or_else(|| of(self.people), |weights| by_weight(of(weights), || of(self.people)))
+    /// People whom a metric counts.
+    fn n(&self, metric: &Metric, side: usize) -> u64 {
+        self.sides[side].people.people(metric.needs_label)
     }
 }
 
-/// The values of two models in groups as they are. Both count the same groups, people cut into
-/// blocks; else there is nothing to compare.
-pub(crate) fn compare_factual(
-    first: &FactualCounts,
-    second: &FactualCounts,
+/// The values of two models in groups as they are.
+pub(crate) fn compare_rows(
+    counts: &PairedCounts,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let same_people = (0..first.groups.len())
-        .map(GroupSelection::One)
-        .all(|who| are_same_people(blocks_of_groups(first, who), blocks_of_groups(second, who)));
-    let mut compared = drop_intervals_unless(same_people, change_factual(first, second, settings));
-    // Of rows that both score; other rows do not count.
-    let scores = FactualMeasurement { context: MeasureContext::new(settings) };
-    compared.extend(scores.compare_scores([first, second], RowsOf::Both));
-    compared
-}
-
-fn blocks_of_groups(
-    counts: &FactualCounts,
-    who: GroupSelection,
-) -> Option<Vec<(u64, ConfusionCells)>> {
-    counts.paired_blocks(who)
-}
-
-/// The same of two runs, which may share only some of their people: who is in one of them counts
-/// for that one. Blocks are drawn together and do not depend on each other, so the interval holds
-/// for any share, if people are missing from a run by chance.
-pub(crate) fn change_factual(
-    first: &FactualCounts,
-    second: &FactualCounts,
-    settings: &MeasureSettings,
-) -> Vec<ComparedValue> {
-    let ask = MeasureContext::new(settings);
-    let side = |counts: &FactualCounts, who: GroupSelection| {
-        let people = counts.confusion(who);
-        let weights = counts.weight_confusion(who).map(Confusion::to_cells);
-        let n = [false, true].map(|needs_label| people.people(needs_label));
-        let units = (counts.units(who), counts.has_persons());
-        let blocks = blocks_of_groups(counts, who);
-        ComparedSide::new(people.to_cells(), weights, n, units, blocks, |own| {
-            Confusion::from_cells(*own).people(true) > 0
-        })
+    let (context, scopes, n) = (MeasureContext::new(settings), counts.scopes(), counts.groups());
+    let of = |who: GroupSelection| {
+        ComparedSubject::new(scopes.units(|place| who.groups(n).any(|group| group == place)))
     };
-    let n = first.groups.len();
-    let both = |who: GroupSelection| Some([side(first, who)?, side(second, who)?]);
-    let all = |who: fn(usize) -> GroupSelection| {
-        (0..n).map(|group| both(who(group))).collect::<Option<Vec<_>>>()
-    };
-    let (Some(groups), Some(rests), Some(total)) =
-        (all(GroupSelection::One), all(GroupSelection::Rest), both(GroupSelection::All))
-    else {
-        return Vec::new();
-    };
-    let labelled = |counts: &FactualCounts| counts.confusion(GroupSelection::All).n() > 0;
-    let asked =
-        |metric: &&'static Metric| !metric.needs_label || labelled(first) || labelled(second);
+    let groups: Vec<_> = (0..n).map(|group| of(GroupSelection::One(group))).collect();
+    let rests: Vec<_> = (0..n).map(|group| of(GroupSelection::Rest(group))).collect();
+    let total = of(GroupSelection::All);
+    let labelled = total.sides.iter().any(|side| side.people.n() > 0);
     let performance = |metric: &'static Metric| {
-        let of = |cells: ConfusionCells| {
-            let seen = Confusion::from_cells(cells);
-            match metric.reads {
-                Reads::Rate(rate) => RateOrScore::Rate(rate(&seen)),
-                Reads::Score(score) => RateOrScore::Score(score(&seen)),
-                _ => RateOrScore::Score(Err(Undefined::OperandMissing)),
-            }
-        };
-        let scopes =
-            groups.iter().enumerate().map(|(group, sides)| (MetricScope::Group(group), sides));
-        scopes
-            .chain([(MetricScope::Total, &total)])
-            .map(|(scope, sides)| compare_metric(&ask, metric, scope, sides, of))
-            .collect::<Vec<_>>()
+        let subjects = groups.iter().enumerate();
+        let subjects = subjects.map(|(group, subject)| (MetricScope::Group(group), subject));
+        let compare = |(scope, subject)| compare_subject(&context, metric, scope, subject);
+        subjects.chain([(MetricScope::Total, &total)]).map(compare).collect::<Vec<_>>()
     };
     let gaps = |metric: &'static Metric| {
-        let of = |a: ConfusionCells, b: ConfusionCells| {
-            gaps::value(
-                metric,
-                settings.favourable,
-                &Confusion::from_cells(a),
-                &Confusion::from_cells(b),
-            )
-        };
-        let gap = |scope,
-                   a: &[ComparedSide<CONFUSION_CELLS>; 2],
-                   b: &[ComparedSide<CONFUSION_CELLS>; 2]| {
-            let value = |m: usize| match (a[m].weights, b[m].weights) {
-                (Some(x), Some(y)) => by_weight(of(x, y), || of(a[m].people, b[m].people)),
-                _ => of(a[m].people, b[m].people),
-            };
-            let replicates =
-                || [&a[0], &b[0], &a[1], &b[1]].map(|side| side.bootstrap.replicates(&ask));
-            let replicates = || {
-                let [a1, b1, a2, b2] = replicates();
-                (0..a1.len()).map(move |r| difference(of(a1[r], b1[r]), of(a2[r], b2[r])))
-            };
-            let n_rows = (a[0].n(metric) + b[0].n(metric)).min(a[1].n(metric) + b[1].n(metric));
-            compared(&ask, metric, scope, [value(0), value(1)], n_rows, || {
-                let source =
-                    |of: &ComparedSide<CONFUSION_CELLS>| of.bootstrap.source(metric.needs_label);
-                ask.percentile(replicates(), source(&a[0]).with(source(&b[0])))
-            })
-        };
         let swap = SwapEffect::of(metric);
         let mut out = Vec::new();
         for a in 0..n {
             let pairs = (a + 1..n).flat_map(|b| swap.pair_scopes(a, b));
             let with_rest = if n > 2 { swap.rest_scopes(a) } else { Vec::new() };
             out.extend(pairs.chain(with_rest).map(|scope| {
-                let [x, y] = subjects_of(scope, &groups, &rests);
-                gap(scope, x, y)
+                compare_gap(&context, metric, scope, subjects_of(scope, &groups, &rests))
             }));
         }
         out
     };
     let of_family =
         |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<ComparedValue> + Sync)| {
-            let far = |metric: &&'static Metric| {
-                matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_))
+            let is_compared = |metric: &&'static Metric| {
+                let far = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+                !far && (labelled || !metric.needs_label)
             };
-            let metrics: Vec<&'static Metric> =
-                ask.metrics(family).filter(asked).filter(|metric| !far(metric)).collect();
+            let metrics: Vec<_> = context.metrics(family).filter(is_compared).collect();
             metrics.into_par_iter().flat_map_iter(of).collect::<Vec<_>>()
         };
     let mut out = of_family(MetricFamily::Performance, &performance);
@@ -237,62 +125,98 @@ pub(crate) fn change_factual(
     out
 }
 
-/// Whether the blocks of two models hold equally many people, or as much weight: then these are the
-/// same people.
-fn are_same_people<const N: usize>(
-    one: Option<Vec<(u64, [u64; N])>>,
-    other: Option<Vec<(u64, [u64; N])>>,
-) -> bool {
-    let sums = |blocks: Option<Vec<(u64, [u64; N])>>| -> Vec<(u64, u64)> {
-        blocks.unwrap_or_default().iter().map(|(n, cells)| (*n, cells.iter().sum())).collect()
+/// One metric of one group or of all.
+fn compare_subject(
+    context: &MeasureContext<'_>,
+    metric: &'static Metric,
+    scope: MetricScope,
+    subject: &ComparedSubject,
+) -> ComparedValue {
+    let rate = match metric.reads {
+        Reads::Rate(rate) => Some(move |cells| rate(&Confusion::from_cells(cells))),
+        _ => None,
     };
-    sums(one) == sums(other)
-}
-
-/// What was compared, without intervals where the two models were not counted on the same people.
-fn drop_intervals_unless(
-    same_people: bool,
-    mut compared: Vec<ComparedValue>,
-) -> Vec<ComparedValue> {
-    for compared in compared.iter_mut().filter(|_| !same_people) {
-        compared.interval = None;
-        OTHER_PEOPLE.clone_into(&mut compared.ci_method);
-    }
-    compared
-}
-
-/// Why there is no interval.
-const OTHER_PEOPLE: &str = "none: the two models do not score the same people";
-
-/// The values of two models with the same counterfactuals, in every scope. People are cut into
-/// blocks; else there is nothing to compare.
-pub(crate) fn compare_counterfactual(
-    first: &CounterfactualCounts,
-    second: &CounterfactualCounts,
-    settings: &MeasureSettings,
-) -> Vec<ComparedValue> {
-    let mut places = first.scope_index().scopes().map(|(place, _)| place);
-    let same_people = places.all(|place| {
-        are_same_people(blocks_of_scope(first, place), blocks_of_scope(second, place))
+    let values = subject.sides.each_ref().map(|side| match metric.reads {
+        Reads::Rate(rate) => side.value(|c| rate(c).value()),
+        Reads::Score(score) | Reads::Benefit(score) => side.value(score),
+        _ => unreachable!("`{}` is not a metric of one group", metric.id),
     });
-    drop_intervals_unless(same_people, change_counterfactual(first, second, settings))
+    let n_rows = subject.n(metric, 0).min(subject.n(metric, 1));
+    compared(context, (metric, scope), values, n_rows, || {
+        // TP, FP, FN, TN, then without a label.
+        let paired = |rate| paired_rates(&subject.units, rate, |cell| [1, 0, 1, 0, 2, 2][cell]);
+        rate.and_then(paired).or_else(|| {
+            let side = |m: usize| subject.sides[m].estimate(metric, values[m], |c| *c);
+            Some(side(0)?.minus(&side(1)?))
+        })
+    })
 }
 
-fn blocks_of_scope(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-    counts.paired_blocks(place)
+/// One metric of two subjects.
+fn compare_gap(
+    context: &MeasureContext<'_>,
+    metric: &'static Metric,
+    scope: MetricScope,
+    [a, b]: [&ComparedSubject; 2],
+) -> ComparedValue {
+    let favourable = context.settings.favourable;
+    let of = |a: &Confusion, b: &Confusion| gaps::value(metric, favourable, a, b);
+    let sides = [0, 1].map(|m| [&a.sides[m], &b.sides[m]]);
+    let values = sides.map(|[a, b]| {
+        let of_people = || of(&a.people, &b.people);
+        match a.weight.is_some() {
+            true => by_weight(of(a.cells(), b.cells()), of_people),
+            false => of_people(),
+        }
+    });
+    let n = |m: usize| a.n(metric, m) + b.n(metric, m);
+    compared(context, (metric, scope), values, n(0).min(n(1)), || {
+        let [first, second] = sides.map(|sides| gap_estimate(metric, favourable, sides));
+        Some(first?.minus(&second?))
+    })
 }
 
-/// The same of two runs, which may share only some of their people; see [`change_factual`].
-pub(crate) fn change_counterfactual(
-    first: &CounterfactualCounts,
-    second: &CounterfactualCounts,
+/// A gap of two subjects with its interval.
+fn gap_estimate(
+    metric: &Metric,
+    favourable: FavourableClass,
+    [a, b]: [&FactualSubject; 2],
+) -> Option<Estimate> {
+    let seen = |c: &Confusion| *c;
+    match metric.reads {
+        Reads::WidestGap(rates) => {
+            let gaps = rates.iter().map(|rate| gaps::rate_gap(rate, a, b));
+            largest_estimate(gaps.collect::<Option<_>>()?)
+        }
+        Reads::FavourableMinRatio => {
+            let share = |of: &FactualSubject| of.share(|c| gaps::favourable_rate(c, favourable));
+            smaller_ratio_estimate([share(a)?, share(b)?])
+        }
+        _ => {
+            let shares = gaps::shares_of_gap(metric, favourable, [a, b], seen);
+            gaps::gap_estimate(metric, (a, b), shares, seen)
+        }
+    }
+}
+
+/// The values of two models with the same counterfactuals, in every scope; `counts` are those of
+/// the directions.
+pub(crate) fn compare_switches(
+    counts: &PairedCounts,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let ask = MeasureContext::new(settings);
-    let (places, spreads) = (first.scope_index(), [first.cell_profiles(), second.cell_profiles()]);
-    let weights = [first, second].map(CounterfactualCounts::weight_profiles);
-    let labelled = spreads.iter().any(|spreads| spreads.total().counted(true) > 0);
-    let asked = |metric: &&'static Metric| {
+    let (context, rows) = (MeasureContext::new(settings), counts.scopes());
+    let scopes = ScopeIndex::new(counts.groups());
+    let units_of = |place: usize| {
+        let held: Vec<usize> =
+            scopes.directions_of(place).map(|(from, to)| scopes.direction(from, to)).collect();
+        rows.units(|direction| held.contains(&direction))
+    };
+    let labelled = {
+        let total = units_of(scopes.total());
+        (0..2).any(|side| total.rows(side, has_label) > 0)
+    };
+    let is_compared = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
             || matches!(metric.reads, Reads::SwitchScore(_));
         // What compares two directions itself has no value in one.
@@ -300,124 +224,94 @@ pub(crate) fn change_counterfactual(
     };
     let metrics: Vec<&'static Metric> = [MetricFamily::Ccm, MetricFamily::Eccm]
         .into_iter()
-        .flat_map(|family| ask.metrics(family))
-        .filter(asked)
+        .flat_map(|family| context.metrics(family))
+        .filter(is_compared)
         .collect();
     let in_scope = |(place, scope): (usize, MetricScope)| {
-        let side = |counts: &CounterfactualCounts, m: usize| {
-            let spread = spreads[m].at(place);
-            let kinds = |m: usize| match &weights[m] {
-                Some(weights) => weights[place].0.clone(),
-                None => {
-                    let ones = |(cells, n): &(SwitchCells, u64)| (*cells, WeightSums::ones(*n));
-                    spreads[m].at(place).0.iter().map(ones).collect()
-                }
-            };
-            let weights = counts.weight_eccm(place).map(|eccm| eccm.0);
-            let n = [false, true].map(|needs_label| spread.counted(needs_label));
-            ComparedSide::<ECCM_CELLS>::new(
-                spread.eccm().0,
-                weights,
-                n,
-                (counts.units(place, kinds(m)), counts.has_persons()),
-                blocks_of_scope(counts, place),
-                |own| Eccm(*own).n_labelled() > 0,
-            )
-        };
-        let (Some(one_side), Some(other)) = (side(first, 0), side(second, 1)) else {
-            return Vec::new();
-        };
-        let sides = [one_side, other];
-        let of = |metric: &'static Metric| {
-            compare_metric(&ask, metric, scope, &sides, |cells| {
-                match (switch_rate(metric, settings), metric.reads) {
-                    (Some(rate), _) => RateOrScore::Rate(rate(&Eccm(cells))),
-                    (None, Reads::SwitchScore(score)) => RateOrScore::Score(score(&Eccm(cells))),
-                    _ => RateOrScore::Score(Err(Undefined::OperandMissing)),
-                }
-            })
-        };
-        metrics.iter().copied().map(of).collect::<Vec<_>>()
+        let units = units_of(place);
+        let sides = [units.side(0), units.side(1)];
+        let compare =
+            |metric: &&'static Metric| compare_scope(&context, (*metric, scope), (&units, &sides));
+        metrics.iter().map(compare).collect::<Vec<_>>()
     };
-    let scopes: Vec<(usize, MetricScope)> = places.scopes().collect();
+    let scopes: Vec<(usize, MetricScope)> = scopes.scopes().collect();
     scopes.into_par_iter().map(in_scope).collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
-/// What cells give.
-enum RateOrScore {
-    Rate(Rate),
-    Score(MetricValue),
-}
-
-impl RateOrScore {
-    fn value(&self) -> MetricValue {
-        match self {
-            RateOrScore::Rate(rate) => rate.value(),
-            RateOrScore::Score(value) => *value,
-        }
-    }
+/// Whether a cell of the extended matrix holds people with a label.
+fn has_label(cell: usize) -> bool {
+    cell < 8
 }
 
 /// One metric of one scope.
-fn compare_metric<const N: usize>(
-    ask: &MeasureContext<'_>,
-    metric: &'static Metric,
-    scope: MetricScope,
-    sides: &[ComparedSide<N>; 2],
-    of: impl Fn([u64; N]) -> RateOrScore,
+fn compare_scope(
+    context: &MeasureContext<'_>,
+    (metric, scope): (&'static Metric, MetricScope),
+    (units, sides): (&PairedUnits, &[UnitSums<ECCM_CELLS>; 2]),
 ) -> ComparedValue {
-    let [x, y] = sides;
-    let value = |cells: [u64; N]| of(cells).value();
-    let values = [x.value(value), y.value(value)];
-    let count_once = sides
-        .iter()
-        .all(|side| side.weights.is_none() && side.n[0] == side.people.iter().sum::<u64>());
-    let is_at_end = |side: &ComparedSide<N>| {
-        matches!(
-            of(side.weights.unwrap_or(side.people)),
-            RateOrScore::Rate(rate) if rate.is_boundary()
-        )
+    let settings = context.settings;
+    let rate = switch_rate(metric, settings);
+    let of = |cells: SwitchCells| match (rate, metric.reads) {
+        (Some(rate), _) => rate(&Eccm(cells)).value(),
+        (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
+        _ => unreachable!("`{}` is not a metric of cells", metric.id),
     };
-    let basis = || match (of(x.people), of(y.people)) {
-        (RateOrScore::Rate(a), RateOrScore::Rate(b))
-            if count_once && (a.is_boundary() || b.is_boundary()) =>
-        {
-            let share = |side: &ComparedSide<N>, all: Rate| {
-                let own = |cells: &[u64; N]| match of(*cells) {
-                    RateOrScore::Rate(rate) => rate,
-                    RateOrScore::Score(_) => all,
-                };
-                Share::new(&side.units, own).map(Estimate::from)
-            };
-            ask.estimated(share(x, a).zip(share(y, b)).map(|(x, y)| x.minus(&y)))
-        }
-        _ if is_at_end(x) || is_at_end(y) => IntervalBasis::Hybrid(None),
-        _ => {
-            let needs_label = metric.needs_label;
-            let change = |a, b| difference(value(a), value(b));
-            x.bootstrap.joint_percentile(&y.bootstrap, ask, needs_label, change)
-        }
-    };
-    compared(ask, metric, scope, values, x.n(metric).min(y.n(metric)), basis)
+    let values = sides.each_ref().map(|side| {
+        let people = || of(side.rows().map(WeightSums::people));
+        if units.is_weighted { by_weight(of(side.weight()), people) } else { people() }
+    });
+    let n = |side| units.rows(side, |cell| !metric.needs_label || has_label(cell));
+    compared(context, (metric, scope), values, n(0).min(n(1)), || {
+        let paired = |rate: fn(&Eccm) -> Rate| {
+            paired_rates(units, move |cells: SwitchCells| rate(&Eccm(cells)), |cell| cell / 4)
+        };
+        rate.and_then(paired).or_else(|| {
+            let side = |m: usize| estimate_of_cells(&sides[m], metric, values[m], settings);
+            Some(side(0)?.minus(&side(1)?))
+        })
+    })
+}
+
+/// The difference of a rate of both sides where the same rows are below it: which ones are, depends
+/// on the label and not on what is predicted, and both sides score them all. Else none.
+fn paired_rates<const N: usize>(
+    units: &PairedUnits,
+    rate: impl Fn([u64; N]) -> Rate,
+    label_of: impl Fn(usize) -> usize,
+) -> Option<Estimate> {
+    let alone: [Rate; N] = std::array::from_fn(|cell| {
+        let mut one = [0; N];
+        one[cell] = 1;
+        rate(one)
+    });
+    let below = |cell: usize| alone[cell].denominator;
+    let depends =
+        (0..N).any(|i| (0..i).any(|j| label_of(i) == label_of(j) && below(i) != below(j)));
+    let below = |cell: Option<usize>| cell.map_or(0, below);
+    if depends || units.cells().any(|[first, second]| below(first) != below(second)) {
+        return None;
+    }
+    let cases = |cell: Option<usize>| cell.map_or(0, |cell| alone[cell].numerator);
+    let seen = units.seen(|[first, second]| {
+        let [one, other] = [cases(first), cases(second)];
+        [below(first), one.saturating_sub(other), other.saturating_sub(one)]
+    });
+    Estimate::paired(&seen, |cells| *cells)
 }
 
 fn compared(
-    ask: &MeasureContext<'_>,
-    metric: &'static Metric,
-    scope: MetricScope,
+    context: &MeasureContext<'_>,
+    (metric, scope): (&'static Metric, MetricScope),
     [first, second]: [MetricValue; 2],
     n_rows: u64,
-    basis: impl FnOnce() -> IntervalBasis,
+    estimate: impl FnOnce() -> Option<Estimate>,
 ) -> ComparedValue {
     let difference = difference(first, second);
-    let (interval, mut ci_method) = ask.interval(difference, basis);
-    match interval {
-        Some(ValueInterval {
-            method: IntervalProcedure::Newcombe | IntervalProcedure::NewcombeEffective,
-            ..
-        }) => ci_method.push_str(", as for independent people: one of the rates is 0 or 1"),
-        Some(_) => ci_method.push_str(", the same for both models"),
-        None => {}
+    let (interval, mut ci_method) = context.interval(difference, || context.estimated(estimate()));
+    let is_paired =
+        |method| matches!(method, IntervalProcedure::Paired | IntervalProcedure::PairedPeople);
+    if interval.is_some_and(|interval| !is_paired(interval.method)) {
+        ci_method.push_str(", with the correlation that people in both give");
     }
     ComparedValue { scope, metric, first, second, difference, n_rows, interval, ci_method }
 }

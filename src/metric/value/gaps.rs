@@ -150,35 +150,10 @@ impl FactualMeasurement<'_> {
             true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
         };
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
-        let shares = match metric.reads {
-            Reads::RateDifference(rate) | Reads::RateRatio(rate) => {
-                [of_a, of_b].map(|of| of.share(|c| rate(&seen(c))))
-            }
-            Reads::FavourableRatio => {
-                [of_b, of_a].map(|of| of.share(|c| favourable_rate(&seen(c), favourable)))
-            }
-            _ => [None, None],
-        };
+        let shares = shares_of_gap(metric, favourable, [of_a, of_b], seen);
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
         let level = self.context.settings.level.map_or(0.0, |level| level.get());
-        let estimate = || {
-            let scores = || {
-                let shape = score_shape(metric)?;
-                let score = |of: &FactualSubject| of.score(shape, score_of(metric, of, seen), seen);
-                Some((score(of_a)?, score(of_b)?))
-            };
-            let rates = || {
-                let [x, y] = shares.clone();
-                Some((Estimate::from(x?), Estimate::from(y?)))
-            };
-            Some(match metric.reads {
-                Reads::RateDifference(_) => rates().map(|(x, y)| x.minus(&y))?,
-                Reads::RateRatio(_) | Reads::FavourableRatio => rates().map(|(x, y)| x.over(&y))?,
-                Reads::ScoreDifference(_) => scores().map(|(x, y)| x.minus(&y))?,
-                Reads::ScoreRise(_) => scores().map(|(x, y)| y.minus(&x))?,
-                _ => scores().map(|(x, y)| x.over(&y))?,
-            })
-        };
+        let estimate = || gap_estimate(metric, (of_a, of_b), shares.clone(), seen);
         let (interval, method) = self.context.interval(value, || match metric.reads {
             Reads::MeanDifference(mean) => {
                 let [a, b] = [of_a, of_b].map(|of| of.mean_influences(&|c| mean(&seen(c))));
@@ -253,6 +228,51 @@ impl FactualMeasurement<'_> {
         let interval = gap.and_then(|gap| gap.interval(joint_level(level.get(), pairs)).ok());
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
+}
+
+/// The two shares behind a gap of two subjects, the one on top or in front first; none of another
+/// gap, and where nothing is below one of them.
+pub(crate) fn shares_of_gap(
+    metric: &Metric,
+    favourable: FavourableClass,
+    [of_a, of_b]: [&FactualSubject; 2],
+    seen: impl Fn(&Confusion) -> Confusion + Copy,
+) -> [Option<Share>; 2] {
+    match metric.reads {
+        Reads::RateDifference(rate) | Reads::RateRatio(rate) => {
+            [of_a, of_b].map(|of| of.share(|c| rate(&seen(c))))
+        }
+        Reads::FavourableRatio => {
+            [of_b, of_a].map(|of| of.share(|c| favourable_rate(&seen(c), favourable)))
+        }
+        _ => [None, None],
+    }
+}
+
+/// A difference or ratio of two subjects that has its interval from those of its two parts;
+/// `shares` are the two of [`shares_of_gap`].
+pub(crate) fn gap_estimate(
+    metric: &Metric,
+    (of_a, of_b): (&FactualSubject, &FactualSubject),
+    shares: [Option<Share>; 2],
+    seen: impl Fn(&Confusion) -> Confusion + Copy,
+) -> Option<Estimate> {
+    let scores = || {
+        let shape = score_shape(metric)?;
+        let score = |of: &FactualSubject| of.score(shape, score_of(metric, of, seen), seen);
+        Some((score(of_a)?, score(of_b)?))
+    };
+    let rates = || {
+        let [x, y] = shares;
+        Some((Estimate::from(x?), Estimate::from(y?)))
+    };
+    Some(match metric.reads {
+        Reads::RateDifference(_) => rates().map(|(x, y)| x.minus(&y))?,
+        Reads::RateRatio(_) | Reads::FavourableRatio => rates().map(|(x, y)| x.over(&y))?,
+        Reads::ScoreDifference(_) => scores().map(|(x, y)| x.minus(&y))?,
+        Reads::ScoreRise(_) => scores().map(|(x, y)| y.minus(&x))?,
+        _ => scores().map(|(x, y)| x.over(&y))?,
+    })
 }
 
 /// The difference of a rate of two subjects; none where one is undefined.

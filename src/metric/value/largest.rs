@@ -17,9 +17,15 @@
 //! to 99.8 % where one is 5 to 20 points away. Choice: intervals of both ends at their own levels
 //! are 12 to 26 % narrower than two at 1 - alpha / k.
 
+use std::rc::Rc;
+
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, z_of_level};
+
+/// Why the largest of several gaps has no interval.
+pub(crate) const PART_WITHOUT_INTERVAL: &str =
+    "boundary: one of the gaps behind it has no interval";
 
 /// The interval of the largest gap or of the smallest ratio.
 pub(crate) struct ExtremeInterval {
@@ -48,6 +54,30 @@ pub(crate) fn largest_gap(level: f64, gaps: &[Option<Estimate>]) -> ExtremeInter
     let interval =
         ends.map(|(lo, hi)| ValueInterval { lo, hi, method: IntervalProcedure::Largest });
     ExtremeInterval { interval, of: gaps.len(), is_ratio: false }
+}
+
+/// The largest distance of some gaps from 0, as one value: it varies as the gap does that is the
+/// largest here. None where there is no gap.
+pub(crate) fn largest_estimate(gaps: Vec<Estimate>) -> Option<Estimate> {
+    let size = |gap: &&Estimate| gap.value.abs();
+    let most = gaps.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let (value, influence) = (most.value.abs(), most.influence().times(most.value.signum()));
+    let gaps: Vec<Option<Estimate>> = gaps.into_iter().map(Some).collect();
+    let at = move |level| largest_gap(level, &gaps).interval.ok_or(PART_WITHOUT_INTERVAL);
+    Some(Estimate::other(value, influence, Rc::new(at)))
+}
+
+/// The smaller of the two ratios of two shares, as one value; none where both are 0.
+pub(crate) fn smaller_ratio_estimate([p, q]: [Share; 2]) -> Option<Estimate> {
+    let (low, high) = if p.value <= q.value { (p, q) } else { (q, p) };
+    if high.value == 0.0 {
+        return None;
+    }
+    let ratio = Estimate::from(low.clone()).over(&Estimate::from(high.clone()));
+    let shares = [low, high];
+    let at =
+        move |level| smallest_ratio_of_shares(level, &shares).interval.ok_or(PART_WITHOUT_INTERVAL);
+    Some(Estimate::other(ratio.value, ratio.influence(), Rc::new(at)))
 }
 
 /// The interval of the smallest of the ratios of so many pairs, each with its intervals at both

@@ -14,16 +14,16 @@
 
 use rayon::prelude::*;
 
-use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::catalog::performance::{ScoreShape, score_shape};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion};
-use crate::metric::evidence::units::UnitSums;
+use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::noise::placebo::PlaceboBand;
+use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
@@ -360,6 +360,35 @@ impl FactualSubject {
         }
     }
 
+    /// The same from units alone.
+    pub(crate) fn of_units(units: UnitSums<CONFUSION_CELLS>, is_weighted: bool) -> Self {
+        let weight = is_weighted.then(|| Confusion::from_cells(units.weight()));
+        let people = Confusion::from_cells(units.rows().map(WeightSums::people));
+        FactualSubject { people, weight, units }
+    }
+
+    /// A value of the cells: of what people weigh, where they have weights.
+    pub(crate) fn value(&self, of: impl Fn(&Confusion) -> MetricValue) -> MetricValue {
+        match self.weight {
+            None => of(&self.people),
+            Some(weight) => by_weight(of(&weight), || of(&self.people)),
+        }
+    }
+
+    /// A metric of one subject with its interval; none where it is undefined.
+    pub(crate) fn estimate(
+        &self,
+        metric: &Metric,
+        value: MetricValue,
+        seen: impl Fn(&Confusion) -> Confusion + Copy,
+    ) -> Option<Estimate> {
+        match (score_shape(metric), metric.reads) {
+            (Some(shape), _) => self.score(shape, value, seen),
+            (None, Reads::Rate(rate)) => self.share(|c| rate(&seen(c))).map(Estimate::from),
+            (None, _) => None,
+        }
+    }
+
     /// A rate with its effective size; none where nothing is below it.
     pub(crate) fn share(&self, of: impl Fn(&Confusion) -> Rate) -> Option<Share> {
         Share::new(&self.units, |cells| of(&Confusion::from_cells(*cells)))
@@ -484,10 +513,7 @@ impl FactualMeasurement<'_> {
             Reads::Score(score) | Reads::Benefit(score) => score(&seen(c)),
             _ => unreachable!("`{}` is not a metric of one group", metric.id),
         };
-        let value = match subject.weight {
-            None => of(&subject.people),
-            Some(weight) => by_weight(of(&weight), || of(&subject.people)),
-        };
+        let value = subject.value(of);
         let rate = |c: &Confusion| match metric.reads {
             Reads::Rate(rate) => Some(rate(&seen(c))),
             _ => None,
@@ -497,13 +523,11 @@ impl FactualMeasurement<'_> {
             Reads::Rate(rate) => subject.share(|c| rate(&seen(c))),
             _ => None,
         };
-        let interval = self.context.interval(value, || {
-            let estimate = match score_shape(metric) {
-                Some(shape) => subject.score(shape, value, seen),
-                None => share.clone().map(Estimate::from),
-            };
-            self.context.estimated(estimate)
-        });
+        let estimate = || match &share {
+            Some(share) => Some(Estimate::from(share.clone())),
+            None => subject.estimate(metric, value, seen),
+        };
+        let interval = self.context.interval(value, || self.context.estimated(estimate()));
         MeasuredValue::new(
             &self.context,
             (metric, scope),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::bootstrap::repeats::{RepeatSpread, SetRepeat};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::supported::SupportedOnly;
+use crate::metric::noise::repeats::{RepeatSpread, SetRepeat};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};

@@ -66,7 +66,7 @@ impl<'a> ScopePeople<'a> {
 
     /// A rate of the cells.
     fn rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
-        Share::new(&self.units, |cells| of(&Eccm(*cells)))
+        rate_of_cells(&self.units, of)
     }
 
     /// A value that cells give, with its interval; none of another, and where it is undefined.
@@ -76,20 +76,9 @@ impl<'a> ScopePeople<'a> {
         value: MetricValue,
         settings: &MeasureSettings,
     ) -> Option<Estimate> {
-        match metric.id {
-            "p2nr" => {
-                let [psr, nsr] = [ccm::psr, ccm::nsr].map(|of| self.rate(of).map(Estimate::from));
-                Some(psr?.over(&nsr?))
-            }
-            "cmcc" => {
-                let table = |cells: &SwitchCells| {
-                    let e = Eccm(*cells);
-                    [e.cp(), e.sp(), e.sn(), e.cn()]
-                };
-                let function = CellFunction::Correlation;
-                Some(Estimate::of_cells(value.ok()?, &self.units, table, function))
-            }
-            _ => self.share(metric, settings).map(Estimate::from),
+        match metric.reads {
+            Reads::AnySwitch(_) => self.share(metric, settings).map(Estimate::from),
+            _ => estimate_of_cells(&self.units, metric, value, settings),
         }
     }
 
@@ -148,6 +137,36 @@ impl<'a> ScopePeople<'a> {
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
         unmoved(metric, pairs.size, z)
+    }
+}
+
+/// A rate of the cells of some units.
+fn rate_of_cells(units: &UnitSums<ECCM_CELLS>, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
+    Share::new(units, |cells| of(&Eccm(*cells)))
+}
+
+/// A value of the cells of some units with its interval; none of another, and where it is
+/// undefined.
+pub(crate) fn estimate_of_cells(
+    units: &UnitSums<ECCM_CELLS>,
+    metric: &Metric,
+    value: MetricValue,
+    settings: &MeasureSettings,
+) -> Option<Estimate> {
+    match metric.id {
+        "p2nr" => {
+            let rates = [ccm::psr, ccm::nsr].map(|of| rate_of_cells(units, of).map(Estimate::from));
+            let [psr, nsr] = rates;
+            Some(psr?.over(&nsr?))
+        }
+        "cmcc" => {
+            let table = |cells: &SwitchCells| {
+                let e = Eccm(*cells);
+                [e.cp(), e.sp(), e.sn(), e.cn()]
+            };
+            Some(Estimate::of_cells(value.ok()?, units, table, CellFunction::Correlation))
+        }
+        _ => rate_of_cells(units, switch_rate(metric, settings)?).map(Estimate::from),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::MetricFamily;
 use crate::metric::scope::MetricScope;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Level};
 
 /// Which side people want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,10 +32,6 @@ pub(crate) struct MeasureSettings {
     pub favoured: FavouredGroups<usize>,
     /// Level of the intervals; none: no intervals.
     pub level: Option<Level>,
-    /// Bootstrap replicates.
-    pub samples: Count,
-    /// Seed of the job.
-    pub seed: Seed,
     /// A group with fewer people is flagged [`SMALL_GROUP`].
     pub min_group_size: Count,
     /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].

@@ -9,15 +9,14 @@
 
 use rayon::prelude::*;
 
-use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
-use crate::metric::evidence::person::{Eccm, SwitchCells};
+use crate::metric::evidence::person::Eccm;
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::rate::by_weight;
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
+use crate::metric::rate::{MetricValue, Rate, by_weight};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
@@ -259,7 +258,7 @@ impl SwitchMeasurement<'_> {
         match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
             Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
             Some(Err(why)) => IntervalBasis::NotFormed(why),
-            None => IntervalBasis::NotDrawn,
+            None => IntervalBasis::NotFormed("none: what each person adds was not kept"),
         }
     }
 
@@ -373,22 +372,6 @@ impl SwitchMeasurement<'_> {
             .with_impaired(impaired)
             .with_certain_rate(has_one)
     }
-}
-
-/// The metric of one direction, or what it compares two by, as a function of the eight cells; none
-/// for metrics that read something else.
-pub(crate) fn value_of_cells(
-    metric: &'static Metric,
-    settings: &MeasureSettings,
-) -> Option<impl Fn(SwitchCells) -> MetricValue + Copy + use<>> {
-    let (rate, reads) = (switch_rate(metric, settings), metric.reads);
-    (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| {
-        match (rate, reads) {
-            (Some(rate), _) => rate(&Eccm(cells)).value(),
-            (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
-            _ => Err(Undefined::OperandMissing),
-        }
-    })
 }
 
 /// Whether the first of two directions is the worse one, by their difference; none where they are

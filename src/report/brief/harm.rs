@@ -8,9 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, clopper_pearson_lower, z_of_level,
-};
+use crate::metric::interval::{IntervalProcedure, clopper_pearson_lower, stretched, z_of_level};
 use crate::metric::value::largest::joint_level;
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::panel::SwitchCounts;
@@ -71,14 +69,12 @@ impl HarmResult {
             return Some(lo);
         }
         let joint = joint_level(level, compared);
-        let method = IntervalProcedure::Wilson;
-        let own = ValueInterval { lo, hi, method };
         Some(match self.cases {
             // Far out the tail of Wilson's interval is short.
             Some(cases) => clopper_pearson_lower(self.point.value, cases, joint).min(lo),
             None => {
                 let wider = z_of_level(joint) / z_of_level(level);
-                own.stretched(self.point.value, wider, (0.0, 1.0)).lo
+                stretched((lo, hi), self.point.value, wider, (0.0, 1.0)).0
             }
         })
     }

@@ -271,18 +271,23 @@ pub(crate) fn refitted_in_words(rows: &[&ChangeRow]) -> Option<String> {
 
 /// How the intervals of changes are made, and of how many.
 fn methods(rows: &[&ChangeRow]) -> Value {
+    // Of two values or shares: with what the same people add to both, or as if of other people.
     let methods = [
-        ("blocks", ["block-bootstrap"].as_slice()),
-        ("scores", &["student"]),
-        ("influence", &["delong", "influence"]),
-        ("identical", &["identical"]),
-        ("newcombe", &["newcombe"]),
-        ("mover", &["mover"]),
-        ("fits", &[WITH_FITS]),
+        ("paired", None, ["paired", "paired-people"].as_slice()),
+        ("together", Some(1), &["newcombe", "newcombe-eff", "mover"]),
+        ("scores", None, &["student"]),
+        ("influence", None, &["delong", "influence"]),
+        ("identical", None, &["identical"]),
+        ("newcombe", Some(0), &["newcombe", "newcombe-eff"]),
+        ("mover", Some(0), &["mover"]),
+        ("fits", None, &[WITH_FITS]),
     ];
-    let n = |of: &[&str]| rows.iter().filter(|row| of.contains(&row.interval.as_str())).count();
-    let counted = methods.into_iter().map(|(id, of)| (id, n(of))).filter(|(_, n)| *n > 0);
-    counted.map(|(id, n)| context!(id, n)).collect()
+    let n = |paired: Option<i64>, of: &[&str]| {
+        let found = rows.iter().filter(|row| paired.is_none_or(|paired| row.paired == paired));
+        found.filter(|row| of.contains(&row.interval.as_str())).count()
+    };
+    let counted = methods.into_iter().map(|(id, paired, of)| (id, n(paired, of)));
+    counted.filter(|(_, n)| *n > 0).map(|(id, n)| context!(id, n)).collect()
 }
 
 /// How many values were not compared, and why; empty where all were.

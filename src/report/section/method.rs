@@ -221,9 +221,5 @@ fn intervals(audit: &AuditFolder) -> Option<Value> {
         + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
     let said = |(code, _): &&(&str, &str)| methods.contains(code);
     let meanings: Value = INTERVAL_METHODS.iter().filter(said).map(|(_, words)| *words).collect();
-    let drawn = ["bootstrap", "block-bootstrap"].iter().any(|method| methods.contains(method));
-    Some(context! {
-        level, n, meanings,
-        replicates => drawn.then_some(m.bootstrap_samples),
-    })
+    Some(context!(level, n, meanings))
 }

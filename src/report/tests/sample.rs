@@ -167,7 +167,7 @@ pub(super) fn push(
     let method = match (value, family) {
         (SampleValue::Rate(..), _) => "wilson",
         (_, "shift") => "log-student",
-        _ => "bootstrap",
+        _ => "mover",
     };
     let (number, undefined, part, whole, interval, flags) = match value {
         SampleValue::Rate(_, 0, reason) => (None, *reason, Some(0), Some(0), None, ""),
@@ -351,7 +351,7 @@ fn weigh(
         let (part, whole) = (2.0 * part as f64, (whole + part) as f64);
         if whole > 0.0 {
             (row.weight_numerator, row.weight_denominator) = (Some(part), Some(whole));
-            (row.value, row.interval) = (Some(part / whole), "block-bootstrap".into());
+            (row.value, row.interval) = (Some(part / whole), "wilson-eff".into());
         }
     }
     let weight = |n: i64, twice: bool| Some(n as f64 * if twice { 2.0 } else { 1.0 });
@@ -719,7 +719,6 @@ impl FolderSample {
                 .collect(),
             families: Vec::new(),
             level: Some(0.95),
-            bootstrap_samples: 2000,
             seed: 20_231_107,
             rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
             row_id: "row number".to_owned(),

@@ -20,7 +20,7 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    BlockSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, no_strata, ranks,
+    CountSettings, check_weight_total, counting_unit, no_rows_counted, no_scores, no_strata, ranks,
     weight_units, words_of_ungrouped,
 };
 use crate::stage::row_context::RowContext;
@@ -110,16 +110,16 @@ pub(crate) fn gather_rows(
     row_context: RowContext<'_>,
     scores: &ClassScores,
     attribute: usize,
-    blocks: BlockSettings,
+    blocks: CountSettings,
 ) -> Result<FactualClassCounts> {
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let strata = no_strata(layout, attribute);
     let empty = || {
-        let unit = counting_unit(layout, false);
+        let unit = counting_unit(layout);
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
-        let none = none.counted_by(unit, blocks.seed);
+        let none = none.counted_by(unit);
         let none = if blocks.curves { none.with_grid(class_grid(layout)) } else { none };
         let none = match &strata {
             Some(strata) => none.with_strata(strata),

@@ -27,18 +27,13 @@ use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
-use crate::param::Seed;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
 /// How rows are counted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BlockSettings {
-    /// The seed of the job.
-    pub seed: Seed,
-    /// Whether people without weights are cut too, because models are to be compared.
-    pub paired: bool,
+pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
     /// Whether rates are measured at every threshold.
@@ -108,7 +103,7 @@ pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
 pub(crate) struct RowCounting<'a> {
     layout: &'a Layout,
     rule: &'a DecisionRule,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     ranks: Vec<usize>,
     /// Nobody by stratum; none where the job names no strata.
     strata: Option<Strata>,
@@ -130,15 +125,13 @@ pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
 }
 
 impl<'a> RowCounting<'a> {
-    /// `blocks` are those of people with weights, and of all where models are to be compared.
-    ///
     /// # Errors
     /// Weights that could outgrow their sums.
     pub(crate) fn new(
         layout: &'a Layout,
         cut: &'a DecisionRule,
         attribute: usize,
-        blocks: BlockSettings,
+        blocks: CountSettings,
     ) -> Result<Self> {
         check_weight_total(layout, layout.n_rows)?;
         Ok(RowCounting {
@@ -152,9 +145,8 @@ impl<'a> RowCounting<'a> {
 
     /// Nobody counted yet.
     pub(crate) fn empty(&self) -> FactualCounts {
-        let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
-        let unit = counting_unit(self.layout, self.blocks.paired);
-        let none = FactualCounts::new(n_groups).counted_by(unit, seed);
+        let unit = counting_unit(self.layout);
+        let none = FactualCounts::new(self.ranks.len()).counted_by(unit);
         let none = if self.blocks.scores {
             none.with_scores(no_scores(self.layout, self.rule.scale))
         } else {
@@ -244,7 +236,7 @@ pub(crate) fn words_of_ungrouped(
 pub(crate) fn gather_rows(
     (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     n_folds: usize,
 ) -> Result<Vec<FactualCounts>> {
     let layout = row_context.rows.layout();
@@ -353,20 +345,19 @@ impl CountInputs<'_> {
     }
 }
 
-/// What counts as one observation of these rows. `paired`: whether models are compared.
-pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
-    CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some(), paired }
+/// What counts as one observation of these rows.
+pub(crate) fn counting_unit(layout: &Layout) -> CountingUnit {
+    CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some() }
 }
 
 /// No counterfactuals yet.
 pub(crate) fn no_switches(
     layout: &Layout,
     scored: CountInputs<'_>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
 ) -> CounterfactualCounts {
     let n_groups = layout.attributes[scored.attribute].groups.len();
-    let unit = counting_unit(layout, blocks.paired);
-    let none = CounterfactualCounts::new(n_groups).counted_by(unit, blocks.seed);
+    let none = CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout));
     match blocks.curves {
         true => none.with_grid(score_grid(layout, scored.rule)),
         false => none,

@@ -1,10 +1,11 @@
-//! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by
-//! row.
+//! The stages `count`, `pair`, `flips` and `outcomes`: scored rows become evidence, and outcomes
+//! row by row.
 
 pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod evidence;
 pub(crate) mod flip_test;
+mod pairs;
 mod score_memory;
 pub(crate) mod slices;
 pub(crate) mod switches;
@@ -29,7 +30,7 @@ use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE,
 };
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
-use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
+use crate::stage::count::evidence::{CountInputs, CountSettings, CountedFolds};
 use crate::stage::count::slices::{AttributeSlices, FactualSlices};
 use crate::stage::count::switches::{CountedParts, ShiftSettings};
 use crate::stage::kinds::{
@@ -82,15 +83,17 @@ impl PooledScores {
     }
 }
 
-/// The rule of an audit, by the thresholds of all its models.
+/// The rule of an audit, by the thresholds of all its models. `several` models are distinguished by
+/// their names in the key.
 fn rule_of<'a>(
     unit: &AuditUnit,
-    prefix: &str,
+    several: bool,
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<RuleInputs<'a>> {
+    let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
     let (_, model) = b.plan.model_of(unit)?;
     let units = b.plan.pooled_units(&unit.factual())?;
-    RuleInputs::of_units(b, prefix, model, units)
+    RuleInputs::of_units(b, &prefix, model, units)
 }
 
 /// The scores of the rows as they are by one model.
@@ -103,11 +106,16 @@ pub(crate) struct RowScoreInputs<'a> {
 }
 
 impl<'a> RowScoreInputs<'a> {
-    pub(crate) fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+    /// Those of a unit. `several` models are distinguished by their names in the key.
+    pub(crate) fn need(
+        unit: &AuditUnit,
+        several: bool,
+        b: &mut StageBuilder<'_, 'a>,
+    ) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
-        Ok(RowScoreInputs { rows, scores, rule: rule_of(unit, "", b)?, position })
+        Ok(RowScoreInputs { rows, scores, rule: rule_of(unit, several, b)?, position })
     }
 }
 
@@ -172,8 +180,7 @@ impl<'a> SetScoreInputs<'a> {
             Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?, made),
             None => ScoredSet::Rows(made, PooledScores::need(unit, b)?),
         };
-        let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
-        let rule = rule_of(unit, &prefix, b)?;
+        let rule = rule_of(unit, several, b)?;
         Ok(SetScoreInputs { rows, of_set, scores, rule, position })
     }
 
@@ -216,29 +223,16 @@ impl<'a> SetScoreInputs<'a> {
     }
 }
 
-/// How rows are counted. People are cut into blocks by the seed where they have weights, and all
-/// where the model is compared, as arms are with the base.
-fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<BlockSettings> {
-    let (job, model) = (b.plan.job, &unit.model);
-    let names = |of: &Name| of.as_str() == model;
-    let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
-    // Further trainings give values without intervals.
-    let once = unit.repeat.is_none();
-    let paired = once && (compared || !unit.experiment.is_empty());
-    if paired || job.data.weight.is_some() || job.data.person.is_some() {
-        b.seed();
-    }
-    if paired {
-        b.texts([("compared".to_owned(), "yes".to_owned())]);
-    }
-    let scores = once && b.plan.wants_scores();
+/// How rows are counted. Further trainings give values without intervals.
+fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<CountSettings> {
+    let scores = unit.repeat.is_none() && b.plan.wants_scores();
     let curves = scores && has_curves(unit, b)?;
     for (what, wanted) in [("scores", scores), ("curves", curves)] {
         if wanted {
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(BlockSettings { seed: job.run.seed, paired, scores, curves })
+    Ok(CountSettings { scores, curves })
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
@@ -344,8 +338,8 @@ impl Stage for CountStage {
         if !unit.set.is_empty() {
             return plan_switches(unit, n_folds, b);
         }
-        let sources = RowScoreInputs::need(unit, b)?;
-        let asked = block_settings(unit, b)?;
+        let sources = RowScoreInputs::need(unit, false, b)?;
+        let asked = count_settings(unit, b)?;
         let plain = unit.experiment.is_empty() && unit.repeat.is_none();
         let looks = plain && sources.position == 0;
         let gives_scores = plan.model_of(unit)?.1.gives_scores();
@@ -367,7 +361,7 @@ impl Stage for CountStage {
                 let layout = row_context.rows.layout();
                 let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
                 let kept = asked.scores || looks && gives_scores && few;
-                let blocks = BlockSettings { scores: kept, ..asked };
+                let blocks = CountSettings { scores: kept, ..asked };
                 if let Some(n) = plan.n_classes() {
                     let gather = || {
                         let scores = scores.of_classes(ctx, row_context, n)?;
@@ -434,7 +428,7 @@ fn plan_switches<'a>(
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let sources = SetScoreInputs::need(unit, false, b)?;
-    let blocks = block_settings(unit, b)?;
+    let blocks = count_settings(unit, b)?;
     // What is said about a set that depends on causal graphs is said across their worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(unit, b) };
@@ -501,7 +495,7 @@ impl Stage for FlipsStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let sources = RowScoreInputs::need(unit, b)?;
+        let sources = RowScoreInputs::need(unit, false, b)?;
         let test = b.input("metrics.clarify.flip_test", Job::flip_test);
         b.input("metrics.clarify.favoured", |job| {
             let mut favoured = job.metrics.clarify.iter().flat_map(|of| &of.favoured);

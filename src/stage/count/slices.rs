@@ -14,7 +14,7 @@ use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
-use crate::stage::count::evidence::{BlockSettings, RowCounting};
+use crate::stage::count::evidence::{CountSettings, RowCounting};
 use crate::stage::row_context::{DecisionRule, RowContext};
 
 /// A job may have so many slices.
@@ -149,12 +149,11 @@ impl FactualSlices {
 pub(crate) fn slice_rows(
     (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
-    blocks: BlockSettings,
+    blocks: CountSettings,
 ) -> Result<Vec<(usize, FactualCounts)>> {
     let layout = row_context.rows.layout();
     let slices = AttributeSlices::of(layout, attribute)?;
-    let counting =
-        RowCounting::new(layout, cut, attribute, BlockSettings { paired: false, ..blocks })?;
+    let counting = RowCounting::new(layout, cut, attribute, blocks)?;
     let whole = row_context.row_groups().fold(
         || slices.empty::<FactualCounts>(),
         |parts, g| {

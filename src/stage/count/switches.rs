@@ -18,7 +18,7 @@ use crate::metric::evidence::switch_pass::{ChunkWorkspace, SwitchAccumulator};
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
 use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
+    CountInputs, CountSettings, CountedFolds, ScoredGroup, check_weight_total, counting_unit,
     no_switches,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
@@ -142,7 +142,7 @@ fn second_pass(
 struct SwitchPass<'a> {
     context: RowContext<'a>,
     scored: CountInputs<'a>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     /// Number 0 is everybody, the slices follow.
     slices: Option<&'a AttributeSlices>,
     /// So many folds are behind the slices.
@@ -154,13 +154,11 @@ impl SwitchPass<'_> {
         self.context.rows.layout()
     }
 
-    /// Nobody of everybody, of a slice or of a fold. Models are compared on everybody; folds have
-    /// no curves.
+    /// Nobody of everybody, of a slice or of a fold. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let n_slices = self.slices.map_or(0, AttributeSlices::len);
-        let paired = self.blocks.paired && number == 0;
         let curves = self.blocks.curves && number <= n_slices;
-        let blocks = BlockSettings { paired, curves, ..self.blocks };
+        let blocks = CountSettings { curves, ..self.blocks };
         let none = no_switches(self.layout(), self.scored, blocks);
         // The page draws the scores of everybody.
         if number == 0 { none.with_bins() } else { none }
@@ -232,7 +230,7 @@ pub(crate) fn count_switches(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: CountInputs<'_>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     wanted: Option<ShiftSettings>,
     CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
 ) -> Result<Option<CountedSet>> {
@@ -347,7 +345,7 @@ impl Accumulator for ClassSwitchAccumulator {
 struct ClassSwitchPass<'a> {
     context: RowContext<'a>,
     scored: ClassCountInputs<'a>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     n_classes: usize,
 }
 
@@ -355,8 +353,8 @@ impl ClassSwitchPass<'_> {
     fn nobody(&self) -> CounterfactualCounts {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
-        let unit = counting_unit(layout, false);
-        let none = CounterfactualCounts::new(n_groups).counted_by(unit, self.blocks.seed);
+        let unit = counting_unit(layout);
+        let none = CounterfactualCounts::new(n_groups).counted_by(unit);
         match self.blocks.curves {
             true => none.with_grid(class_grid(layout)),
             false => none,
@@ -367,8 +365,8 @@ impl ClassSwitchPass<'_> {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = SwitchClassCounts::new(self.n_classes, n_groups);
-        let unit = counting_unit(layout, false);
-        ClassSwitchAccumulator::new(none.counted_by(unit, self.blocks.seed))
+        let unit = counting_unit(layout);
+        ClassSwitchAccumulator::new(none.counted_by(unit))
     }
 
     /// Calls `each` with every row of a row group.
@@ -417,7 +415,7 @@ pub(crate) fn count_class_switches(
     (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
     row_context: RowContext<'_>,
     scored: ClassCountInputs<'_>,
-    blocks: BlockSettings,
+    blocks: CountSettings,
     wanted: Option<ShiftSettings>,
 ) -> Result<Option<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)>> {
     let layout = row_context.rows.layout();

@@ -20,7 +20,7 @@ use crate::gate::question::{GateBaseline, GateQuantity, GateTables};
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
-use crate::param::{Count, Level, Seed};
+use crate::param::Level;
 use crate::stage::generate::refits;
 use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
@@ -114,8 +114,6 @@ pub(crate) fn finished(folder: &Path) -> Result<(Manifest, ComparedRun, Vec<Metr
         },
         fitted_on: refits::of_manifest(&manifest),
         level: manifest.level.and_then(Level::new),
-        samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
-        seed: Seed(manifest.seed),
         metrics: all,
         rounded: gate::rounded_switches(&read_rows::<CountRow>(&folder.join("tables"))?),
         outcomes: kept_outcomes(folder),
@@ -204,8 +202,6 @@ pub(crate) fn running_side(
         fitted_on: FittedOn::new(),
         level: (job.metrics.interval.method == IntervalMethod::Auto)
             .then_some(job.metrics.interval.level),
-        samples: job.metrics.bootstrap.samples,
-        seed: job.run.seed,
         metrics: MetricTable::read(metrics)?.all,
         rounded: Vec::new(),
         outcomes: outcomes

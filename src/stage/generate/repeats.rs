@@ -31,10 +31,10 @@ use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::noise::repeats::SetRepeat;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
@@ -429,8 +429,7 @@ impl RepeatInputs<'_> {
                 rules: [model.rule.clone(), model.rule.clone()],
             })
         };
-        let of = (self.position, self.seed);
-        let counted = count_repeat(self.context, of, names, self.wants_shift, read)?;
+        let counted = count_repeat(self.context, self.position, names, self.wants_shift, read)?;
         Ok(SetRepeat { untaught: untaught.to_vec(), ..counted })
     }
 }
@@ -442,7 +441,7 @@ impl RepeatInputs<'_> {
 /// A file cannot be read, or the run is to stop.
 fn count_repeat(
     row_context: RowContext<'_>,
-    (position, seed): (usize, Seed),
+    position: usize,
     names: Option<&RowGroupLabels>,
     wants_shift: bool,
     read: impl Fn(usize) -> Result<ScoredGroup> + Sync,
@@ -460,9 +459,9 @@ fn count_repeat(
         Ok(0)
     };
     let row_groups = row_context.row_groups();
-    let (n_groups, unit) = (attribute.groups.len(), counting_unit(layout, false));
+    let (n_groups, unit) = (attribute.groups.len(), counting_unit(layout));
     let counts = row_groups.gather(
-        || CounterfactualCounts::new(n_groups).counted_by(unit, seed),
+        || CounterfactualCounts::new(n_groups).counted_by(unit),
         |part: &mut CounterfactualCounts, g: usize| {
             people(g, &mut |key, person, cfs| part.add_person(key, person, cfs))
         },

@@ -23,9 +23,7 @@ impl StagePlan<'_> {
     /// The job asks for too much: names the attribute, its groups and the bytes.
     pub(crate) fn check_sum_memory(&self) -> Result<()> {
         let allowed = memory::allowed(self.settings);
-        let data = &self.job.data;
-        let by_block =
-            data.weight.is_some() || data.person.is_some() || !self.job.metrics.compare.is_empty();
+        let weighted = self.job.data.weight.is_some();
         let influences = self.wants_shift() && self.wants_intervals();
         // Sets of graphs have two groups and sums of their own.
         let counted = self.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
@@ -39,7 +37,7 @@ impl StagePlan<'_> {
                 groups: groups(applied.attribute),
                 threads,
                 classes,
-                by_block,
+                weighted,
                 influences,
             };
             (sums.bytes(), sums.groups, applied.attribute, "sums")

@@ -7,9 +7,10 @@ use crate::metric::scope::MetricScope;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{
-    CountStage, DoubtStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, PairStage, PlaceboStage, WorldsStage,
 };
 use crate::stage::stage_builder::StageInput;
+use crate::unit::AuditUnit;
 
 /// What is counted.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,8 @@ impl CountedAudit {
 /// An audit with the stages that it is measured from.
 pub(crate) struct AuditInputs {
     pub(crate) audit: CountedAudit,
+    /// What is audited.
+    pub(crate) unit: AuditUnit,
     /// The stage that counted.
     pub(crate) count: StageInput<CountStage>,
     /// Whether it counted folds apart.
@@ -69,6 +72,14 @@ pub(crate) struct AuditInputs {
     pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,
+}
+
+/// Two audits that are set against each other, by their numbers.
+pub(crate) struct PairInputs {
+    pub(crate) first: usize,
+    pub(crate) second: usize,
+    /// The stage that counted what both say.
+    pub(crate) counts: StageInput<PairStage>,
 }
 
 /// For the groups of an attribute without rows to learn from their positions in reference-first

@@ -26,17 +26,19 @@ use crate::error::Result;
 use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
-use crate::metric::bootstrap::placebo::PlaceboEvidence;
-use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::noise::placebo::PlaceboEvidence;
+use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
-use crate::metric::value::compare::{compare_counterfactual, compare_factual};
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::compare::{compare_rows, compare_switches};
+use crate::metric::value::interval_choice::MeasureContext;
+use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
+use crate::metric::value::scores::RowsOf;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
@@ -51,7 +53,7 @@ use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
-use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
 use crate::stage::measure::support::{GeneratedSet, with_supported};
@@ -110,8 +112,8 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
     write_rows(out, &population.collect::<Vec<_>>())
 }
 
-/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` are set
-/// against each other, each by arm and model.
+/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them are
+/// set against each other.
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
@@ -121,7 +123,7 @@ pub(crate) fn measure(
     row_context: RowContext<'_>,
     (audits, amounts): (&[AuditInputs], &[AmountInputs]),
     (graphs, sets): (&[GraphSetScenario], &[GeneratedSet]),
-    pairs: &[[(String, String); 2]],
+    pairs: &[PairInputs],
 ) -> Result<()> {
     let layout = row_context.rows.layout();
     let mut measuring = AuditMeasurement {
@@ -448,49 +450,43 @@ impl AuditMeasurement<'_> {
         Some(model.doubt?.resample)
     }
 
-    /// The pairs of audits that are compared, on every set and attribute that both were counted on.
+    /// The pairs of audits that are compared.
     fn compare(
         &self,
         audits: &[(CountedAudit, &AuditInputs)],
-        pairs: &[[(String, String); 2]],
+        pairs: &[PairInputs],
     ) -> Result<Vec<ComparisonRow>> {
         let (ctx, workers) = (self.ctx, self.context.workers);
         let mut rows = Vec::new();
-        for [first, (arm, model)] in pairs {
-            let of_first = audits.iter().filter(|(audit, of)| {
-                (&audit.arm, &audit.model) == (&first.0, &first.1) && of.graph_scores.is_none()
-            });
-            for (audit, stages) in of_first {
-                let same = |(other, _): &&(CountedAudit, &AuditInputs)| {
-                    (&other.arm, &other.model) == (arm, model)
-                        && (&other.set, other.attribute) == (&audit.set, audit.attribute)
-                };
-                let Some((other, others)) = audits.iter().find(same) else { continue };
-                ctx.check()?;
-                let builder = self.builder(audit, self.context.rows.layout());
-                let selective = builder.selective || self.is_selective(arm, model, audit.attribute);
-                let builder = RowBuilder { selective, ..builder };
-                let (one, two) = (&stages.count, &others.count);
-                let compared = if audit.set.is_none() {
-                    let counts: [FactualCounts; 2] =
-                        [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
-                    workers.within(|| compare_factual(&counts[0], &counts[1], &builder.settings))
-                } else {
-                    let counts: [CounterfactualCounts; 2] =
-                        [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
-                    workers.within(|| {
-                        compare_counterfactual(&counts[0], &counts[1], &builder.settings)
-                    })
-                };
-                let [of_one, of_two] =
-                    [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
-                // Repeats on rows drawn again and repeats on the same rows are no pairs.
-                let alike = self.resamples(audit) == self.resamples(other);
-                let pair = of_one.zip(of_two).filter(|_| alike);
-                let changes = pair.map(|(one, two)| one.minus(two));
-                let row = |of| builder.comparison_row(other, of, changes.as_ref());
-                rows.extend(compared.iter().map(row));
-            }
+        for pair in pairs {
+            ctx.check()?;
+            let [(audit, stages), (other, others)] = [&audits[pair.first], &audits[pair.second]];
+            let builder = self.builder(audit, self.context.rows.layout());
+            let other_is_selective = self.is_selective(&other.arm, &other.model, other.attribute);
+            let selective = builder.selective || other_is_selective;
+            let builder = RowBuilder { selective, ..builder };
+            let (counts, settings) = (pair.counts.read(ctx, EVIDENCE)?, &builder.settings);
+            let compared = if audit.set.is_none() {
+                let scored: [FactualCounts; 2] =
+                    [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
+                workers.within(|| {
+                    let mut compared = compare_rows(&counts, settings);
+                    // Of rows that both score; other rows do not count.
+                    let scores = FactualMeasurement { context: MeasureContext::new(settings) };
+                    compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
+                    compared
+                })
+            } else {
+                workers.within(|| compare_switches(&counts, settings))
+            };
+            let [of_one, of_two] =
+                [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
+            // Repeats on rows drawn again and repeats on the same rows are no pairs.
+            let alike = self.resamples(audit) == self.resamples(other);
+            let pair = of_one.zip(of_two).filter(|_| alike);
+            let changes = pair.map(|(one, two)| one.minus(two));
+            let row = |of| builder.comparison_row(other, of, changes.as_ref());
+            rows.extend(compared.iter().map(row));
         }
         Ok(rows)
     }
@@ -586,8 +582,6 @@ pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSe
         favourable_stated: checked.job.data.favourable_side().is_some(),
         level: (metrics.interval.method == job::IntervalMethod::Auto)
             .then_some(metrics.interval.level),
-        samples: metrics.bootstrap.samples,
-        seed: checked.job.run.seed,
         min_group_size: metrics.min_group_size,
         min_denominator: metrics.min_denominator,
         favoured: favoured(checked, attribute),

@@ -9,12 +9,12 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
-    CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
-    ThresholdStage, TrainStage, WorldsStage,
+    CountStage, DoubtStage, FlipsStage, GenerateStage, MeasureStage, PairStage, PlaceboStage,
+    QualityStage, ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
-use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
 use crate::stage::measure::support::GeneratedSet;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
@@ -45,6 +45,7 @@ impl AuditInputs {
         };
         Ok(AuditInputs {
             audit,
+            unit: unit.clone(),
             count: b.need::<CountStage>(unit)?,
             by_fold: b.plan.counted_folds(unit)? > 1,
             has_shift: false,
@@ -85,6 +86,7 @@ impl AuditInputs {
         };
         Ok(AuditInputs {
             audit,
+            unit: unit.clone(),
             count: b.need::<CountStage>(unit)?,
             by_fold: b.plan.counted_folds(unit)? > 1,
             has_shift: shift,
@@ -172,6 +174,36 @@ fn compared_pairs(
     let of = |arm| (experiment.arm_name(arm), model.to_owned());
     let others = experiment.arms().into_iter().filter(|arm| *arm != ExperimentArm::Base);
     others.map(|arm| [of(arm), of(ExperimentArm::Base)]).collect()
+}
+
+/// The audits that are set against each other, by their numbers: on every set and attribute that
+/// both are counted on, except sets that depend on causal graphs.
+fn need_pairs(
+    audits: &[AuditInputs],
+    pairs: &[[(String, String); 2]],
+    b: &mut StageBuilder<'_, '_>,
+) -> Result<Vec<PairInputs>> {
+    let mut found = Vec::new();
+    for [of_first, of_second] in pairs {
+        let is_of = |audit: &CountedAudit, of: &(String, String)| {
+            (&audit.arm, &audit.model) == (&of.0, &of.1)
+        };
+        for (first, inputs) in audits.iter().enumerate() {
+            let audit = &inputs.audit;
+            if !is_of(audit, of_first) || inputs.graph_scores.is_some() {
+                continue;
+            }
+            let same = |other: &CountedAudit| {
+                is_of(other, of_second)
+                    && (&other.set, other.attribute) == (&audit.set, audit.attribute)
+            };
+            if let Some(second) = audits.iter().position(|other| same(&other.audit)) {
+                let counts = b.need::<PairStage>(&inputs.unit)?;
+                found.push(PairInputs { first, second, counts });
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The rows of the tables that say how models were made: thresholds, and what arms added.
@@ -265,6 +297,7 @@ impl Stage for MeasureStage {
         let amounts = if named { Vec::new() } else { AmountInputs::of_job(b)? };
         let models = ModelRows::need(b, experiment.as_ref())?;
         let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
+        let pairs = need_pairs(&audits, &pairs, b)?;
         b.input("metrics", |job| &job.metrics);
         let told: Vec<_> = models.thresholds.iter().map(|of| (of.2, &of.3.threshold)).collect();
         b.value("thresholds", &told);

@@ -12,6 +12,7 @@ use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -91,21 +92,18 @@ impl SampleState for JoinedScores {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 7;
+    const VARIANTS: u64 = 6;
 
-    /// Unweighted with strata, paired, with persons, weighted with strata, both, with scores, with
+    /// Unweighted with strata, with persons, weighted with strata, both, with scores, with
     /// a grid.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
             0 => empty.with_strata(Strata::new(4, GROUPS, false)),
-            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
-            2 => empty.counted_by(CountingUnit::PERSON, SEED),
-            3 => empty
-                .counted_by(CountingUnit::WEIGHT, SEED)
-                .with_strata(Strata::new(4, GROUPS, true)),
-            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
-            5 => empty.with_scores(LabelledScores::new(
+            1 => empty.counted_by(CountingUnit::PERSON),
+            2 => empty.counted_by(CountingUnit::WEIGHT).with_strata(Strata::new(4, GROUPS, true)),
+            3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
+            4 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
             )),
@@ -135,6 +133,24 @@ impl SampleState for FactualCounts {
     }
 }
 
+impl SampleState for PairedCounts {
+    const VARIANTS: u64 = 2;
+
+    /// Rows, and rows of persons by their weights.
+    fn sample(variant: u64) -> Self {
+        let both = variant > 0;
+        PairedCounts::new(GROUPS, CountingUnit { weighted: both, persons: both })
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let said = |to: usize, side: usize| {
+            known(row, (50 + 10 * side + to) as u64, below(row, (70 + 10 * side + to) as u64, 12))
+        };
+        let cell = |to| PairedCell { place: to, cells: [said(to, 0), said(to, 1)] };
+        self.add((row % PERSONS, 1 + row % 4), (0..1 + below(row, 12, GROUPS)).map(cell));
+    }
+}
+
 impl SampleState for KeptPopulation {
     const VARIANTS: u64 = 2;
 
@@ -151,19 +167,18 @@ impl SampleState for KeptPopulation {
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 7;
+    const VARIANTS: u64 = 6;
 
-    /// Unweighted, paired, with persons, weighted, both, with grids of people without weights and
+    /// Unweighted, with persons, weighted, both, with grids of people without weights and
     /// with.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
-            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
-            2 => empty.counted_by(CountingUnit::PERSON, SEED),
-            3 => empty.counted_by(CountingUnit::WEIGHT, SEED),
-            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
-            5 => empty.with_grid(grid(false)),
+            1 => empty.counted_by(CountingUnit::PERSON),
+            2 => empty.counted_by(CountingUnit::WEIGHT),
+            3 => empty.counted_by(CountingUnit::WEIGHTED_PERSON),
+            4 => empty.with_grid(grid(false)),
             _ => empty.with_grid(grid(true)),
         }
     }
@@ -184,7 +199,7 @@ impl SampleState for SwitchAccumulator {
         SwitchAccumulator::new(match variant {
             0 => nobody,
             1 => nobody.with_bins(),
-            _ => nobody.counted_by(CountingUnit::WEIGHT, SEED).with_bins(),
+            _ => nobody.counted_by(CountingUnit::WEIGHT).with_bins(),
         })
     }
 
@@ -201,8 +216,8 @@ impl SampleState for ShiftPass {
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let mut first = match variant {
-            2 => nobody.counted_by(CountingUnit::WEIGHT, SEED),
-            3 => nobody.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
+            2 => nobody.counted_by(CountingUnit::WEIGHT),
+            3 => nobody.counted_by(CountingUnit::WEIGHTED_PERSON),
             _ => nobody,
         };
         (0..20).for_each(|row| first.add_sample(row));
@@ -248,14 +263,14 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
 
 /// Rows that are people, that weigh, that belong to persons, and both.
 fn class_unit(variant: u64) -> CountingUnit {
-    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1, paired: false }
+    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1 }
 }
 
 impl SampleState for FactualClassCounts {
     const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
+        FactualClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant))
     }
 
     fn add_sample(&mut self, row: u64) {
@@ -272,7 +287,7 @@ impl SampleState for SwitchClassCounts {
     const VARIANTS: u64 = 4;
 
     fn sample(variant: u64) -> Self {
-        SwitchClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant), SEED)
+        SwitchClassCounts::new(CLASSES, GROUPS).counted_by(class_unit(variant))
     }
 
     fn add_sample(&mut self, row: u64) {
@@ -325,7 +340,7 @@ impl SampleState for WorldCounts {
 
     fn sample(variant: u64) -> Self {
         let world = |bootstrap| GraphWorld { bootstrap, copies: 2, all_rows: 0 };
-        let empty = WorldCounts::new((0..3).map(world).collect(), 2, Vec::new(), true, SEED);
+        let empty = WorldCounts::new((0..3).map(world).collect(), 2, Vec::new(), true);
         if variant == 0 { empty } else { empty.with_persons() }
     }
 

@@ -15,9 +15,8 @@ use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
-use crate::param::Seed;
 use crate::stage::advice::IssueNote;
-use crate::stage::count::evidence::{BlockSettings, RowCounting};
+use crate::stage::count::evidence::{CountSettings, RowCounting};
 use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::{LabelStage, SupportStage};
 use crate::stage::measure::labels::CountedRows;
@@ -181,8 +180,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks =
-        BlockSettings { seed: Seed::default(), paired: false, scores: false, curves: false };
+    let blocks = CountSettings { scores: false, curves: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {

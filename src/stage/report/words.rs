@@ -120,7 +120,6 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
         families: catalog::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
         level: (job.metrics.interval.method == job::IntervalMethod::Auto)
             .then(|| job.metrics.interval.level.get()),
-        bootstrap_samples: job.metrics.bootstrap.samples.get(),
         seed: job.run.seed.0,
         split: split_words(job),
         tables: list::versions(),

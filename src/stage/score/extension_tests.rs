@@ -16,7 +16,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::worlds::{AcrossWorldsValue, GraphWorld, WorldCounts, measure_worlds};
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Level};
 use crate::tests::json;
 
 /// A row as encoded columns.
@@ -167,8 +167,6 @@ fn settings() -> MeasureSettings {
         favourable_stated: true,
         favoured: FavouredGroups::Groups(vec![0]),
         level: Some(Level::DEFAULT),
-        samples: Count::new(60).unwrap(),
-        seed: Seed(3),
         min_group_size: Count::new(1).unwrap(),
         min_denominator: Count::new(1).unwrap(),
     }
@@ -257,7 +255,7 @@ fn measured(of: &ExtensionCase, setting: &str) -> Vec<AcrossWorldsValue> {
     let mut all_absent: Vec<Vec<usize>> = worlds.iter().map(|(b, _)| absent(*b)).collect();
     all_absent.push(absent(worlds[0].0));
     let kinds = worlds.iter().map(world).collect();
-    let mut counts = WorldCounts::new(kinds, groups, all_absent, false, Seed(3));
+    let mut counts = WorldCounts::new(kinds, groups, all_absent, false);
     for (i, made) in of.counterfactuals(setting).into_iter().enumerate() {
         let own = of.own_group(i);
         let score = of.score(&of.encoded(i));

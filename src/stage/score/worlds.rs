@@ -29,7 +29,6 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::model::TrainedModel;
 use crate::num::summary::{SampleSpread, WeightedValue};
-use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
@@ -112,8 +111,6 @@ pub(crate) struct GraphScoring<'a> {
     pub wants_shift: bool,
     /// The model and the set of the table of single people; none where it is not kept.
     pub kept: Option<(&'a str, &'a str)>,
-    /// The seed of the job.
-    pub seed: Seed,
 }
 
 /// The names in the rows of single people.
@@ -210,7 +207,7 @@ impl GraphScoring<'_> {
             (0..groups).filter(|&group| !saw[group]).map(|group| frame.ranks[group]).collect()
         };
         let absent = frame.saw.iter().map(absent).collect();
-        let nobody = WorldCounts::new(kinds, groups, absent, sampled, self.seed);
+        let nobody = WorldCounts::new(kinds, groups, absent, sampled);
         let nobody = match row_context.rows.layout().person {
             Some(_) => nobody.with_persons(),
             None => nobody,

@@ -65,13 +65,15 @@ impl Stage for WorldsStage {
         let (position, (set, scenario)) = (applied.position, applied.scenario());
         b.texts([("scenario".to_owned(), scenario.to_owned())]);
         let wants_shift = b.value("score metrics", plan.wants_shift());
-        let seed = b.seed();
         let kept = plan.keeps_world_scores() && unit.repeat.is_none();
         let kept = kept.then_some((name, applied.set));
         b.texts(kept.map(|(name, set)| ("rows of people".to_owned(), format!("{name}/{set}"))));
         work(move |ctx| {
             rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
-                plan.check_person_memory(row_context, 1)?;
+                let groups = row_context.rows.layout().attributes[position].groups.len() as u64;
+                // Of more than two groups sums over all may need sums of their own.
+                let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
+                plan.check_person_memory(row_context, places)?;
                 let found = found.open(ctx, scenario)?;
                 let scores = scores.open(ctx, row_context)?;
                 let rule = rule.open(ctx, row_context, &scores)?;
@@ -90,7 +92,6 @@ impl Stage for WorldsStage {
                         scores: &scores,
                         wants_shift,
                         kept,
-                        seed,
                     };
                     scoring.write(row_context, ctx.out()).map_err(|e| {
                         let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];

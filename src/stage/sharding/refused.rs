@@ -31,6 +31,7 @@ const KINDS_IN_SHARDS: &[UnitKind] = &[
     UnitKind::Score,
     UnitKind::Recheck,
     UnitKind::Count,
+    UnitKind::Pair,
     UnitKind::Flips,
     UnitKind::Outcomes,
     UnitKind::Measure,

@@ -6,7 +6,6 @@ use crate::data::rows::aligned::{CounterfactualReader, WorldRowReader};
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, misfit};
-use crate::metric::interval::NoIntervalReason;
 use crate::model::Scorer;
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Name, Word};
@@ -30,7 +29,9 @@ use crate::table::whole;
 use crate::table::why::SwitchFeatureRow;
 use crate::unit::AuditUnit;
 use crate::why::draw::{DrawnPeople, one_counterfactual};
-use crate::why::features::{MeanEffect, MeanSettings, PlayerMeans, player_means};
+use crate::why::features::{
+    MeanEffect, MeanSettings, NoPercentilesReason, PlayerMeans, player_means,
+};
 use crate::why::knobs::WhyBlock;
 use crate::why::shapley::PlayerOrders;
 
@@ -379,9 +380,10 @@ impl<'a> FeatureInputs<'a> {
         let smallest = job.metrics.min_denominator.get();
         let of_all = of[0] + of[1];
         let flags = |means: Option<&PlayerMeans>| {
-            let agree = |mean: MeanEffect| mean.interval == Err(NoIntervalReason::AllAgree);
+            let agree = |mean: MeanEffect| mean.interval == Err(NoPercentilesReason::AllAgree);
             let few = |mean: MeanEffect| {
-                let reasons = [NoIntervalReason::TooManyUndefined, NoIntervalReason::FewPersons];
+                let reasons =
+                    [NoPercentilesReason::TooManyUndefined, NoPercentilesReason::FewPersons];
                 mean.interval.is_err_and(|reason| reasons.contains(&reason))
             };
             let flags = [
@@ -410,7 +412,7 @@ impl<'a> FeatureInputs<'a> {
         }
         let filled = |means: &PlayerMeans| {
             let score = Some(means.score).filter(|_| gives_scores);
-            let ends = |mean: MeanEffect| mean.interval.ok().map(|i| (i.lo, i.hi));
+            let ends = |mean: MeanEffect| mean.interval.ok();
             let (score_ends, decision_ends) = (score.and_then(ends), ends(means.decision));
             let undone = means.undone;
             let undone_ends = undone.and_then(|(_, interval)| interval);

@@ -82,7 +82,7 @@ impl Stage for WhyStage {
             ..AuditUnit::of_model(block.model.as_str())
         };
         let scores = match block.metric.is_of_errors() {
-            true => WhyScores::Rows(RowScoreInputs::need(&of, b)?),
+            true => WhyScores::Rows(RowScoreInputs::need(&of, false, b)?),
             false => {
                 let scores = SetScoreInputs::need(&of, false, b)?;
                 WhyScores::Set(scores, FeatureInputs::need((name, block), &of, b)?.map(Box::new))

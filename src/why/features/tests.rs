@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::{ExplainedPerson, MeanEffect, MeanSettings, PlayerEffect, PlayerMeans, player_means};
+use super::{
+    ExplainedPerson, MeanEffect, MeanSettings, NoPercentilesReason, PlayerEffect, PlayerMeans,
+    player_means,
+};
 use crate::data::rows::ids::{key_of_integer, key_of_text};
-use crate::metric::interval::NoIntervalReason;
 use crate::num::seed::named_seed;
 use crate::tests::json_frame::{self, JsonFrame};
 use crate::tests::{expected, json};
@@ -130,13 +132,13 @@ fn mean(found: MeanEffect, row: &Json, name: &str, within: (f64, &str)) {
     close(found.error, &row[format!("{name}_se")], within);
     let ends = ["lo", "hi"].map(|end| &row[format!("{name}_{end}")]);
     match found.interval {
-        Ok(interval) => {
-            close(interval.lo, ends[0], within);
-            close(interval.hi, ends[1], within);
+        Ok((lo, hi)) => {
+            close(lo, ends[0], within);
+            close(hi, ends[1], within);
         }
         Err(reason) => {
             assert!(ends.iter().all(|end| end.is_null()), "{}", within.1);
-            assert_eq!(reason, NoIntervalReason::AllAgree, "{}", within.1);
+            assert_eq!(reason, NoPercentilesReason::AllAgree, "{}", within.1);
         }
     }
 }

@@ -161,7 +161,7 @@ fn people_with_weights_are_drawn_together() {
     near(nsr.real("hi"), hi, 0.1 * (hi - lo));
     assert_eq!(
         (nsr.text("interval"), nsr.int("paired")),
-        ("block-bootstrap", Some(1)),
+        ("newcombe-eff", Some(1)),
         "{}",
         nsr.text("ci_method")
     );

@@ -19,18 +19,14 @@ use serde::{Deserialize, Serialize};
 
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::block_bootstrap::BlockSums;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{
-    CONFUSION_CELLS, Confusion, ConfusionCells, StateCells, answer_state,
-};
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, StateCells, answer_state};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::GroupSelection;
-use crate::param::Seed;
 pub(crate) use switches::CounterfactualCounts;
 
 /// Rows of no declared group: they are in no value, and what they could change is known by them.
@@ -62,9 +58,6 @@ pub(crate) struct FactualCounts {
     /// group. Empty where nobody has a weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     weights: Vec<[WeightSums; 9]>,
-    /// The same in blocks of people. None where models are not to be compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    paired: Option<BlockSums<9>>,
     /// What the rows of each person weigh, by person and group. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<9>>,
@@ -86,7 +79,6 @@ impl FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
             ungrouped: BTreeMap::new(),
             weights: Vec::new(),
-            paired: None,
             persons: None,
             strata: None,
             scores: None,
@@ -94,14 +86,12 @@ impl FactualCounts {
         }
     }
 
-    /// The same, counted by this unit too; the seed cuts people into blocks where models are to be
-    /// compared.
+    /// The same, counted by this unit too.
     #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let groups = self.groups.len();
         FactualCounts {
             weights: if unit.weighted { vec![Default::default(); groups] } else { Vec::new() },
-            paired: unit.paired.then(|| BlockSums::new(groups, seed)),
             persons: unit.persons.then(PersonCells::new),
             ..self
         }
@@ -219,9 +209,6 @@ impl FactualCounts {
         if let Some(weights) = self.weights.get_mut(group) {
             weights[cell] += WeightSums::one(weight);
         }
-        if let Some(paired) = &mut self.paired {
-            paired.at(key, group)[cell] += weight;
-        }
         if let Some(persons) = &mut self.persons {
             persons.at(key, group)[cell] += weight;
         }
@@ -284,12 +271,6 @@ impl FactualCounts {
         }
     }
 
-    /// What rows weigh block by block; none where models are not to be compared.
-    pub(crate) fn paired_blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
-        let blocks = self.paired.as_ref()?.blocks(of.groups(self.groups.len())).into_iter();
-        Some(blocks.map(|(n, cells)| (n, confusion_of_states(cells).to_cells())).collect())
-    }
-
     /// The confusion of some people.
     pub(crate) fn confusion(&self, of: GroupSelection) -> Confusion {
         let mut sum = Confusion::default();
@@ -308,9 +289,6 @@ impl Accumulator for FactualCounts {
         }
         let weights = self.weights.as_flattened_mut().iter_mut();
         weights.zip(other.weights.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
-        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
-            mine.merge(theirs);
-        }
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);
         }

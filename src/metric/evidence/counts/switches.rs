@@ -6,7 +6,6 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::metric::evidence::block_bootstrap::BlockSums;
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::outcome_patterns::{
@@ -23,7 +22,6 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::ScopeIndex;
-use crate::param::Seed;
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,11 +32,8 @@ pub(crate) struct CounterfactualCounts {
     shifts: Vec<ShiftSums>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<WeightedSwitchCounts>,
-    /// What the counterfactuals of each cell of the extended matrix weigh, by direction, in blocks
-    /// of people. None where models are not to be compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    paired: Option<BlockSums<ECCM_CELLS>>,
-    /// The same by person. None where each row is a person.
+    /// What the counterfactuals of each cell of the extended matrix weigh, by person and direction.
+    /// None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
     /// The counterfactuals for the curves of every threshold. None where none are asked for.
@@ -79,7 +74,6 @@ impl CounterfactualCounts {
             patterns: PatternTally::new(groups),
             shifts,
             weighed: None,
-            paired: None,
             persons: None,
             grid: None,
             bins: None,
@@ -89,10 +83,9 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The same, counted by this unit too; the seed cuts people into blocks where models are to be
-    /// compared.
+    /// The same, counted by this unit too.
     #[must_use]
-    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+    pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let directions = self.groups * self.groups;
         CounterfactualCounts {
             weighed: unit.weighted.then(|| WeightedSwitchCounts {
@@ -100,7 +93,6 @@ impl CounterfactualCounts {
                 shifts: vec![ShiftSums::default(); directions],
                 people: PatternTally::new(self.groups),
             }),
-            paired: unit.paired.then(|| BlockSums::new(directions, seed)),
             persons: unit.persons.then(PersonSwitchCounts::new),
             ..self
         }
@@ -132,7 +124,6 @@ impl CounterfactualCounts {
         CounterfactualCounts {
             patterns: self.patterns.clone(),
             weighed,
-            paired: self.paired.clone(),
             persons: self.persons.clone(),
             ..none
         }
@@ -281,8 +272,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds a person in every way in which people are counted here: by itself, by weight, and for
-    /// the comparison of models. `key` is the person's own.
+    /// Adds a person in every way in which people are counted here: by itself, by weight, and by
+    /// unit. `key` is the person's own.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
@@ -321,8 +312,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds one person with all their counterfactuals, what they weigh, and the person for the
-    /// comparison of models; but nothing of their scores, which are added in chunks.
+    /// Adds one person with all their counterfactuals and what they weigh, by unit too; but nothing
+    /// of their scores, which are added in chunks.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
@@ -423,16 +414,7 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let Some(predicted) = person.predicted else { return };
         let weight = if self.weighed.is_some() { person.weight } else { 1 };
-        if let Some(paired) = &mut self.paired {
-            for counterfactual in counterfactuals {
-                if let Some(predicted_cf) = counterfactual.predicted {
-                    paired.at(key, person.group * self.groups + counterfactual.to)
-                        [cell_index(person.label, predicted, predicted_cf)] += weight;
-                }
-            }
-        }
         if let Some(persons) = &mut self.persons {
             persons.add((key, weight, self.groups), person, counterfactuals);
         }
@@ -503,11 +485,6 @@ impl CounterfactualCounts {
             sum.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell);
         }
         Some(Eccm(sum))
-    }
-
-    /// What rows weigh block by block; none where models are not to be compared.
-    pub(crate) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.paired.as_ref()?.blocks(self.directions_of(place).into_iter()))
     }
 
     /// The numbers of the directions that a scope holds.
@@ -590,9 +567,6 @@ impl Accumulator for CounterfactualCounts {
         }
         self.patterns.merge(&other.patterns);
         for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {

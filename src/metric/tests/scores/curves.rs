@@ -21,7 +21,6 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{h, u01};
-use crate::param::Seed;
 use crate::tests::{expected, json};
 
 /// The threshold of the job in the oracle.
@@ -59,16 +58,12 @@ impl GridAudit {
         let mut rows = FactualCounts::new(groups).with_grid(grid);
         let mut switches = CounterfactualCounts::new(groups.max(2)).with_grid(grid);
         if persons {
-            (rows, switches) = (
-                rows.counted_by(CountingUnit::PERSON, Seed(3)),
-                switches.counted_by(CountingUnit::PERSON, Seed(3)),
-            );
+            (rows, switches) =
+                (rows.counted_by(CountingUnit::PERSON), switches.counted_by(CountingUnit::PERSON));
         }
         if grid.weighted {
-            (rows, switches) = (
-                rows.counted_by(CountingUnit::WEIGHT, Seed(3)),
-                switches.counted_by(CountingUnit::WEIGHT, Seed(3)),
-            );
+            (rows, switches) =
+                (rows.counted_by(CountingUnit::WEIGHT), switches.counted_by(CountingUnit::WEIGHT));
         }
         let positive =
             |score: f64| if grid.strict { score > THRESHOLD } else { score >= THRESHOLD };

@@ -7,58 +7,52 @@
 //! mean over the graphs in which it is defined; `spread` holds variance (divisor M - 1) and
 //! percentiles of these values, which do not include sampling error. They contain two kinds of
 //! uncertainty, because every bootstrap has a graph and coefficients of its own; `spread_parts`
-//! distinguishes them with the help of the same graphs fitted on all training rows. The interval is
-//! the bootstrap of people of that mean: in every replicate people count equally often in all
-//! worlds.
+//! distinguishes them with the help of the same graphs fitted on all training rows.
 //!
 //! A bootstrap with a large class of graphs has more weight than one with a small class; that is
 //! the published definition. The mean in which every bootstrap weighs the same is next to it.
 //!
-//! Choice: people fall into [`WORLD_BLOCKS`] blocks by the hash of their key, and in every
-//! replicate a block counts Poisson(1) times, as in
-//! [`block_bootstrap`](crate::metric::evidence::block_bootstrap):
-//! a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
-//! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
-//! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
-//! their worlds are kept as sums of everybody; but where no score moves in any graph, the distances
-//! have that of the share of people who move. Where a person may have several rows, persons fall
-//! into the blocks, and [`persons`] says how many they are.
+//! The interval is one of people: graphs are not drawn, each adds one more row to every person. A
+//! rate whose denominator is the same in all graphs is a share of these rows, with Wilson's
+//! interval on the effective number ([`cases`]); a difference of two directions has the hybrid of
+//! both. A single world is an ordinary set and has the intervals of one. Of several, metrics whose
+//! denominators differ between graphs, and ratios of two directions, have none; nor have metrics of
+//! scores, since worlds are kept as sums of everybody. But where no score moves in any graph, the
+//! distances have that of the share of people who move.
 //!
-//! Memory: 17 kilobytes a world with two groups, 5 more for each further direction; cost of the
-//! intervals: worlds x replicates x (blocks x 8 + metrics x scopes) steps.
+//! Where a person may have several rows, persons are the units, and the tables say how many there
+//! are. Which of them are below a rate whose denominator depends on the graph is not known, because
+//! memory would grow with persons times graphs: the tables hold how many there are at least, so
+//! that nothing counts as enough that is not.
+//!
+//! Memory: the counts of an ordinary set for each world, regardless of the number of people.
 
-mod persons;
+mod cases;
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use self::cases::{GraphCases, ScopeCases, ScopePersons, TargetSwitches};
 use super::scope_people::unmoved;
-use super::switches::{impaired, measure_counterfactual, value_of_cells};
+use super::switches::{impaired, measure_counterfactual};
 use crate::exec::accumulator::Accumulator;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{
-    ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
-};
-use crate::metric::evidence::person_sums::PersonCells;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
-use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
-    wilson_of_people,
-};
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::measured::{MeasuredValue, PersonBasis};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, difference, ratio};
-use crate::num::poisson::{LANES, PoissonWeights};
-use crate::num::seed::{h, named_seed};
+use crate::metric::{Metric, Reads};
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
-use crate::param::{Level, Seed};
-
-/// Blocks of people.
-pub(crate) const WORLD_BLOCKS: usize = 200;
+use crate::param::Level;
 
 /// Flag: a class of graphs was too large to list and was sampled.
 pub(crate) const SAMPLED: &str = "sampled";
@@ -83,12 +77,12 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     mean < lo - rounding || mean > hi + rounding
 }
 
-/// People of one block and group, or switches of one block and direction, by label (no, yes, not
-/// known) and prediction: at 2 label + prediction.
-const KINDS: usize = 6;
+/// Why a mean over graphs has no interval that is no share.
+const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between graphs";
 
-/// Parts into which worlds are shared out among threads, regardless of the number of threads.
-const CHUNKS: usize = 16;
+/// Why a mean over graphs has no interval that depends on scores.
+const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
+                              what each person adds is not known";
 
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,12 +106,9 @@ pub(crate) struct WorldCounts {
     absent: Vec<Vec<usize>>,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
-    cut: u64,
-    /// People of each block, group and kind: block by block, then group by group.
-    people: Vec<u64>,
-    /// The same rows by person and group. None where each row is a person.
+    /// The switches of each row over the worlds. None of a single world, which says them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    persons: Option<PersonCells<KINDS>>,
+    cases: Option<GraphCases>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<WorldSwitchCounts>,
     /// The same people by their supported counterfactuals alone, without scores.
@@ -129,9 +120,6 @@ pub(crate) struct WorldCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct WorldSwitchCounts {
     counts: CounterfactualCounts,
-    /// People of each block, direction and kind whose prediction switches; empty where all training
-    /// rows were fitted, of which there is no interval.
-    switched: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     second: Option<ShiftPass>,
 }
@@ -216,21 +204,21 @@ impl WorldCounts {
         groups: usize,
         absent: Vec<Vec<usize>>,
         sampled: bool,
-        seed: Seed,
     ) -> Self {
-        let nobody = |of: usize| WorldSwitchCounts {
-            counts: CounterfactualCounts::new(groups),
-            switched: vec![0; of],
-            second: None,
-        };
+        let nobody = WorldSwitchCounts { counts: CounterfactualCounts::new(groups), second: None };
         let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
-        let directions = groups * groups.saturating_sub(1);
-        let mut of_world = vec![nobody(WORLD_BLOCKS * directions * KINDS); worlds.len()];
-        of_world.extend(vec![nobody(0); on_all_rows]);
-        let cut = named_seed(seed.0, "bootstrap/worlds/cut");
-        let people = vec![0; WORLD_BLOCKS * groups * KINDS];
-        let (persons, supported) = (None, SupportedOnly::default());
-        WorldCounts { worlds, groups, absent, sampled, cut, people, persons, of_world, supported }
+        let of_world = vec![nobody; worlds.len() + on_all_rows];
+        let supported = SupportedOnly::default();
+        let mut counts =
+            WorldCounts { worlds, groups, absent, sampled, cases: None, of_world, supported };
+        counts.cases = (counts.worlds.len() > 1).then(|| {
+            let graphs = |scope| {
+                let seen = counts.worlds.iter().enumerate();
+                seen.filter(|(w, _)| !counts.is_unseen(*w, scope)).map(|(_, of)| of.copies).sum()
+            };
+            GraphCases::new(groups, graphs)
+        });
+        counts
     }
 
     /// The same people by their supported counterfactuals alone; none where all are supported.
@@ -240,16 +228,14 @@ impl WorldCounts {
 
     /// What supported counterfactuals alone give while all are supported: nothing of scores.
     fn without_scores(&self) -> WorldCounts {
-        let of_world = self.of_world.iter().map(|world| WorldSwitchCounts {
-            counts: world.counts.without_scores(),
-            switched: world.switched.clone(),
-            second: None,
-        });
+        let of_world = self
+            .of_world
+            .iter()
+            .map(|world| WorldSwitchCounts { counts: world.counts.without_scores(), second: None });
         WorldCounts {
             worlds: self.worlds.clone(),
             absent: self.absent.clone(),
-            people: self.people.clone(),
-            persons: self.persons.clone(),
+            cases: self.cases.clone(),
             of_world: of_world.collect(),
             supported: SupportedOnly::default(),
             ..*self
@@ -258,8 +244,13 @@ impl WorldCounts {
 
     /// The same where a person may have several rows.
     #[must_use]
-    pub(crate) fn with_persons(self) -> Self {
-        WorldCounts { persons: Some(PersonCells::new()), ..self }
+    pub(crate) fn with_persons(mut self) -> Self {
+        self.cases = self.cases.map(GraphCases::with_persons);
+        if let ([_], [of_world, ..]) = (self.worlds.as_slice(), self.of_world.as_mut_slice()) {
+            let unit = CountingUnit { weighted: false, persons: true };
+            of_world.counts = CounterfactualCounts::new(self.groups).counted_by(unit);
+        }
+        self
     }
 
     /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
@@ -293,40 +284,43 @@ impl WorldCounts {
             part.add(key, person, &kept.collect::<Vec<_>>());
         }
         self.supported = supported;
-        let block =
-            usize::try_from(((h(self.cut, key, 0) >> 32) * WORLD_BLOCKS as u64) >> 32).unwrap_or(0);
-        let label = person.label.map_or(2, usize::from);
-        // In every world that saw the groups the same people have a counterfactual.
-        let is_absent = |world: usize, to: usize| {
-            self.absent
-                .get(world)
-                .is_some_and(|absent| absent.contains(&to) || absent.contains(&person.group))
-        };
-        let has_all = counterfactuals.chunks_exact(targets).enumerate().all(|(world, of)| {
-            of.iter().all(|cf| cf.predicted.is_some() || is_absent(world, cf.to))
-        });
-        let kind = person.predicted.filter(|_| has_all);
-        let kind = kind.map(|predicted| 2 * label + usize::from(predicted));
-        if let Some(kind) = kind {
-            self.people[(block * self.groups + person.group) * KINDS + kind] += 1;
-            if let Some(persons) = &mut self.persons {
-                persons.at(key, person.group)[kind] += 1;
-            }
-        }
-        let (from, groups) = (person.group, self.groups);
-        let directions = groups * groups.saturating_sub(1);
         for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
             world.counts.add(person, of);
-            let Some(kind) = kind else { continue };
-            for cf in of.iter().filter(|cf| cf.predicted.is_some()) {
-                let at = (block * directions + direction(groups, from, cf.to)) * KINDS + kind;
-                if cf.predicted != person.predicted
-                    && let Some(switched) = world.switched.get_mut(at)
-                {
-                    *switched += 1;
+            world.counts.add_unit(key, person, of);
+        }
+        self.add_cases(key, person, (targets, counterfactuals));
+    }
+
+    /// Adds the switches of a row with so many counterfactuals in every world.
+    fn add_cases(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        (targets, counterfactuals): (usize, &[ScoredCounterfactual]),
+    ) {
+        let (Some(cases), Some(predicted)) = (&mut self.cases, person.predicted) else { return };
+        let (mut row, mut any_in_all) = (vec![TargetSwitches::default(); self.groups], 0);
+        counterfactuals[..targets].iter().for_each(|cf| row[cf.to].n += 1);
+        let worlds = self.worlds.iter().zip(counterfactuals.chunks_exact(targets)).enumerate();
+        for (w, (world, of)) in worlds {
+            let absent = self.absent.get(w).map_or(&[][..], Vec::as_slice);
+            let mut any = false;
+            for cf in of {
+                if absent.contains(&person.group) || absent.contains(&cf.to) {
+                    continue;
+                }
+                // A row that a graph says nothing of is below no rate there: none is a share.
+                let Some(moved) = cf.predicted else { return };
+                if moved != predicted {
+                    any = true;
+                    row[cf.to].in_both += world.copies;
+                    row[cf.to].in_all += if absent.is_empty() { world.copies } else { 0 };
                 }
             }
+            any_in_all += if any && absent.is_empty() { world.copies } else { 0 };
         }
+        let kind = cases::kind(person.label, predicted);
+        cases.add((key, person.group, kind), &row, any_in_all);
     }
 
     /// Whether a world, or a graph fitted on all training rows, says nothing in a scope, because it
@@ -356,16 +350,11 @@ impl Accumulator for WorldCounts {
         let mut supported = std::mem::take(&mut self.supported);
         supported.merge(theirs, || self.without_scores(), || other.without_scores());
         self.supported = supported;
-        self.people.iter_mut().zip(&other.people).for_each(|(mine, theirs)| *mine += theirs);
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
+        if let (Some(mine), Some(theirs)) = (&mut self.cases, &other.cases) {
             mine.merge(theirs);
         }
         for (mine, theirs) in self.of_world.iter_mut().zip(other.of_world) {
             mine.counts.merge(theirs.counts);
-            mine.switched
-                .iter_mut()
-                .zip(&theirs.switched)
-                .for_each(|(mine, theirs)| *mine += theirs);
         }
     }
 }
@@ -397,7 +386,8 @@ pub(crate) fn measure_worlds(
     }
     let of_world = |(w, world): (usize, &WorldSwitchCounts)| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, spreads: None });
-        let mut measured = measure_counterfactual(&world.counts, second.as_ref(), None, &plain);
+        let settings = if counts.cases.is_some() || w > 0 { &plain } else { settings };
+        let mut measured = measure_counterfactual(&world.counts, second.as_ref(), None, settings);
         for m in measured.iter_mut().filter(|m| counts.is_unseen(w, m.scope)) {
             m.value = Err(Undefined::NoTrainingRows);
             (m.numerator, m.denominator, m.switched) = (None, None, None);
@@ -408,12 +398,11 @@ pub(crate) fn measure_worlds(
         counts.of_world.par_iter().enumerate().map(of_world).collect();
     let Some(first) = measured.first() else { return Vec::new() };
     let ask = MeasureContext::new(settings);
-    let drawn = settings.level.map(|_| WorldBootstrap::new(counts, &ask, first));
     let mut members =
         vec![0; counts.worlds.iter().map(|world| world.bootstrap + 1).max().unwrap_or(0)];
     counts.worlds.iter().for_each(|world| members[world.bootstrap] += world.copies);
     let (measured_worlds, on_all_rows) = measured.split_at(counts.worlds.len());
-    let persons = counts.scope_persons(first, measured_worlds, settings);
+    let over_graphs = OverGraphs::new(counts, measured_worlds, settings);
     let across = |k: usize| -> AcrossWorldsValue {
         let each: Vec<&MeasuredValue> =
             measured_worlds.iter().map(|of_world| &of_world[k]).collect();
@@ -446,38 +435,15 @@ pub(crate) fn measure_worlds(
             let told = each.iter().filter(|m| m.value.is_ok() || lead.value.is_err());
             of(lead).filter(|first| told.clone().all(|m| of(m) == Some(*first)))
         };
-        let counts_of_all = same(|m| m.numerator).zip(same(|m| m.denominator));
-        let persons = persons.as_ref().map(|persons| &persons[k]);
-        let n_drawn = persons.map(|persons| persons.smallest_group);
-        let (interval, ci_method) = ask.interval(value, || {
-            match drawn.as_ref().map(|drawn| drawn.interval(k, settings.samples.get(), n_drawn)) {
-                None => IntervalBasis::NotDrawn,
-                // Nobody switches, or everybody does: in every graph it is the same rate, which has
-                // a formula.
-                Some(IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n)) => {
-                    match counts_of_all {
-                        Some((numerator, denominator)) => IntervalBasis::Formula(match persons {
-                            Some(persons) => persons.boundary(numerator > 0, ask.z),
-                            None => {
-                                let cases = cases_of_person(each[0].scope, counts.groups);
-                                boundary(numerator, denominator, cases, ask.z)
-                            }
-                        }),
-                        None => IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n),
-                    }
-                }
-                Some(IntervalBasis::SumsOfGraphs)
-                    if nobody_moves(measured_worlds, each[0].scope) =>
-                {
-                    let people = persons.map_or(lead.n_rows as f64, |of| of.effective_all);
-                    unmoved(lead.metric, people, ask.z)
-                        .map_or(IntervalBasis::SumsOfGraphs, |interval| {
-                            IntervalBasis::Formula(Some(interval))
-                        })
-                }
-                Some(basis) => basis,
+        let share = over_graphs.share(lead.metric, lead.scope);
+        let persons = over_graphs.persons(lead.metric, lead.scope);
+        let (interval, ci_method) = match (&counts.cases, value.is_ok(), lead.interval) {
+            (None, true, Some(interval)) => (Some(interval), lead.ci_method.clone()),
+            (None, true, None) if !matches!(lead.metric.reads, Reads::Shift(_)) => {
+                (None, lead.ci_method.clone())
             }
-        });
+            _ => ask.interval(value, || over_graphs.interval(lead.metric, lead.scope, &ask)),
+        };
         let n_worlds = counts
             .worlds
             .iter()
@@ -494,7 +460,9 @@ pub(crate) fn measure_worlds(
             .sum();
         let mut flags: Vec<&'static str> =
             each.iter().flat_map(|m| m.flags.iter().copied()).collect();
-        flags.extend(persons.iter().flat_map(|persons| persons.flags(&ask)));
+        flags.extend(
+            persons.iter().flat_map(|of| ask.flags(of.smallest_group, of.smallest_denominator)),
+        );
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
         flags.extend(counts.sampled.then_some(SAMPLED));
@@ -525,7 +493,8 @@ pub(crate) fn measure_worlds(
             ci_method,
             flags,
             impaired,
-            persons: persons.map(|persons| persons.basis),
+            persons: persons.map(|persons| persons.basis).or(lead.persons),
+            effective: share.map(|share| share.size).or(lead.effective),
             ..lead.clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
@@ -543,36 +512,113 @@ pub(crate) fn measure_worlds(
     (0..first.len()).into_par_iter().map(across).collect()
 }
 
-/// Whether no score moves in any world, for a scope of people with one counterfactual each.
-fn nobody_moves(worlds: &[Vec<MeasuredValue>], scope: MetricScope) -> bool {
-    let is_still =
-        |m: &MeasuredValue| m.metric.id == "macd" && m.scope == scope && m.value == Ok(0.0);
-    matches!(scope, MetricScope::Direction(..) | MetricScope::Total)
-        && worlds.iter().all(|world| world.iter().any(is_still))
+/// What all worlds together say about the people of each scope.
+struct OverGraphs<'a> {
+    /// Nothing of a single world.
+    scopes: BTreeMap<MetricScope, ScopeCases>,
+    /// The values of each world.
+    worlds: &'a [Vec<MeasuredValue>],
+    /// Where each metric stands in them.
+    at: BTreeMap<(&'static str, MetricScope), usize>,
+    settings: &'a MeasureSettings,
 }
 
-/// The number of a direction among those of so many groups.
-fn direction(groups: usize, from: usize, to: usize) -> usize {
-    from * (groups - 1) + to - usize::from(to > from)
-}
-
-/// How often a person counts in a scope.
-fn cases_of_person(scope: MetricScope, groups: usize) -> u64 {
-    match scope {
-        MetricScope::OneToRest(_) | MetricScope::Total => groups.saturating_sub(1).max(1) as u64,
-        _ => 1,
+impl<'a> OverGraphs<'a> {
+    fn new(
+        counts: &WorldCounts,
+        worlds: &'a [Vec<MeasuredValue>],
+        settings: &'a MeasureSettings,
+    ) -> Self {
+        let of_scope = |cases: &'_ GraphCases| {
+            let places = ScopeIndex::new(counts.groups).scopes();
+            let of = |(place, scope)| (scope, cases.of_scope(place, scope));
+            places.map(of).collect::<BTreeMap<_, _>>()
+        };
+        let at = worlds.first().into_iter().flatten().enumerate();
+        OverGraphs {
+            scopes: counts.cases.as_ref().map(of_scope).unwrap_or_default(),
+            worlds,
+            at: at.map(|(k, m)| ((m.metric.id, m.scope), k)).collect(),
+            settings,
+        }
     }
-}
 
-/// The interval of a rate that is the same in every world and replicate, of people who count so
-/// often each.
-fn boundary(numerator: u64, denominator: u64, cases: u64, z: f64) -> Option<ValueInterval> {
-    if cases == 1 {
-        return wilson(Rate { numerator, denominator, empty: Undefined::OperandMissing }, z);
+    /// The denominators of a metric in each world where it is defined, or of the rate behind a
+    /// ratio of two directions.
+    fn denominators(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+    ) -> impl Iterator<Item = Option<u64>> {
+        let id = metric.gap_of.map_or(metric.id, |(base, _)| base);
+        let at = self.at.get(&(id, scope)).copied();
+        let each = at.into_iter().flat_map(|at| self.worlds.iter().map(move |world| &world[at]));
+        each.filter(|m| m.value.is_ok()).map(|m| m.denominator)
     }
-    let people = denominator as f64 / cases as f64;
-    let method = IntervalProcedure::WilsonPeople;
-    wilson_of_people(numerator > 0, people, z, method)
+
+    /// The share that the mean over graphs of a metric of one scope is; none where it is none.
+    fn share(&self, metric: &'static Metric, scope: MetricScope) -> Option<Share> {
+        let of = self.scopes.get(&scope)?;
+        let mut denominators = self.denominators(metric, scope);
+        let first = denominators.next()??;
+        let same = denominators.all(|other| other == Some(first));
+        of.share(metric, self.settings, first).filter(|_| same)
+    }
+
+    /// The interval of a mean over graphs.
+    fn interval(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        ask: &MeasureContext<'_>,
+    ) -> IntervalBasis {
+        if matches!(metric.reads, Reads::Shift(_)) {
+            let still = self.still(scope).and_then(|people| unmoved(metric, people, ask.z));
+            return IntervalBasis::Estimated(still.ok_or(SUMS_OF_GRAPHS));
+        }
+        let of = |scope| self.share(metric, scope).map(Estimate::from);
+        let estimate = match scope {
+            // The mean of ratios is no ratio of means.
+            MetricScope::Difference(..) if metric.is_of_two_directions() => None,
+            MetricScope::Difference(a, b) => of(MetricScope::Direction(a, b))
+                .zip(of(MetricScope::Direction(b, a)))
+                .map(|(forth, back)| forth.minus(&back)),
+            _ => of(scope),
+        };
+        match estimate {
+            Some(_) => ask.estimated(estimate),
+            None => IntervalBasis::NotFormed(DIFFERENT_DENOMINATORS),
+        }
+    }
+
+    /// The people of a scope, as many as are independent, where no score moves in any world.
+    fn still(&self, scope: MetricScope) -> Option<f64> {
+        let is_still =
+            |m: &MeasuredValue| m.metric.id == "macd" && m.scope == scope && m.value == Ok(0.0);
+        let all = self.worlds.iter().all(|world| world.iter().any(is_still));
+        self.scopes.get(&scope).filter(|_| all)?.still()
+    }
+
+    /// The persons behind a value; none where each row is a person.
+    fn persons(&self, metric: &'static Metric, scope: MetricScope) -> Option<ScopePersons> {
+        let one = |scope: MetricScope| -> Option<ScopePersons> {
+            let (share, least) =
+                (self.share(metric, scope), self.denominators(metric, scope).min());
+            self.scopes.get(&scope)?.persons(metric, share.as_ref(), least.flatten())
+        };
+        let MetricScope::Difference(a, b) = scope else { return one(scope) };
+        let scopes = [MetricScope::Direction(a, b), MetricScope::Direction(b, a)];
+        let (x, y) = (one(scopes[0])?, one(scopes[1])?);
+        let [forth, back] = scopes.map(|scope| &self.scopes[&scope]);
+        let basis = PersonBasis { n: forth.persons_with(back, metric)?, denominator: None };
+        let below = [x, y].into_iter().filter_map(|of| of.smallest_denominator).min();
+        Some(ScopePersons {
+            basis,
+            smallest_group: x.smallest_group.min(y.smallest_group),
+            smallest_denominator: below,
+            most_rows: x.most_rows.max(y.most_rows),
+        })
+    }
 }
 
 /// Every metric without a value: there is no world.
@@ -594,202 +640,6 @@ fn measure_no_worlds(
         by_world: Vec::new(),
     };
     measure_counterfactual(&nobody, Some(&second), None, plain).into_iter().map(across).collect()
-}
-
-/// The mean over worlds in every replicate, for every metric of cells in every scope.
-struct WorldBootstrap {
-    level: Level,
-    /// For each value its replicates; none for metrics of scores.
-    replicates: Vec<Option<Vec<MetricValue>>>,
-}
-
-/// A metric as a function of the cells of the directions of a scope.
-type CellsToValue = Box<dyn Fn(SwitchCells) -> MetricValue + Sync>;
-
-/// How a value follows from those of [`RedrawnMetrics::values`].
-#[derive(Clone, Copy)]
-enum RedrawnValue {
-    Same(usize),
-    Difference(usize, usize),
-    Ratio(usize, usize),
-}
-
-/// What a replicate computes: the cells of each scope once, and each metric of them once.
-#[derive(Default)]
-struct RedrawnMetrics {
-    /// The directions whose cells a scope adds up.
-    scopes: Vec<Vec<usize>>,
-    /// Metrics of the cells of one of the scopes.
-    values: Vec<(&'static str, usize, CellsToValue)>,
-}
-
-impl RedrawnMetrics {
-    /// A metric of a scope; none where it reads anything but cells.
-    fn push(
-        &mut self,
-        measured: &MeasuredValue,
-        groups: usize,
-        settings: &MeasureSettings,
-    ) -> Option<RedrawnValue> {
-        let metric: &'static Metric = measured.metric;
-        debug_assert!(
-            matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift),
-            "a metric of counterfactuals"
-        );
-        let of = value_of_cells(metric, settings)?;
-        let all = || ScopeIndex::new(groups).directions();
-        let mut of_scope = |directions: Vec<(usize, usize)>| {
-            let at = |&(from, to): &(usize, usize)| direction(groups, from, to);
-            let held: Vec<usize> = directions.iter().map(at).collect();
-            let known = self.scopes.iter().position(|scope| *scope == held);
-            let scope = known.unwrap_or_else(|| {
-                self.scopes.push(held);
-                self.scopes.len() - 1
-            });
-            let mut values = self.values.iter();
-            values.position(|known| (known.0, known.1) == (metric.id, scope)).unwrap_or_else(|| {
-                self.values.push((metric.id, scope, Box::new(of)));
-                self.values.len() - 1
-            })
-        };
-        Some(match measured.scope {
-            MetricScope::Difference(a, b) => {
-                let (forth, back) = (of_scope(vec![(a, b)]), of_scope(vec![(b, a)]));
-                if metric.is_of_two_directions() {
-                    RedrawnValue::Ratio(forth, back)
-                } else {
-                    RedrawnValue::Difference(forth, back)
-                }
-            }
-            MetricScope::Direction(from, to) => RedrawnValue::Same(of_scope(vec![(from, to)])),
-            MetricScope::OneToRest(one) => {
-                RedrawnValue::Same(of_scope(all().filter(|&(from, _)| from == one).collect()))
-            }
-            MetricScope::RestToOne(one) => {
-                RedrawnValue::Same(of_scope(all().filter(|&(_, to)| to == one).collect()))
-            }
-            MetricScope::Total => RedrawnValue::Same(of_scope(all().collect())),
-            _ => return None,
-        })
-    }
-
-    /// All values of one replicate.
-    fn compute(&self, cells: &[SwitchCells], scopes: &mut Vec<SwitchCells>) -> Vec<MetricValue> {
-        scopes.clear();
-        scopes.extend(self.scopes.iter().map(|held| {
-            let mut sum = [0; ECCM_CELLS];
-            for &direction in held {
-                sum.iter_mut().zip(cells[direction]).for_each(|(sum, n)| *sum += n);
-            }
-            sum
-        }));
-        self.values.iter().map(|(_, scope, of)| of(scopes[*scope])).collect()
-    }
-}
-
-impl WorldBootstrap {
-    fn new(counts: &WorldCounts, ask: &MeasureContext<'_>, measured: &[MeasuredValue]) -> Self {
-        let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
-        let mut metrics = RedrawnMetrics::default();
-        let values: Vec<Option<RedrawnValue>> =
-            measured.iter().map(|m| metrics.push(m, counts.groups, ask.settings)).collect();
-        let asked: Vec<RedrawnValue> = values.iter().copied().flatten().collect();
-        let poisson = PoissonWeights::new(ask.settings.seed.0, "bootstrap/worlds");
-        let lanes = samples.div_ceil(LANES);
-        // Block by block, how often it counts in each replicate.
-        let times: Vec<Vec<[f64; LANES]>> = (0..WORLD_BLOCKS)
-            .map(|block| {
-                let mut times = vec![[0.0; LANES]; lanes];
-                poisson.fill(block as u64, 0, &mut times);
-                times
-            })
-            .collect();
-        // For each of so many numbers of a block its sum in every replicate.
-        let sums = |width: usize, of: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
-            let kind = |kind: usize| {
-                let mut sums = vec![[0.0; LANES]; lanes];
-                for (block, times) in times.iter().enumerate() {
-                    let n = of(width * block + kind);
-                    if n > 0.0 {
-                        for (sum, times) in sums.iter_mut().zip(times) {
-                            sum.iter_mut().zip(times).for_each(|(sum, times)| *sum += n * times);
-                        }
-                    }
-                }
-                sums.as_flattened()[..samples].to_vec()
-            };
-            (0..width).map(kind).collect()
-        };
-        let groups = counts.groups;
-        let directions: Vec<(usize, usize)> = ScopeIndex::new(groups).directions().collect();
-        let people = sums(groups * KINDS, &|at| counts.people[at] as f64);
-        let part = |part: usize| {
-            let mut means = vec![(0.0, 0_u64); asked.len() * samples];
-            let size = counts.worlds.len().div_ceil(CHUNKS);
-            let range = (part * size).min(counts.worlds.len())
-                ..((part + 1) * size).min(counts.worlds.len());
-            for w in range {
-                let (world, of_world) = (&counts.worlds[w], &counts.of_world[w]);
-                let scopes = measured.iter().zip(&values).filter(|(_, value)| value.is_some());
-                let unseen: Vec<bool> = scopes.map(|(m, _)| counts.is_unseen(w, m.scope)).collect();
-                let width = directions.len() * KINDS;
-                let switched = sums(width, &|at| f64::from(of_world.switched[at]));
-                let mut cells = vec![[0; ECCM_CELLS]; directions.len()];
-                let mut of_scopes = Vec::new();
-                for r in 0..samples {
-                    for (d, &(from, _)) in directions.iter().enumerate() {
-                        for kind in 0..KINDS {
-                            let (label, predicted) = (kind / 2, kind % 2);
-                            let all = people[from * KINDS + kind][r];
-                            let moved = switched[d * KINDS + kind][r];
-                            let at = 4 * label + 2 * predicted;
-                            cells[d][at + predicted] = (all - moved) as u64;
-                            cells[d][at + 1 - predicted] = moved as u64;
-                        }
-                    }
-                    let found = metrics.compute(&cells, &mut of_scopes);
-                    let asked = asked.iter().zip(&unseen).zip(means.chunks_exact_mut(samples));
-                    for ((value, _), means) in asked.filter(|((_, unseen), _)| !**unseen) {
-                        let value = match *value {
-                            RedrawnValue::Same(of) => found[of],
-                            RedrawnValue::Difference(a, b) => difference(found[a], found[b]),
-                            RedrawnValue::Ratio(a, b) => ratio(found[a], found[b]),
-                        };
-                        if let Ok(value) = value {
-                            means[r].0 += world.copies as f64 * value;
-                            means[r].1 += world.copies;
-                        }
-                    }
-                }
-            }
-            means
-        };
-        let parts: Vec<Vec<(f64, u64)>> = (0..CHUNKS).into_par_iter().map(part).collect();
-        let mut next = 0;
-        let replicates = values.iter().map(|value| {
-            value.as_ref()?;
-            let at = next * samples;
-            next += 1;
-            let mean = |r: usize| {
-                let (sum, n) = parts
-                    .iter()
-                    .fold((0.0, 0), |(sum, n), part| (sum + part[at + r].0, n + part[at + r].1));
-                if n > 0 { Ok(sum / n as f64) } else { Err(Undefined::OperandMissing) }
-            };
-            Some((0..samples).map(mean).collect())
-        });
-        let replicates = replicates.collect();
-        WorldBootstrap { level: ask.settings.level.unwrap_or(Level::DEFAULT), replicates }
-    }
-
-    fn interval(&self, k: usize, samples: u64, persons: Option<u64>) -> IntervalBasis {
-        let Some(replicates) = &self.replicates[k] else { return IntervalBasis::SumsOfGraphs };
-        let method = IntervalProcedure::Blocks { of: WORLD_BLOCKS as u32, centred: false };
-        let source = ReplicateSource { method, persons };
-        let found: Result<(ValueInterval, usize), _> =
-            percentile(replicates.iter().copied(), self.level.get(), source);
-        IntervalBasis::Replicates(found, samples)
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! nothing that was estimated, so its band is the value of the metric where nothing moves, and none
 //! where that value is undefined.
 
-use crate::metric::bootstrap::repeats::{SetRepeat, ends_of_repeats};
+use crate::metric::noise::repeats::{SetRepeat, ends_of_repeats};
 use crate::metric::rate::MetricValue;
 use crate::param::Count;
 

@@ -1,0 +1,185 @@
+//! The stage `pair`: the rows of two models, or of an arm and the base, by what both say.
+//!
+//! | kind | id | what it writes |
+//! | --- | --- | --- |
+//! | count | `pair/model=/attribute=`, `pair/model=/set=/attribute=` | evidence of a model and the one that the job compares it with |
+//! | augment | the same with `experiment=/arm=` | evidence of an arm and the base |
+
+use crate::augment::ExperimentArm;
+use crate::data::MISSING_GROUP;
+use crate::error::Result;
+use crate::exec::accumulator::merge_all;
+use crate::exec::{StageContext, files, misfit};
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
+use crate::metric::evidence::person::{
+    ScoredCounterfactual, ScoredPerson, cell_index, confusion_cell,
+};
+use crate::stage::artifact::EVIDENCE;
+use crate::stage::count::evidence::{
+    CountInputs, ScoredGroup, check_weight_total, counting_unit, label, ranks, weight_units,
+};
+use crate::stage::count::{RowScoreInputs, SetScoreInputs};
+use crate::stage::kinds::PairStage;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
+use crate::stage::sharding::share::ShardPass;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// What the model or arm of a unit is compared with, on the same set and attribute.
+///
+/// # Errors
+/// The job compares the model with none.
+fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
+    if !unit.experiment.is_empty() {
+        return Ok(AuditUnit { arm: ExperimentArm::Base.to_string(), ..unit.clone() });
+    }
+    let mut compared = plan.job.metrics.compare.iter();
+    let other = compared.find(|(first, _)| first.as_str() == unit.model);
+    let nothing = || misfit(format!("the job compares `{}` with no model", unit.model));
+    let (_, other) = other.ok_or_else(nothing)?;
+    Ok(AuditUnit { model: other.to_string(), ..unit.clone() })
+}
+
+impl Stage for PairStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Pair;
+    const FIELDS: &'static [UnitField] = &[
+        UnitField::Model,
+        UnitField::Set,
+        UnitField::Attribute,
+        UnitField::Experiment,
+        UnitField::Arm,
+    ];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let units = [unit.clone(), other_unit(plan, unit)?];
+        if !unit.set.is_empty() {
+            let [first, second] = &units;
+            let sides =
+                [SetScoreInputs::need(first, true, b)?, SetScoreInputs::need(second, true, b)?];
+            let passes = b.passes();
+            return work(move |ctx| {
+                let [first, second] = &sides;
+                first.rows.with(ctx, 1, |row_context| {
+                    let groups = &row_context.rows.layout().attributes[first.position].groups;
+                    plan.check_person_memory(row_context, groups.len() as u64)?;
+                    let gather = || {
+                        first.with_scores(ctx, row_context, |one| {
+                            second.with_scores(ctx, row_context, |other| {
+                                Ok(vec![(0, gather_switches(row_context, [one, other])?)])
+                            })
+                        })
+                    };
+                    let states = passes.gather(ctx, ShardPass::Count, gather)?;
+                    let states = states.into_iter().flatten().map(|(_, counts)| counts);
+                    let Some(counts) = merge_all(states) else { return Ok(()) };
+                    files::write_json(&ctx.out().join(EVIDENCE), &counts)
+                })
+            });
+        }
+        let [first, second] = &units;
+        let sides = [RowScoreInputs::need(first, true, b)?, RowScoreInputs::need(second, true, b)?];
+        let passes = b.passes();
+        work(move |ctx| {
+            let position = sides[0].position;
+            sides[0].rows.with(ctx, 1, |row_context| {
+                plan.check_person_memory(row_context, 1)?;
+                let gather = || Ok(vec![(0, gather_rows(ctx, row_context, &sides, position)?)]);
+                let states = passes.gather(ctx, ShardPass::Count, gather)?;
+                let states = states.into_iter().flatten().map(|(_, counts)| counts);
+                let Some(counts) = merge_all(states) else { return Ok(()) };
+                files::write_json(&ctx.out().join(EVIDENCE), &counts)
+            })
+        })
+    }
+}
+
+/// Counts the audited rows by what both models say, in the groups of one attribute.
+fn gather_rows(
+    ctx: &StageContext<'_>,
+    row_context: RowContext<'_>,
+    sides: &[RowScoreInputs<'_>; 2],
+    attribute: usize,
+) -> Result<PairedCounts> {
+    let layout = row_context.rows.layout();
+    check_weight_total(layout, layout.n_rows)?;
+    let ranks = ranks(&layout.attributes[attribute]);
+    let mut opened = Vec::new();
+    for side in sides {
+        let scores = side.scores.open(ctx, row_context)?;
+        opened.push((side.rule.open(ctx, row_context, &scores)?, scores));
+    }
+    let carried = opened.iter().any(|(rule, _)| rule.reads_carried());
+    row_context.row_groups().gather(
+        || PairedCounts::new(ranks.len(), counting_unit(layout)),
+        |part, g| {
+            let batch = row_context.rows.read_counted(g, carried)?;
+            let roles = row_context.roles.read(g)?;
+            let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
+            let scored = scored.collect::<Result<Vec<_>>>()?;
+            for (i, &group) in batch.groups[attribute].iter().enumerate() {
+                let fold = roles.audited(i).filter(|_| group != MISSING_GROUP);
+                if fold.is_none() {
+                    continue;
+                }
+                let label = label(layout, &batch, i);
+                let said = |side: usize| {
+                    let (rule, scores) = &scored[side];
+                    let predicted = rule.decide(&batch, fold, i, scores[i]);
+                    predicted.map(|predicted| confusion_cell(label, predicted))
+                };
+                let row = (batch.person_keys()[i], weight_units(layout, &batch, i));
+                let place = ranks[usize::from(group)];
+                part.add(row, [PairedCell { place, cells: [said(0), said(1)] }]);
+            }
+            Ok(batch.row.len() as u64)
+        },
+    )
+}
+
+/// The cell that a counterfactual fills.
+fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<usize> {
+    let (predicted, predicted_cf) = person.predicted.zip(moved.predicted)?;
+    Some(cell_index(person.label, predicted, predicted_cf))
+}
+
+/// The same of the counterfactuals of one set, in its directions.
+fn gather_switches(
+    row_context: RowContext<'_>,
+    sides: [CountInputs<'_>; 2],
+) -> Result<PairedCounts> {
+    let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
+    check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
+    let attribute = &layout.attributes[position];
+    let n = attribute.groups.len();
+    row_context.row_groups().gather(
+        || PairedCounts::new(n, counting_unit(layout)),
+        |part, g| {
+            let of_first = ScoredGroup::read(row_context, sides[0], g)?;
+            let mut first = Vec::new();
+            of_first.people(
+                layout,
+                attribute,
+                &of_first.batch.groups[position],
+                |_, person, cfs| {
+                    first.push(
+                        cfs.iter().map(|moved| switch_cell(person, moved)).collect::<Vec<_>>(),
+                    );
+                },
+            );
+            // Both models score the same counterfactuals, so they stand in the same order.
+            let (group, mut first) = (ScoredGroup::read(row_context, sides[1], g)?, first.iter());
+            group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {
+                let said = first.next().into_iter().flatten();
+                let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {
+                    place: person.group * n + moved.to,
+                    cells: [one, switch_cell(person, moved)],
+                });
+                part.add((group.batch.person_keys()[i], person.weight), cells);
+            });
+            Ok(group.batch.row.len() as u64)
+        },
+    )
+}
