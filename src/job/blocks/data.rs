@@ -440,11 +440,18 @@ pub enum WhenUnreachable {
 }
 
 /// The label, or `none`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("x-is" = "`none`, a map with `column`, `positive` and `favourable`, or one with `amount`"))]
 pub enum LabelRole {
     /// There is no label: families that need one are refused.
     None,
+    /// A column of the amounts that were observed in the end, such as the claims behind a premium,
+    /// next to models whose outcome is an amount. They count as positive above
+    /// `metrics.clarify.positive_above`. A row without a number there has no label.
+    Amount(ColumnName),
     /// A column with its positive values.
+    #[serde(untagged)]
     Column(LabelColumn),
 }
 
@@ -478,8 +485,17 @@ impl LabelRole {
     /// The label column, unless there is none.
     pub fn column(&self) -> Option<&LabelColumn> {
         match self {
-            LabelRole::None => None,
+            LabelRole::None | LabelRole::Amount(_) => None,
             LabelRole::Column(column) => Some(column),
+        }
+    }
+
+    /// The column that it names, of values or of amounts.
+    pub fn named_column(&self) -> Option<&ColumnName> {
+        match self {
+            LabelRole::None => None,
+            LabelRole::Amount(column) => Some(column),
+            LabelRole::Column(label) => Some(&label.column),
         }
     }
 
@@ -487,58 +503,11 @@ impl LabelRole {
     #[must_use]
     pub fn without_words(&self) -> LabelRole {
         match self {
-            LabelRole::None => LabelRole::None,
             LabelRole::Column(column) => {
                 LabelRole::Column(LabelColumn { words: None, ..column.clone() })
             }
+            LabelRole::None | LabelRole::Amount(_) => self.clone(),
         }
-    }
-}
-
-impl Serialize for LabelRole {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            LabelRole::None => serializer.serialize_str("none"),
-            LabelRole::Column(column) => column.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for LabelRole {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelRoleVisitor;
-        impl<'de> Visitor<'de> for LabelRoleVisitor {
-            type Value = LabelRole;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`none`, or a map with `column`, `positive` and `favourable`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<LabelRole, E> {
-                if text == "none" {
-                    Ok(LabelRole::None)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LabelRole, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(LabelRole::Column)
-            }
-        }
-        deserializer.deserialize_any(LabelRoleVisitor)
-    }
-}
-
-impl JsonSchema for LabelRole {
-    fn schema_name() -> Cow<'static, str> {
-        "LabelRole".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<LabelColumn>();
-        json_schema!({"anyOf": [{"const": "none"}, map]})
     }
 }
 

@@ -287,7 +287,7 @@ impl JobChecker<'_> {
                 variables.iter().enumerate().filter(|(_, column)| !known.contains(column))
             {
                 let (data, place) = (&self.job.data, format!("{at}[{i}]"));
-                if data.label.column().is_some_and(|label| label.column == *column) {
+                if data.label.named_column() == Some(column) {
                     self.say(place, m::graph_label(column));
                 } else if data.is_derived(column) || data.onehot_of(column).is_some() {
                     self.say(place, m::graph_derived(column));
