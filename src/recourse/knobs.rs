@@ -17,7 +17,7 @@ use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
-use crate::recourse::feature::ChangeDirection;
+use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::groups::ComparisonBase;
 use crate::recourse::rank::RankBy;
 use crate::recourse::steps::COST_UNIT;
@@ -41,6 +41,12 @@ pub struct RecourseBlock {
     /// `{up: {steps: 2}}` and `{any: {not_to: [Without-pay]}}`. A column that is not named may not
     /// change.
     pub may_change: IndexMap<ColumnName, ColumnChangeRule>,
+    /// What traits of subgroups say of a column: that it `equals` a level, the default, or is
+    /// `at_least` one. `at_least` is for ordinal columns and columns with bins that may not change:
+    /// each level but the lowest is then a trait, "at or above", and a subgroup has at most one of
+    /// them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub predicates: IndexMap<ColumnName, TraitPredicate>,
     /// What changes cost.
     #[serde(default)]
     pub cost: CostRules,
