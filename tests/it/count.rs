@@ -32,7 +32,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 const ROOMS: &[Room] = &[
     room("report", &["report"], 20_690),
     room("metric", &["metric"], 16_825),
-    room("job", &["job"], 11_370),
+    room("job", &["job"], 10_695),
     room("stage", &["stage"], 27_460),
     room("data", &["data"], 17_730),
     room("counterfactual", &["counterfactual"], 8_730),
@@ -54,7 +54,7 @@ const ROOMS: &[Room] = &[
 /// What is counted besides code, with its ceiling.
 const OTHER: &[(&str, usize)] = &[
     ("lines of templates", 805),
-    ("lines of messages", 1_480),
+    ("lines of messages", 1_725),
     ("lines of unit tests", 41_240),
     ("lines of integration tests", 28_740),
     ("words of the documents", 65_200),
