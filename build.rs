@@ -1,6 +1,8 @@
 //! Embeds the fingerprint of the tree that is built, which the keys of stages hold, and makes a
 //! function of each message of a job file.
 
+#![expect(clippy::disallowed_methods, reason = "the script runs before the program is there")]
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -49,12 +51,20 @@ fn messages(text: &str) -> Result<String, String> {
         let hint = if hint == "-" { "" } else { hint };
         let mut filled = Vec::new();
         let (made, help) = (template(what, &mut filled), template(hint, &mut filled));
-        let [what, hint] = [&made, &help].map(|text| text.replace("{{", "{").replace("}}", "}"));
+        let [said, advice] = [&made, &help].map(|text| {
+            let filled_in = text.replace("{{", "").replace("}}", "").contains('{');
+            if filled_in {
+                format!("format!({text:?})")
+            } else {
+                format!("{:?}.to_owned()", plain(text))
+            }
+        });
+        let [what, hint] = [plain(&made), plain(&help)];
         let takes: String = filled.iter().map(|word| format!("{word}: impl Display,")).collect();
         write!(
             functions,
             "/// {what}\npub(crate) fn {name}({takes}) -> Said {{
-                Said {{ code: {code:?}, what: format!({made:?}), hint: format!({help:?}) }}
+                Said {{ code: {code:?}, what: {said}, hint: {advice} }}
             }}\n"
         )
         .and_then(|()| write!(all, "({code:?}, {what:?}, {hint:?}),"))
@@ -67,6 +77,11 @@ fn messages(text: &str) -> Result<String, String> {
         /// Every message: its code, what is wrong, and what to do.
         pub(crate) const MESSAGES: &[(&str, &str, &str)] = &[{all}];"
     ))
+}
+
+/// A text for `format!` as it reads.
+fn plain(text: &str) -> String {
+    text.replace("{{", "{").replace("}}", "}")
 }
 
 /// A text as `format!` takes it, and the words that are filled in. `{x}` is one, `{{x}}` is not,

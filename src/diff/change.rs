@@ -354,7 +354,7 @@ fn interval(
         } else if gives(pair.old, before) && gives(pair.new, after) {
             if let Some((lo, hi)) = pair.interval {
                 // Newcombe's takes the people of the two runs for others.
-                let paired = ![IntervalProcedure::Newcombe, IntervalProcedure::NewcombePersons]
+                let paired = ![IntervalProcedure::Newcombe, IntervalProcedure::NewcombeEffective]
                     .iter()
                     .any(|newcombe| pair.method == newcombe.as_str());
                 return (

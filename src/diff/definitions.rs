@@ -266,7 +266,7 @@ impl DefinitionChanges {
                 DefinitionBreak::WhoCounts,
                 rules.iter().any(|rules| rules.lacks_labels),
             ),
-            ("boundaries", before.boundaries, after.boundaries, DefinitionBreak::Ends, true),
+            ("intervals", before.intervals, after.intervals, DefinitionBreak::Ends, true),
             ("starts", before.starts, after.starts, DefinitionBreak::Graphs, !graphs.is_empty()),
         ] {
             if old != new {

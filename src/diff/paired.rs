@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
-    SetOutcomes, SetScores, gather,
+    SetOutcomes, gather,
 };
 use crate::error::Result;
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::catalog::catalog;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
 use crate::metric::value::interval_choice::MeasureContext;
@@ -371,22 +370,8 @@ fn score_changes(
     before: &SetOutcomes,
     settings: &MeasureSettings,
 ) -> Vec<ComparedValue> {
-    let (new, old) = (&after.counts, &before.counts);
-    match (&after.scores, &before.scores) {
-        (SetScores::People(after), SetScores::People(before)) => {
-            let (second, other) = (after.second_pass(new), before.second_pass(old));
-            let draw = |pairs, second| {
-                ShiftBootstrap::of_people(pairs, second, settings.samples, settings.seed)
-            };
-            changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
-        }
-        (SetScores::Blocks(after), SetScores::Blocks(before)) => {
-            let passes = (after.second_pass(new), before.second_pass(old));
-            // The balances are those of the same people, so there is always one.
-            let (Some(second), Some(other)) = passes else { return Vec::new() };
-            let draw = |blocks, second| ShiftBootstrap::of_blocks(blocks, second, settings.seed);
-            changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
-        }
+    match (&after.second, &before.second) {
+        (Some(new), Some(old)) => changes((new, &after.counts), (old, &before.counts), settings),
         _ => Vec::new(),
     }
 }

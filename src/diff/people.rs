@@ -2,28 +2,35 @@
 //! scores, and what tells whether anybody's outcome differs.
 //!
 //! Counterfactuals of a person stand together in the file, so that they are gathered as a run
-//! counts them. Scores are kept pair by pair up to [`MAX_SINGLE_PEOPLE`] people; beyond, the file
-//! is read twice, because blocks need the sums of all scores first. Scores with labels are kept, or
-//! counted in cells, as in a run ([`labelled_scores`](crate::metric::evidence::labelled_scores)).
-//! Memory: 16 bytes a person and model, 40 bytes a pair of scores or a labelled score that is kept,
-//! two kilobytes a block.
+//! counts them. Where scores are wanted the file is read twice, because what a person adds to a
+//! metric needs the means of all scores first. Of more than [`MAX_SINGLE_PEOPLE`] people those whose
+//! keys have one of [`CROWDS`] hashes are a unit together: their sum varies as they do one by one,
+//! and the width is known to 2 %. Scores with labels are kept, or counted in cells, as in a run
+//! ([`labelled_scores`](crate::metric::evidence::labelled_scores)). Memory: 16 bytes a person and
+//! model, 40 bytes a labelled score that is kept, 300 bytes a unit and scope.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::num::hash::FastHasher;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
 use crate::param::Seed;
 use crate::table::OutcomeRow;
 use crate::table::file::read_file;
+
+/// The most people who are units one by one.
+const MAX_SINGLE_PEOPLE: u64 = 20_000;
+
+/// Units of more people.
+const CROWDS: u64 = 1024;
 
 /// Keys of people.
 pub(super) type PersonKeys = HashSet<u64, BuildHasherDefault<FastHasher>>;
@@ -90,19 +97,13 @@ impl OutcomeDigest {
     }
 }
 
-/// The scores of one set.
-pub(super) enum SetScores {
-    NotAsked,
-    People(ScorePairs),
-    Blocks(ShiftBlocks),
-}
-
 /// One set under one model and attribute.
 pub(super) struct SetOutcomes {
     pub(super) counts: CounterfactualCounts,
     /// By direction: from * groups + to.
     pub(super) digests: Vec<OutcomeDigest>,
-    pub(super) scores: SetScores,
+    /// What people add to score metrics; none where scores are not wanted.
+    pub(super) second: Option<ShiftPass>,
 }
 
 /// One model and attribute.
@@ -148,8 +149,8 @@ pub(super) fn gather(
 ) -> Result<RunOutcomes> {
     let mut parts = RunOutcomes::new();
     each_person(file, scales, asked, |found| add(&mut parts, scales, asked, found))?;
-    if asked.people > MAX_SINGLE_PEOPLE {
-        fill_blocks(file, scales, asked, &mut parts)?;
+    if !asked.scores.is_empty() {
+        add_second(file, scales, asked, &mut parts)?;
     }
     Ok(parts)
 }
@@ -275,7 +276,7 @@ fn add(
     if person.weight == 0 {
         return;
     }
-    let counted_by = CountingUnit::of(asked.weighted, *has_person, true);
+    let counted_by = CountingUnit { weighted: asked.weighted, persons: *has_person, paired: true };
     let nobody = || {
         let counts = FactualCounts::new(n).counted_by(counted_by, asked.seed);
         let basis = SampleBasis { weighted: asked.weighted, persons: *has_person };
@@ -290,26 +291,17 @@ fn add(
     let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
     if part.person_keys.insert(key) {
         part.factual.groups[person.group].add(person.label, person.predicted, false);
-        part.factual.add_weight(person.group, unit, person.weight, person.label, person.predicted);
-        part.factual.add_paired(person.group, unit, person.label, person.predicted);
+        let row = (person.group, unit, person.weight);
+        part.factual.add_unit(row, person.label, person.predicted);
         let labelled = (person.label, score.unwrap_or(f64::NAN));
         part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {
         let counts = CounterfactualCounts::new(n).counted_by(counted_by, asked.seed);
-        let one_by_one = asked.people <= MAX_SINGLE_PEOPLE && asked.scores.contains(&found.place);
-        let scores = if one_by_one {
-            SetScores::People(ScorePairs::new(&counts))
-        } else {
-            SetScores::NotAsked
-        };
-        SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], scores }
+        SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], second: None }
     });
     world.counts.add_person(unit, person, counterfactuals);
-    if let SetScores::People(pairs) = &mut world.scores {
-        pairs.add(unit, person, counterfactuals);
-    }
     for (counterfactual, index) in counterfactuals.iter().zip(indices) {
         world.digests[person.group * n + counterfactual.to].add(
             key,
@@ -319,8 +311,8 @@ fn add(
     }
 }
 
-/// Reads the file again for the scores of people who are too many to be kept.
-fn fill_blocks(
+/// Reads the file again for what people add to score metrics.
+fn add_second(
     file: &Path,
     scales: &ScoreScales,
     asked: &GatherSettings<'_>,
@@ -329,7 +321,8 @@ fn fill_blocks(
     for ((model, attribute), part) in &mut *parts {
         for (set, world) in &mut part.sets {
             if asked.scores.contains(&[model.clone(), attribute.clone(), set.clone()]) {
-                world.scores = SetScores::Blocks(ShiftBlocks::new(&world.counts, asked.seed));
+                let sums = world.counts.shifts_by_scope();
+                world.second = Some(world.counts.second_pass().with_influences(&sums, true));
             }
         }
     }
@@ -338,8 +331,14 @@ fn fill_blocks(
         let world = parts
             .get_mut(&(model.clone(), attribute.clone()))
             .and_then(|part| part.sets.get_mut(set));
-        if let Some(SetScores::Blocks(blocks)) = world.map(|world| &mut world.scores) {
-            blocks.add(found.unit, &found.person, &found.counterfactuals);
+        let second = world.and_then(|world| world.second.as_mut());
+        // Rows of weight 0 count for nothing.
+        if let Some(second) = second.filter(|_| found.person.weight > 0) {
+            let key = match asked.people {
+                ..=MAX_SINGLE_PEOPLE => found.unit,
+                _ => h(asked.seed.0, found.unit, 0) % CROWDS,
+            };
+            second.add(key, &found.person, &found.counterfactuals);
         }
     })
 }

@@ -51,13 +51,13 @@ fn values(yaml: &str) -> JobValues {
 }
 
 const RULES: CountingRules = CountingRules {
-    policies: PolicyVersions { who_counts: 2, boundaries: 2, starts: 2 },
+    policies: PolicyVersions { who_counts: 2, intervals: 2, starts: 2 },
     lacks_labels: false,
 };
 
 /// Rules before each of them changed.
 const EARLIER: CountingRules = CountingRules {
-    policies: PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 },
+    policies: PolicyVersions { who_counts: 1, intervals: 1, starts: 1 },
     lacks_labels: false,
 };
 
@@ -386,7 +386,7 @@ fn rules_that_changed_break_what_they_touch() {
         told,
         [
             ["policies.who_counts", "1", "2"],
-            ["policies.boundaries", "1", "2"],
+            ["policies.intervals", "1", "2"],
             ["policies.starts", "1", "2"]
         ]
     );

@@ -199,8 +199,19 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     (
         "boundary",
         "why a value has no interval, or a gate is inconclusive: all replicates are \
-         equal, because no case or every case counts\n\
+         equal, because no case or every case counts, or everybody's score moves alike\n\
          more people, or a metric with its own counts, may help",
+    ),
+    (
+        "biased",
+        "why a divergence of histograms of scores has no interval: those of few people are apart \
+         even where those of everybody are not, so no interval holds the divergence of everybody\n\
+         gate on rmscd, macd or jscd instead",
+    ),
+    (
+        "few_units",
+        "why a score metric has no interval: one person tells nothing of others\n\
+         audit more people",
     ),
     (
         "selective_labels",
@@ -395,8 +406,8 @@ const WEIGHT: &str = "data.weight: C names the column with the number of people 
     out people of weight 0 (n_persons and denominator_persons in metrics)\n\
     in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and \
     denominator are the cases behind it\n\
-    intervals: percentiles over blocks of people with Poisson weights; of score metrics as without \
-    weights\n\
+    intervals: percentiles over blocks of people with Poisson weights; of score metrics from what \
+    each person adds, as without weights\n\
     weights are added as integer multiples of their greatest common divisor if the largest is at \
     most 2^32 times that divisor; otherwise each is rounded by less than 2^-32 of the largest";
 

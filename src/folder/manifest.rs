@@ -111,9 +111,9 @@ pub(crate) struct PolicyVersions {
     /// Who counts in which metric. 1: where the job has a label, people without one count in none;
     /// 2: each metric counts everybody it can.
     pub who_counts: u32,
-    /// Intervals of rates of which nobody or everybody is a case. 1: none where only a bootstrap
-    /// would give one; 2: Wilson's on people.
-    pub boundaries: u32,
+    /// How intervals are made. 2: from what each unit adds, without replicates of people.
+    #[serde(default)]
+    pub intervals: u32,
     /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
     pub starts: u32,
 }

@@ -27,6 +27,18 @@ pub enum GateDecideBy {
 }
 
 impl GateDecideBy {
+    /// The word in the rule of a gate's row.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            GateDecideBy::Interval => "interval",
+            GateDecideBy::Worlds => "worlds",
+            GateDecideBy::Fit => "fit",
+            GateDecideBy::Training => "training",
+            GateDecideBy::All => "all",
+            GateDecideBy::Estimate => "estimate",
+        }
+    }
+
     /// What decides, in the word of a gate's row, where no number of people would; none where the
     /// interval over people decides.
     pub(crate) fn beyond_people(self) -> Option<&'static str> {

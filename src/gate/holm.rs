@@ -14,16 +14,14 @@
 //! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
 //! rough guide for percentiles far outside those that were drawn.
 
-use super::decision::{decide, obstacle};
-use crate::gate::question::{
-    GateLimit, GateObservation, GateQuestion, GateReason, GateRuling, GateStatus,
-};
+use super::decision::{decide, inconclusive_reason};
+use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
+use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, wilson_of_people, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::{Rate, Undefined};
-use crate::table::ReasonCode;
 
 /// A comparison that can be judged.
 struct HolmTest<'a> {
@@ -50,7 +48,7 @@ impl<'a> HolmTest<'a> {
     /// several rows, the effective number.
     fn rate(&self) -> Option<(f64, f64)> {
         let seen = self.observation;
-        if seen.interval == IntervalProcedure::WilsonPersons.as_str() {
+        if seen.interval == IntervalProcedure::WilsonEffective.as_str() {
             return Some((self.value, seen.effective?));
         }
         let counts = (u64::try_from(seen.numerator?).ok()?, u64::try_from(seen.denominator?).ok()?);
@@ -64,7 +62,7 @@ impl<'a> HolmTest<'a> {
     /// many people there are.
     fn people(&self) -> Option<(bool, f64)> {
         let (is, everybody) = (self.observation.interval.as_str(), self.value == 1.0);
-        let of_people = is == (IntervalProcedure::WilsonPeople { weighed: false }).as_str();
+        let of_people = is == IntervalProcedure::WilsonPeople.as_str();
         let share = match (everybody, self.value == 0.0) {
             (true, _) if of_people => 1.0 - self.lo,
             (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
@@ -96,7 +94,7 @@ impl<'a> HolmTest<'a> {
     }
 
     fn is_logarithmic(&self) -> bool {
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
         self.lo > 0.0 && katz.iter().any(|katz| self.observation.interval == katz.as_str())
     }
 
@@ -154,13 +152,10 @@ impl<'a> HolmTest<'a> {
     }
 }
 
-/// What becomes of a comparison: the verdict, why, and the interval that judged it with its level.
-type HolmDecision = (GateStatus, GateReason, (f64, f64, f64));
-
 /// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot
 /// be judged.
 pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option<f64> {
-    if obstacle(question, seen).is_some() {
+    if inconclusive_reason(question, seen).is_some() {
         return None;
     }
     Some(HolmTest::new(seen)?.excess(question.limit))
@@ -186,42 +181,28 @@ pub(super) fn decide_jointly(
     // Stable: what breaks the limit alike keeps its order.
     tests.sort_by(|x, y| y.1.total_cmp(&x.1));
     let m = tests.len();
-    let mut found: Vec<Option<HolmDecision>> = vec![None; seen.len()];
+    let mut found: Vec<Option<(GateReason, [f64; 3])>> = vec![None; seen.len()];
     let mut all_broken = true;
     for (k, (i, _)) in tests.iter().enumerate() {
         let Some(test) = HolmTest::new(&seen[*i]) else { continue };
         let alpha = 1.0 - test.observation.level.unwrap_or(0.0);
         let level = 1.0 - alpha / (m - k) as f64;
         let (lo, hi) = test.at(level);
-        let kept = (question.limit.kept_by(lo), question.limit.kept_by(hi));
-        let (verdict, code, words) = match kept {
-            (true, true) => {
-                (GateStatus::Pass, ReasonCode::LimitKept, "the whole interval keeps the limit")
-            }
-            (false, false) if all_broken => {
-                (GateStatus::Fail, ReasonCode::LimitBroken, "the whole interval breaks the limit")
-            }
-            (false, false) => (
-                GateStatus::Inconclusive,
-                ReasonCode::UnclearInFamily,
-                "the whole interval breaks the limit, but a clearer comparison does not",
-            ),
-            _ => (
-                GateStatus::Inconclusive,
-                ReasonCode::LimitInside,
-                "the limit lies inside the interval",
-            ),
+        let of = ComparedPlace::of(Judged::Holm { level, place: k + 1, of: m });
+        let reason = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
+            (true, true) => GateReason::LimitKept(of),
+            (false, false) if all_broken => GateReason::LimitBroken(of),
+            (false, false) => GateReason::UnclearInFamily(of),
+            _ => GateReason::LimitInside(of),
         };
-        all_broken &= verdict == GateStatus::Fail;
-        let words =
-            format!("{words} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
-        found[*i] = Some((verdict, GateReason::new(code, words), (lo, hi, level)));
+        all_broken &= matches!(reason, GateReason::LimitBroken(_));
+        found[*i] = Some((reason, [lo, hi, level]));
     }
     let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
         None => decide(question, seen),
-        Some((verdict, reason, (lo, hi, level))) => {
-            let (lo, hi, level) = (Some(lo), Some(hi), Some(level));
-            GateRuling::new(GateObservation { lo, hi, level, ..seen }, verdict, reason)
+        Some((reason, ends)) => {
+            let [lo, hi, level] = ends.map(Some);
+            GateRuling::new(GateObservation { lo, hi, level, ..seen }, reason)
         }
     });
     rulings.collect()

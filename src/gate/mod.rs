@@ -15,7 +15,7 @@
 //! them decides. No gate passes that the people who were not measured could break: those without a
 //! score, without a valid counterfactual or without a group, see [`unmeasured`]; nor on groups
 //! without a value, or on changes that no scorer was shown, see [`unshown`]. No gate depends on a
-//! rate of 1 being certain, as Katz's interval takes it, see [`certain_rate`], or on switches
+//! rate of 1 being certain, as Katz's interval takes it, see [`boundary`], or on switches
 //! between scores that differ by rounding alone, see [`rounding`].
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
@@ -27,23 +27,27 @@
 //!
 //! Each row also tells how many people would decide it, see [`power`].
 
-mod audited_model;
-mod certain_rate;
+mod boundary;
 pub(crate) mod decide_by;
 mod decision;
 mod holm;
 mod judge;
 mod objection;
+mod observe;
+mod people;
 pub(crate) mod power;
 pub(crate) mod question;
+pub(crate) mod reason;
 pub(crate) mod recourse;
+mod remark;
 mod rounding;
 mod support;
 pub(crate) mod unmeasured;
 mod unshown;
 pub(crate) mod why;
 
-pub(crate) use self::judge::{add_old_extremes, judge};
+pub(crate) use self::judge::judge;
+pub(crate) use self::observe::add_old_extremes;
 pub(crate) use self::rounding::rounded_switches;
 
 #[cfg(test)]

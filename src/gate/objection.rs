@@ -7,15 +7,21 @@
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
-use crate::gate::question::{GateQuestion, GateReason, GateSubject, GateTables};
-use crate::table::{ReasonCode, UnknownLevelRow};
+use crate::gate::question::{GateQuestion, GateSubject, GateTables};
+use crate::gate::reason::{EmptySearch, GateReason};
+use crate::table::{IssueRow, UnknownLevelRow};
 
 /// The arm that adds nothing, against which the others are set.
 const BASE: &str = "base";
 
-/// Issues about a model that leave every gate on it undecided, unless the job accepts them. Their
-/// texts say what is wrong.
-const ISSUES_OF_MODELS: &[ReasonCode] = &[ReasonCode::InvertedScores, ReasonCode::NotRepeatable];
+/// What an issue about a model objects to every gate on it, unless the job accepts it; none of
+/// other issues. Their texts say what is wrong.
+fn of_issue(issue: &IssueRow) -> Option<GateReason> {
+    let text = issue.text.to_string();
+    let all =
+        [GateReason::InvertedScores { text: text.clone() }, GateReason::NotRepeatable { text }];
+    all.into_iter().find(|objection| issue.code.as_str() == objection.code().word())
+}
 
 /// The share of the audited people of a group from which on what the model does not know of them
 /// leaves gates on the group undecided.
@@ -39,11 +45,12 @@ fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReas
             && share(row) >= MANY_UNKNOWN
     });
     let worst = of_groups.max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    let words = format!(
-        "unknown-levels: {} of {} people of `{}` `{}` have values that the model does not know",
-        worst.people, worst.audited, worst.sensitive, worst.group
-    );
-    Some(GateReason::new(ReasonCode::UnknownLevels, words))
+    Some(GateReason::UnknownLevels {
+        attribute: worst.sensitive.to_string(),
+        group: worst.group.to_string(),
+        people: worst.people,
+        audited: worst.audited,
+    })
 }
 
 /// That the arm of a question added no rows, so that its model is the one before.
@@ -52,10 +59,8 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
     let mut own = tables.arms.iter().filter(|row| row.arm.as_str() == question.arm).peekable();
     own.peek()?;
     let added: i64 = own.map(|row| row.n_counterfactuals + row.n_synthetic).sum();
-    let words = format!(
-        "nothing was looked at: the arm `{arm}` added no rows, so its model is the one before"
-    );
-    (added == 0).then(|| GateReason::new(ReasonCode::NothingLookedAt, words))
+    let search = EmptySearch::Arm(arm.to_owned());
+    (added == 0).then_some(GateReason::NothingLookedAt { search })
 }
 
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
@@ -64,12 +69,9 @@ pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Ve
         .issues
         .iter()
         .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
-    let of_model = about_model.filter_map(|issue| {
-        let code = *ISSUES_OF_MODELS.iter().find(|code| issue.code.as_str() == code.word())?;
-        Some(GateReason::new(code, format!("{}: {}", code.word(), issue.text)))
-    });
+    let of_model = about_model.filter_map(of_issue);
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));
-    all.filter(|objection| !question.accepts.contains(&objection.code)).collect()
+    all.filter(|objection| !question.accepts.contains(&objection.code())).collect()
 }

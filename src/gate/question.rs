@@ -2,6 +2,7 @@
 
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
+use crate::gate::reason::{GateFindings, GateReason, GateStatus, UncertaintySource, UnshownChange};
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow,
@@ -186,25 +187,6 @@ impl GateQuestion {
     }
 }
 
-/// A change that the rows to score do not show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnshownChange {
-    /// The attribute.
-    pub attribute: String,
-    /// From which group to which; none: any groups.
-    pub direction: Option<[String; 2]>,
-}
-
-impl UnshownChange {
-    /// Attribute and direction in words.
-    pub(crate) fn words(&self) -> String {
-        match &self.direction {
-            None => format!("`{}`", self.attribute),
-            Some([from, to]) => format!("`{}` from `{from}` to `{to}`", self.attribute),
-        }
-    }
-}
-
 impl GateQuestion {
     /// Whether a row of `metrics` or `changes` belongs to the arm, model, set and class of the
     /// question, and to all people together.
@@ -216,37 +198,35 @@ impl GateQuestion {
             && class == self.class
     }
 
+    /// The rows of the table of metrics that belong to the question, of an attribute.
+    pub(crate) fn rows<'a>(
+        &self,
+        metrics: &'a [MetricRow],
+        sensitive: &str,
+    ) -> impl Iterator<Item = &'a MetricRow> {
+        metrics.iter().filter(move |row| {
+            self.is_about(&row.key, &row.class) && row.key.sensitive == *sensitive
+        })
+    }
+
+    /// The value of a metric at a place: its scope and groups.
+    pub(crate) fn row<'a>(
+        &self,
+        metrics: &'a [MetricRow],
+        sensitive: &str,
+        metric: &str,
+        place: [&str; 3],
+    ) -> Option<&'a MetricRow> {
+        let mut rows = self.rows(metrics, sensitive);
+        rows.find(|row| row.metric == *metric && row.key.scope_and_groups() == place)
+    }
+
     /// The number of the limit as the job states it.
     pub(crate) fn stated_limit(&self) -> f64 {
         match (self.quantity, self.limit) {
             // Not `-fall`: that would make a zero negative.
             (GateQuantity::Change, GateLimit::AtLeast(fall)) => 0.0 - fall,
             (_, limit) => limit.number(),
-        }
-    }
-}
-
-/// How a gate, or all of them, came out; ordered from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum GateStatus {
-    /// It was not asked, for lack of a baseline.
-    Skipped,
-    /// The limit is kept.
-    Pass,
-    /// It cannot be decided.
-    Inconclusive,
-    /// The limit is broken.
-    Fail,
-}
-
-impl GateStatus {
-    /// The word in tables and summaries.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            GateStatus::Skipped => "skipped",
-            GateStatus::Pass => "pass",
-            GateStatus::Inconclusive => "inconclusive",
-            GateStatus::Fail => "fail",
         }
     }
 }
@@ -296,12 +276,8 @@ pub(crate) struct GateObservation {
     pub(crate) flags: String,
     pub(crate) undefined: String,
     pub(crate) why_no_interval: String,
-    /// What the interval is over, where it is not over people; empty otherwise.
-    pub(crate) over: String,
-    /// Repeats of the fit and of the training, such as `20 fits and 5 trainings`, where the
-    /// interval is over so few of them that it ends with the smallest and the largest value; empty
-    /// otherwise.
-    pub(crate) few_repeats: String,
+    /// What the interval is over.
+    pub(crate) over: Vec<UncertaintySource>,
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
@@ -312,70 +288,37 @@ pub(crate) struct GateObservation {
     pub(crate) objections: Vec<GateReason>,
 }
 
-/// Why a verdict is what it is, or an objection to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GateReason {
-    /// What kind of reason.
-    pub(crate) code: ReasonCode,
-    /// That in words, without an end.
-    pub(crate) words: String,
-}
-
-impl GateReason {
-    /// A reason of a kind.
-    pub(crate) fn new(code: ReasonCode, words: impl Into<String>) -> Self {
-        GateReason { code, words: words.into() }
+impl GateObservation {
+    /// Its scope and groups.
+    pub(crate) fn place(&self) -> [&str; 3] {
+        [&self.scope, &self.from, &self.to].map(String::as_str)
     }
 }
 
-/// A verdict with what was looked at.
+/// What was looked at, with what was found.
 pub(crate) struct GateRuling {
     pub(crate) observation: GateObservation,
-    pub(crate) verdict: GateStatus,
-    /// What the rule found, or why it could not be applied.
-    pub(crate) reason: GateReason,
-    /// Why the verdict of the rule does not hold; empty where it does.
-    pub(crate) objections: Vec<GateReason>,
-    /// What a reader must know besides; no part of the verdict.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) findings: GateFindings,
 }
 
 impl GateRuling {
-    /// The verdict of the rule.
-    pub(crate) fn new(
-        observation: GateObservation,
-        verdict: GateStatus,
-        reason: GateReason,
-    ) -> Self {
-        let (objections, remarks) = (Vec::new(), Vec::new());
-        GateRuling { observation, verdict, reason, objections, remarks }
+    /// The finding of the rule.
+    pub(crate) fn new(observation: GateObservation, reason: GateReason) -> Self {
+        GateRuling { observation, findings: GateFindings::new(reason) }
+    }
+
+    /// The verdict.
+    pub(crate) fn verdict(&self) -> GateStatus {
+        self.findings.status()
     }
 
     /// Whether the rule decided, and nothing was objected.
     pub(crate) fn is_decided(&self) -> bool {
-        matches!(self.verdict, GateStatus::Pass | GateStatus::Fail)
+        matches!(self.verdict(), GateStatus::Pass | GateStatus::Fail)
     }
 
     /// Takes the verdict back: the gate cannot be decided.
     pub(crate) fn object(&mut self, objection: GateReason) {
-        self.verdict = GateStatus::Inconclusive;
-        self.objections.push(objection);
-    }
-
-    /// The code of the table: of the first objection, else of the reason.
-    pub(crate) fn code(&self) -> ReasonCode {
-        self.objections.first().unwrap_or(&self.reason).code
-    }
-
-    /// All of it in words.
-    pub(crate) fn words(&self) -> String {
-        let mut words = self.reason.words.clone();
-        for objection in &self.objections {
-            words = format!("{words}, but {}", objection.words);
-        }
-        for remark in &self.remarks {
-            words = format!("{words}; {remark}");
-        }
-        words
+        self.findings.objections.push(objection);
     }
 }

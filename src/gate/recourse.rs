@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::table::ReasonCode;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 
-use crate::gate::question::{GateObservation, GateQuestion, GateReason};
+use crate::gate::question::{GateObservation, GateQuestion};
+use crate::gate::reason::{EmptySearch, GateCount, GateReason};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,8 +98,8 @@ fn counts(
 pub(crate) struct CountedGate {
     pub(super) question: GateQuestion,
     pub(super) observations: Vec<GateObservation>,
-    /// What the number counts, in words.
-    pub(super) about: String,
+    /// What the number counts.
+    pub(super) counted: GateCount,
 }
 
 impl CountedGate {
@@ -115,22 +115,13 @@ impl CountedGate {
     }
 }
 
-/// That no subgroup could be judged.
-fn nothing_looked_at(question: &RecourseGateQuestion) -> GateReason {
-    let people = match question.min_affected {
-        1 => "an affected person".to_owned(),
-        n => format!("{n} affected people"),
-    };
-    let words =
-        format!("nothing was looked at: no subgroup has an action, and {people} in both groups");
-    GateReason::new(ReasonCode::NothingLookedAt, words)
-}
-
 /// Counts what a gate asks for, in the tables of the folder of the block.
 ///
 /// # Errors
 /// A table cannot be read.
 pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedGate> {
+    let search = EmptySearch::Subgroups(question.min_affected);
+    let empty = GateReason::NothingLookedAt { search };
     let seen = counts(question, folder)?.into_iter().map(|([from, to], count)| {
         let judged = count.looked_at > 0;
         GateObservation {
@@ -143,8 +134,7 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
             denominator: judged.then(|| i64::try_from(count.looked_at).ok()).flatten(),
             unfair: judged.then_some(count.unfair.map(|n| i64::try_from(n).unwrap_or(i64::MAX))),
             scope: "pair".to_owned(),
-            objections: if judged { Vec::new() } else { vec![nothing_looked_at(question)] },
-            why_no_interval: "a count of subgroups has no interval".to_owned(),
+            objections: if judged { Vec::new() } else { vec![empty.clone()] },
             ..GateObservation::default()
         }
     });
@@ -158,23 +148,15 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
         // How many people a subgroup needs was asked before; without any there is no value.
         ..GateQuestion::of_count(question.at_most)
     };
-    let [definition, parameter, view] = &question.definition;
-    let score = question.score_at_least.map_or_else(
-        || "with any score above 0".to_owned(),
-        |least| format!("with a score of at least {least}"),
-    );
-    let size = if question.min_affected > 1 {
-        format!("with at least {} affected people in the smaller group", question.min_affected)
-    } else {
-        "of any size".to_owned()
+    let [definition, parameter, view] = question.definition.clone();
+    let counted = GateCount::Subgroups {
+        definition,
+        parameter,
+        view,
+        score_at_least: question.score_at_least,
+        min_affected: question.min_affected,
     };
-    let parameter = if parameter.is_empty() { String::new() } else { format!(" {parameter}") };
-    let definition = definition.replace('-', " ");
-    let about = format!(
-        "subgroups {size} that are unfair to either group by {definition}{parameter}, {view} \
-         view, {score}"
-    );
-    Ok(CountedGate { question: asked, observations: seen.collect(), about })
+    Ok(CountedGate { question: asked, observations: seen.collect(), counted })
 }
 
 #[cfg(test)]

@@ -12,13 +12,14 @@ use std::collections::BTreeMap;
 use super::decision::decide;
 use super::holm;
 use crate::folder::manifest::RoundedSwitches;
-use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
+use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
+use crate::gate::reason::{GateBoundSide, GateReason, GateStatus, RoundedPlace, WithoutRounding};
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::{CELLS, ECCM_CELLS, Eccm};
 use crate::metric::rate::Rate;
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{AuditKey, CountRow, ReasonCode};
+use crate::table::{AuditKey, CountRow, finite};
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
 const UNITS_OF_WEIGHT: f64 = (1_u64 << 40) as f64;
@@ -272,32 +273,26 @@ pub(super) fn reconsider(
             Some(joint) => {
                 let undefined = moved[i].iter().filter(|moved| moved.value.is_none());
                 let undefined = undefined.map(|moved| decide(question, moved.clone()));
-                undefined.chain([joint.least_favourable(question, i, ruling.verdict)]).collect()
+                undefined.chain([joint.least_favourable(question, i, ruling.verdict())]).collect()
             }
             None => moved[i].iter().map(|moved| decide(question, moved.clone())).collect(),
         };
-        others.retain(|other| other.verdict != ruling.verdict);
+        others.retain(|other| other.verdict() != ruling.verdict());
         let Some(other) = others.first() else { continue };
         let without = without_them(&ruling.observation, &other.observation, question.holm);
         let (behind, rounded, switches) = match &shifts[i] {
             Some(own) if ruling.observation.is_change => {
-                ("the two values of the change", own.rounded, own.switches)
+                (RoundedPlace::Change, own.rounded, own.switches)
             }
-            Some(own) => ("the value", own.rounded, own.switches),
+            Some(own) => (RoundedPlace::Value, own.rounded, own.switches),
             None => {
                 let sum = |count: fn(&RoundingShift) -> u64| {
                     shifts.iter().flatten().map(count).sum::<u64>()
                 };
-                ("other comparisons of the gate", sum(|of| of.rounded), sum(|of| of.switches))
+                (RoundedPlace::OtherComparisons, sum(|of| of.rounded), sum(|of| of.switches))
             }
         };
-        let words = format!(
-            "{rounded} of the {switches} switches behind {behind} are between two \
-             scores that agree to single precision and stand on the two sides of the threshold; \
-             without them {without}: score rows and counterfactuals by one program in one \
-             precision"
-        );
-        ruling.object(GateReason::new(ReasonCode::RoundingAtThreshold, words));
+        ruling.object(GateReason::RoundingAtThreshold { behind, rounded, switches, without });
     }
 }
 
@@ -355,20 +350,15 @@ impl JointExtremes {
 }
 
 /// What a comparison would be without the switches of rounding.
-fn without_them(seen: &GateObservation, moved: &GateObservation, jointly: bool) -> String {
-    let (what, is_change) = if seen.is_change { ("change", true) } else { ("value", false) };
-    let Some(value) = moved.value else { return format!("there would be no {what}") };
-    if jointly && Some(value) == seen.value {
-        return "Holm's method would decide otherwise".to_owned();
-    }
-    // What rounds to 0 has no sign.
-    let shown = (value * 1e4).round() / 1e4 + 0.0;
+fn without_them(seen: &GateObservation, moved: &GateObservation, by_holm: bool) -> WithoutRounding {
     let is_of_any = find(&seen.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));
-    let bound = match is_of_any {
-        false => "",
-        true if is_change && Some(value) > seen.value => "at most ",
-        true => "at least ",
-    };
-    let jointly = if jointly { ", and Holm's method would decide otherwise" } else { "" };
-    format!("the {what} would be {bound}{shown:.4}{jointly}")
+    let rises = seen.is_change && moved.value > seen.value;
+    let side = if rises { GateBoundSide::AtMost } else { GateBoundSide::AtLeast };
+    WithoutRounding {
+        of_change: seen.is_change,
+        value: moved.value.and_then(finite),
+        moves: moved.value != seen.value,
+        bound: is_of_any.then_some(side),
+        by_holm,
+    }
 }

@@ -2,7 +2,8 @@
 //! husbands: a gate whose verdict among the supported people alone is another one is inconclusive.
 
 use super::holm;
-use crate::gate::question::{GateObservation, GateQuestion, GateReason, GateRuling, GateStatus};
+use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
+use crate::gate::reason::{GateReason, GateStatus};
 use crate::table::ReasonCode;
 
 /// Takes verdicts back that the supported people alone do not bear out, unless the job accepts it.
@@ -12,7 +13,7 @@ pub(super) fn reconsider(
     rulings: &mut [GateRuling],
     supported: Vec<GateObservation>,
 ) {
-    let verdict_of = |rulings: &[GateRuling]| rulings.iter().map(|ruling| ruling.verdict).max();
+    let verdict_of = |rulings: &[GateRuling]| rulings.iter().map(GateRuling::verdict).max();
     if supported.is_empty()
         || verdict_of(rulings) == Some(GateStatus::Inconclusive)
         || question.accepts.contains(&ReasonCode::UnsupportedPeople)
@@ -31,18 +32,13 @@ pub(super) fn reconsider(
                 == [&seen.metric, &seen.sensitive, &seen.scope, &seen.from, &seen.to]
         };
         let Some(other) = alone.iter().find(is_same) else { continue };
-        if other.verdict == ruling.verdict {
+        if other.verdict() == ruling.verdict() {
             continue;
         }
-        let value = other.observation.value.map_or_else(String::new, |value| {
-            let of = other.observation.denominator.map_or_else(String::new, |n| format!(" of {n}"));
-            format!(", {value:.4}{of},")
+        ruling.object(GateReason::UnsupportedPeople {
+            value: other.observation.value,
+            of: other.observation.denominator,
+            alone: Box::new(other.findings.clone()),
         });
-        let words = format!(
-            "among the people whose counterfactuals the reference rows support{value} {}: the \
-             table `support` lists what they hardly hold",
-            other.words()
-        );
-        ruling.object(GateReason::new(ReasonCode::UnsupportedPeople, words));
     }
 }

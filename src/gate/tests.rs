@@ -6,15 +6,16 @@ mod decision;
 mod doubts;
 mod holm;
 mod objection;
+mod reason;
 mod rounding;
 mod subjects;
 mod unmeasured;
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
-    GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus, GateSubject,
-    GateTables,
+    GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateSubject, GateTables,
 };
+use crate::gate::reason::GateStatus;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;

@@ -1,13 +1,10 @@
 //! Changes that no scorer was shown: counterfactuals that differ from their rows only in
 //! `to_group`, and moved nothing.
 
-use crate::gate::question::{GateObservation, GateQuestion, GateReason, UnshownChange};
+use crate::gate::question::{GateObservation, GateQuestion};
+use crate::gate::reason::{GateReason, UnseenPart, UnshownChange};
 use crate::metric::catalog::find;
-use crate::table::{MetricRow, ReasonCode};
-
-/// Why a value says nothing of a model that was shown no change.
-const UNTESTED: &str = "counterfactuals differ from their rows only in \
-    `to_group`, and no measured value changed";
+use crate::table::MetricRow;
 
 /// The part of a value that no scorer was shown, where nothing moved either; none where all of it
 /// was tested.
@@ -18,22 +15,20 @@ pub(super) fn untested(
 ) -> Option<GateReason> {
     let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == seen.sensitive);
     let held = |unshown: &UnshownChange| match (&unshown.direction, seen.scope.as_str()) {
-        (None, _) => nothing_moved(question, (&seen.sensitive, "total", "", ""), metrics),
+        (None, _) => nothing_moved(question, &seen.sensitive, ["total", "", ""], metrics),
         (Some([from, to]), scope) => {
             let forth = (&seen.from, &seen.to) == (from, to);
             let back = scope == "difference" && (&seen.from, &seen.to) == (to, from);
             (forth || back)
-                && nothing_moved(question, (&seen.sensitive, "direction", from, to), metrics)
+                && nothing_moved(question, &seen.sensitive, ["direction", from, to], metrics)
         }
     };
-    hidden.find(|unshown| held(unshown)).map(|unshown| {
-        let words = format!("no row that was scored shows {}: {UNTESTED}", unshown.words());
-        GateReason::new(ReasonCode::UnseenChange, words)
-    })
+    let unshown = hidden.find(|unshown| held(unshown))?.clone();
+    Some(GateReason::UnseenChange { part: UnseenPart::Change(unshown) })
 }
 
-/// The directions of a total that no scorer was shown, where nothing moved either, in words; none
-/// where all were tested.
+/// The directions of a total that no scorer was shown, where nothing moved either; none where all
+/// were tested.
 pub(super) fn untested_directions(
     question: &GateQuestion,
     seen: &GateObservation,
@@ -45,33 +40,24 @@ pub(super) fn untested_directions(
         .filter(|unshown| seen.scope == "total" && unshown.attribute == seen.sensitive);
     let held = of_total.filter_map(|unshown| {
         let [from, to] = unshown.direction.as_ref()?;
-        let place = (seen.sensitive.as_str(), "direction", from.as_str(), to.as_str());
-        nothing_moved(question, place, metrics).then(|| format!("`{from}` to `{to}`"))
+        let place = ["direction", from, to];
+        nothing_moved(question, &seen.sensitive, place, metrics).then(|| [from.clone(), to.clone()])
     });
-    let names: Vec<String> = held.collect();
-    let what = if names.len() == 1 { "direction was" } else { "directions were" };
-    (!names.is_empty()).then(|| {
-        let words =
-            format!("{} {what} not measured: {}: {UNTESTED}", names.len(), names.join(", "));
-        GateReason::new(ReasonCode::UnseenChange, words)
-    })
+    let all: Vec<[String; 2]> = held.collect();
+    (!all.is_empty()).then_some(GateReason::UnseenChange { part: UnseenPart::Directions(all) })
 }
 
 /// Whether the set of a question switched nobody and moved no score in a scope, if that is
 /// measured.
 fn nothing_moved(
     question: &GateQuestion,
-    (attribute, scope, from, to): (&str, &str, &str, &str),
+    attribute: &str,
+    place: [&str; 3],
     metrics: &[MetricRow],
 ) -> bool {
-    let mine = |row: &&MetricRow| {
-        question.is_about(&row.key, &row.class)
-            && row.key.sensitive == *attribute
-            && row.key.scope_and_groups() == [scope, from, to]
-            && row.value.is_some()
-    };
+    let at = |row: &&MetricRow| row.key.scope_and_groups() == place && row.value.is_some();
     // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
-    let all: Vec<&MetricRow> = metrics.iter().filter(mine).collect();
+    let all: Vec<&MetricRow> = question.rows(metrics, attribute).filter(at).collect();
     let tells_all = |row: &&&MetricRow| find(&row.metric).is_some_and(|of| of.shows_every_move);
     let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();
     let told: Vec<&&MetricRow> = if whole.is_empty() {

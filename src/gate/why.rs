@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::gate::question::{GateObservation, GateQuestion};
+use crate::gate::reason::{CountedUnit, GateCount, GateReason};
 use crate::gate::recourse::CountedGate;
 use crate::table::file::read_rows;
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
@@ -46,6 +47,8 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
     let confirmed = own.iter().filter(|row| row.confirmed == Some(1)).count();
     let (of, metric) = (everybody().next(), own.first().map(|row| row.metric.to_string()));
     let text = |of: Option<&crate::table::SharedText>| of.map(ToString::to_string);
+    let too_few =
+        GateReason::TooFew { n: fewest, of: CountedUnit::PeopleOfAHalf, required: question.enough };
     let seen = GateObservation {
         metric: CONFIRMED_PATTERNS.to_owned(),
         sensitive: question.attribute.clone(),
@@ -54,12 +57,7 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
         value: is_enough.then_some(confirmed as f64),
         denominator: Some(people),
         scope: "direction".to_owned(),
-        undefined: format!(
-            "a half has {fewest} {}; the gate needs {}",
-            if fewest == 1 { "person who counts" } else { "people who count" },
-            question.enough
-        ),
-        why_no_interval: "a count of patterns has no interval".to_owned(),
+        objections: if is_enough { Vec::new() } else { vec![too_few] },
         ..GateObservation::default()
     };
     let asked = GateQuestion {
@@ -73,12 +71,8 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
         // Whether enough people count was asked of each half before.
         ..GateQuestion::of_count(question.at_most)
     };
-    let about = format!(
-        "confirmed patterns of who switches by {}, of `why.{}`",
-        metric.unwrap_or_else(|| "the metric".to_owned()),
-        question.why
-    );
-    Ok(CountedGate { question: asked, observations: vec![seen], about })
+    let counted = GateCount::Patterns { metric, why: question.why.clone() };
+    Ok(CountedGate { question: asked, observations: vec![seen], counted })
 }
 
 #[cfg(test)]

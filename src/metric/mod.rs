@@ -9,11 +9,9 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::outcome_patterns`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum, [`evidence::block_bootstrap`] where people weigh
-//! differently;
-//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::shift_pass`] and,
-//! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
-//! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
+//! [`evidence::strata`] the same by stratum; [`evidence::units`] is what every interval of counts
+//! is made from, see [`estimate`]. [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
+//! all scores; [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
 //! evidence into values with [`interval`]s, and sets the noise of a
 //! [`bootstrap::placebo`] next to them; [`value::compare`] compares two models;
 //! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
@@ -25,14 +23,15 @@
 
 pub(crate) mod bootstrap;
 pub mod catalog;
+pub(crate) mod estimate;
 pub mod evidence;
 pub(crate) mod interval;
-pub(crate) mod person_interval;
 pub(crate) mod rate;
 pub(crate) mod scope;
+pub(crate) mod student_interval;
 pub(crate) mod swap_effect;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod value;
 
 use schemars::JsonSchema;
@@ -50,9 +49,8 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 /// manifest holds it, so that values of two rules are not compared.
 pub const WHO_COUNTS: u32 = 2;
 
-/// Version of the rule for the interval of a rate of which nobody or everybody is a case; raised
-/// when that rule changes.
-pub const BOUNDARIES: u32 = 2;
+/// Version of the rules for intervals; raised when one of them changes.
+pub const INTERVALS: u32 = 2;
 
 /// A family of metrics.
 #[derive(

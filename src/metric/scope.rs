@@ -165,11 +165,6 @@ impl ScopeIndex {
         self.groups * self.groups + self.groups + to
     }
 
-    /// The numbers of the scopes of several directions.
-    pub(super) fn combined(self) -> std::ops::Range<usize> {
-        self.groups * self.groups..self.len()
-    }
-
     /// The number of all directions together.
     pub(super) fn total(self) -> usize {
         self.len() - 1

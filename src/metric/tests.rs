@@ -10,12 +10,14 @@ mod compare;
 pub(in crate::metric) mod coverage;
 mod direction_ratios;
 mod impaired;
+mod inference;
 mod oracle;
 mod person_coverage;
 mod person_value_coverage;
 mod persons;
 mod properties;
 mod scores;
+mod shift_intervals;
 mod weights;
 mod who_counts;
 
@@ -23,13 +25,17 @@ use super::scope::MetricScope;
 use super::swap_effect::SwapEffect;
 use super::{Metric, MetricFamily};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::units::WeightSums;
+use crate::metric::interval::ValueInterval;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
@@ -40,6 +46,29 @@ use crate::param::{Count, Level, Seed};
 /// A share of counts.
 pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
     Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+}
+
+/// A rate of rows that are people, with its interval; `side` keeps the people of two rates apart.
+pub(in crate::metric) fn counted(of: Rate, side: u64) -> Option<Share> {
+    let kinds = [(of.numerator, 1), (of.denominator - of.numerator, 0)];
+    let units = kinds.into_iter().zip(2 * side..).filter(|((n, _), _)| *n > 0);
+    let units = units.map(|((n, case), key)| (key, rate(case, 1), WeightSums::ones(n)));
+    Share::of_units(of, WeightSums::ones(of.denominator).into(), units)
+}
+
+/// Katz's interval of the ratio of two such rates at a level; none where one has no case.
+pub(crate) fn katz(a: Rate, b: Rate, level: f64) -> Option<ValueInterval> {
+    let (a, b) = (Estimate::from(counted(a, 0)?), Estimate::from(counted(b, 1)?));
+    (b.value > 0.0).then(|| a.over(&b))?.interval(level).ok()
+}
+
+/// A rate of rows of which a person may have several: what each has.
+pub(in crate::metric) fn share_of_persons(
+    of: Rate,
+    each: impl Iterator<Item = (u64, Rate)>,
+) -> Share {
+    let units = each.map(|(key, own)| (key, own, WeightSums::ones(1)));
+    Share::of_units(of, WeightSums::ones(of.denominator).into(), units).expect("rows")
 }
 
 /// The value of a comparison of two groups where they change places.
@@ -138,7 +167,7 @@ fn gather(
     settings: &MeasureSettings,
 ) -> TestEvidence {
     let mut factual =
-        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, None)); parts];
+        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, false)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups); parts];
     let knobs = FlipTestSettings {
         neighbours: Count::new(5).unwrap(),
@@ -170,7 +199,7 @@ fn gather(
     let mut crowd = crowds.pop().unwrap();
     crowds.into_iter().rev().for_each(|part| crowd.merge(part));
     let test =
-        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, None);
+        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, false);
     let mut flips = test.empty();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
@@ -194,23 +223,13 @@ fn second(
     parts: usize,
     settings: &MeasureSettings,
 ) -> ShiftEvidence {
-    let mut passes = vec![counts.second_pass(); parts];
-    let mut pairs = vec![ScorePairs::new(counts); parts];
+    let start =
+        if settings.level.is_some() { counts.influence_pass() } else { counts.second_pass() };
+    let mut passes = vec![start; parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
-        passes[part_of(i + 1, parts)].add(person, cfs);
-        pairs[part_of(i, parts)].add(i as u64, person, cfs);
+        passes[part_of(i + 1, parts)].add(i as u64, person, cfs);
     }
-    let (mut second, mut all) = (passes.pop().unwrap(), pairs.pop().unwrap());
-    passes.iter().rev().for_each(|part| second.merge(part));
-    pairs.into_iter().rev().for_each(|part| all.merge(part));
-    assert_eq!(second, all.second_pass(counts));
-    let intervals = settings.level.map(|level| {
-        let redraw = ShiftBootstrap::of_people(&all, &second, settings.samples, settings.seed);
-        redraw.intervals(
-            &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
-            counts,
-            level,
-        )
-    });
-    ShiftEvidence { second, intervals }
+    let mut second = passes.pop().unwrap();
+    passes.into_iter().rev().for_each(|part| second.merge(part));
+    second.into_evidence(counts)
 }

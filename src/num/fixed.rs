@@ -114,6 +114,12 @@ impl FixedSum {
     }
 }
 
+impl std::ops::AddAssign for FixedSum {
+    fn add_assign(&mut self, other: FixedSum) {
+        self.merge(other);
+    }
+}
+
 impl std::ops::Sub for FixedSum {
     type Output = FixedSum;
 

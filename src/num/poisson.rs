@@ -14,7 +14,7 @@
 use crate::num::seed::{named_seed, sm};
 
 /// The largest weight.
-pub(crate) const MAX_WEIGHT: u32 = 8;
+const MAX_WEIGHT: u32 = 8;
 
 /// Of 2^16 draws the number that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
 const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
@@ -50,16 +50,6 @@ impl PoissonWeights {
     /// Loops over arrays have a fixed length, here and where the weights are used, so that the
     /// compiler vectorises them, also in builds that check every step of an iterator.
     pub(crate) fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
-        self.lanes(row, first, weights, f64::from);
-    }
-
-    /// The same as whole numbers of 0 to [`MAX_WEIGHT`].
-    pub(crate) fn counts(self, row: u64, first: usize, counts: &mut [[u8; LANES]]) {
-        self.lanes(row, first, counts, |count| count as u8);
-    }
-
-    #[inline]
-    fn lanes<T>(self, row: u64, first: usize, weights: &mut [[T; LANES]], of: impl Fn(u16) -> T) {
         assert!(first.is_multiple_of(4), "a hash holds four replicates, {first} stands inside one");
         // The steps of `h(named_seed(seed, name), row, hash)` that do not depend on the replicate.
         let row = sm(self.0 ^ row);
@@ -83,7 +73,7 @@ impl PoissonWeights {
                     found = found.wrapping_add((draws[i] >= THRESHOLDS[k]) as u16);
                     k += 1;
                 }
-                weights[i] = of(found);
+                weights[i] = f64::from(found);
                 i += 1;
             }
         }
@@ -133,12 +123,6 @@ mod tests {
         assert_eq!(
             (h(named_seed(7, "people"), 99, 5) >> 32) as u16 >= THRESHOLDS[0],
             all[22] >= 1.0
-        );
-        let mut counts = [[0; LANES]; 3];
-        poisson.counts(99, 0, &mut counts);
-        assert_eq!(
-            counts.as_flattened().iter().map(|&count| f64::from(count)).collect::<Vec<_>>(),
-            all
         );
         let mut other = [[0.0; LANES]; 3];
         poisson.fill(98, 0, &mut other);

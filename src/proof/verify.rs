@@ -139,10 +139,10 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
 /// In which way the program that wrote the folder is another one than this; none where it is not.
 fn other_program(manifest: &Manifest) -> Option<String> {
     let (program, ours) = (env!("CARGO_PKG_VERSION"), words::policies());
-    let PolicyVersions { who_counts, boundaries, starts } = manifest.policies;
+    let PolicyVersions { who_counts, intervals, starts } = manifest.policies;
     let rules = [
         ("who counts", who_counts, ours.who_counts),
-        ("intervals at boundaries", boundaries, ours.boundaries),
+        ("intervals", intervals, ours.intervals),
         ("starts of graph searches", starts, ours.starts),
     ];
     let rules = rules.into_iter().filter(|(_, theirs, ours)| theirs != ours);

@@ -85,48 +85,33 @@ impl FolderDiff<'_> {
     }
 
     fn gates(&self) -> Option<PageSection> {
-        let row = |[gate, before, after]: [String; 3]| ReportRow {
-            id: String::new(),
-            head: RichText::new().name(&gate),
-            cells: vec![before.into(), after.into()],
+        let row = |[gate, before, after]: [String; 3]| {
+            ReportRow::new(RichText::new().name(&gate), [before, after])
         };
-        let rows: Vec<ReportRow> = self.before_and_after().into_iter().map(row).collect();
-        let head = ["Gate", "Before", "After"].map(RichText::from).to_vec();
+        let rows = self.before_and_after().into_iter().map(row);
+        let table = PageTable::of_words(["Gate", "Before", "After"], rows).filled()?;
         let caption = "Gates before and after, as judged in their own runs".into();
-        let table = PageTable { caption, head, rows, prose: true };
-        (!table.rows.is_empty()).then(|| PageSection {
-            id: "gates",
-            title: "Gates before and after",
-            blocks: vec![PageBlock::Table(table)],
-        })
+        let table = PageBlock::Table(PageTable { caption, ..table });
+        Some(PageSection { id: "gates", title: "Gates before and after", blocks: vec![table] })
     }
 
     fn folders(&self) -> PageSection {
-        let row = |(path, manifest): (&str, &Manifest)| ReportRow {
-            id: String::new(),
-            head: RichText::new().quote(path),
-            cells: vec![
-                RichText::new().name(&manifest.job).into(),
-                RichText::new().code(&manifest.run).into(),
+        let row = |(path, manifest): (&str, &Manifest)| {
+            let audited = i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX);
+            let cells = [
+                RichText::new().name(&manifest.job),
+                RichText::new().code(&manifest.run),
                 manifest.program.as_str().into(),
-                number::count(i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX)).into(),
-                RichText::new().code(&manifest.job_hash).into(),
-            ],
+                number::count(audited).into(),
+                RichText::new().code(&manifest.job_hash),
+            ];
+            ReportRow::new(RichText::new().quote(path), cells)
         };
-        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"]
-            .map(RichText::from)
-            .to_vec();
-        let table = PageTable {
-            caption: "The two runs, the older one first".into(),
-            head,
-            rows: vec![row(self.old), row(self.new)],
-            prose: true,
-        };
-        PageSection {
-            id: "folders",
-            title: "Where it comes from",
-            blocks: vec![PageBlock::Table(table)],
-        }
+        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"];
+        let table = PageTable::of_words(head, [row(self.old), row(self.new)]);
+        let caption = "The two runs, the older one first".into();
+        let table = PageBlock::Table(PageTable { caption, ..table });
+        PageSection { id: "folders", title: "Where it comes from", blocks: vec![table] }
     }
 
     /// The changes to print: all, or the clear ones.

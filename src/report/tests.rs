@@ -53,12 +53,7 @@ fn weights_are_told_apart_from_people() {
     );
     assert!(section(&html, "groups").contains("shares are weighted"));
     let method = section(&html, "method");
-    assert!(
-        method.contains("1000 blocks of people")
-            && !method.contains("200 blocks")
-            && method.contains("2000 bootstrap replicates"),
-        "{method}"
-    );
+    assert!(!method.contains("blocks of people"), "{method}");
     // Without weights no word of them.
     assert!(!words(&page("two-groups", &two_groups())).contains("eighted "));
 }
@@ -98,12 +93,7 @@ fn two_groups_in_words_and_numbers() {
     );
     assert!(scores.contains("Male → Female minus Female → Male +0.0213"), "{scores}");
     let method = section(&html, "method");
-    for words in [
-        "Wilson's score interval",
-        "Percentiles of the bootstrap of people, for",
-        "with Poisson weights",
-        "2000 bootstrap replicates",
-    ] {
+    for words in ["Wilson's score interval", "2000 bootstrap replicates"] {
         assert!(method.contains(words), "{words}: {method}");
     }
     let left_out = section(&html, "left-out");

@@ -189,7 +189,7 @@ fn run_stages(
     let run_id = report::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
     let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view(), &share)?;
-    plan.check_sum_memory(None)?;
+    plan.check_sum_memory()?;
     let planned = plan.stages()?;
     let stages = &planned.stages;
     let short = plan.short_disks(stages, &store.view(), None)?;

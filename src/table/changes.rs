@@ -52,8 +52,9 @@ table! {
         hi: Option<f64>,
         /// level of the interval; null = none
         level: Option<f64>,
-        /// method of the interval: block-bootstrap, of score metrics also poisson-bootstrap (the
-        /// same people, drawn once for both), identical (no outcome behind the value differs),
+        /// method of the interval: block-bootstrap (the same people, drawn once for both), student
+        /// (of score metrics, from what the same people add to both), identical (no outcome behind
+        /// the value differs),
         /// newcombe, newcombe-deff, mover (from two independent intervals), satterthwaite (one of
         /// these with the doubt about the fits of both runs); empty = none
         interval: SharedText,

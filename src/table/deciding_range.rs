@@ -9,20 +9,6 @@ pub(crate) const OTHER_FITS: &str = "other rows to learn from";
 /// The same where neither is, of a model that was trained again.
 pub(crate) const OTHER_TRAININGS: &str = "other trainings of the model";
 
-/// Only in the caution of [`few_repeats`].
-const SEED_MAY_CHANGE: &str = "so another seed may change";
-
-/// The caution at the end of the reason of a gate that fewer than `enough` repeats decide: `; it is
-/// based on 5 trainings, fewer than 40, so another seed may change its ends`.
-pub(crate) fn few_repeats(few: &str, enough: usize, changed: &str) -> String {
-    format!("; it is based on {few}, fewer than {enough}, {SEED_MAY_CHANGE} {changed}")
-}
-
-/// Whether the reason of a gate has that caution.
-pub(crate) fn is_of_few_repeats(reason: &str) -> bool {
-    reason.contains(SEED_MAY_CHANGE)
-}
-
 /// A range over other fits, trainings or graphs, or over every doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecidingRange {

@@ -5,7 +5,7 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `gates`: one row per gate and direction judged.
-    pub struct GateRow in "gates", version 5, key 4,
+    pub struct GateRow in "gates", version 6, key 4,
     one row per "gate and direction judged", written by "gate",
     read by "gate, report, diff, exports, explain" {
         /// name of the gate in the job
@@ -66,7 +66,11 @@ table! {
         /// why, as a word of a closed list; of several reasons the first. `cfaudit explain CODE`
         /// tells more
         reason_code: SharedText,
-        /// why, in words
+        /// the arguments of that reason, as a JSON object with sorted keys; next to them `rule`,
+        /// what the rule found where something is objected, `further` reasons, further
+        /// `objections`, `remarks`, and what is `counted`
+        reason_args: SharedText,
+        /// why, in words, for people: codes and arguments say the same to programs
         reason: SharedText,
         /// line of the gate in the job file; 0 = not known
         job_line: i64,

@@ -1,4 +1,4 @@
-//! All tables, in the order of docs/tables.md.
+//! All tables, in the order of `cfaudit schema tables`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::table::{
     WorldRow, WorldScoreRow,
 };
 
-/// All tables, in the order of the documentation.
+/// All tables, in the order in which they are printed.
 pub const TABLES: &[&TableDef] = &[
     MetricRow::TABLE,
     CountRow::TABLE,

@@ -61,9 +61,9 @@ table! {
         /// level of the interval; null = none
         level: Option<f64>,
         /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, mover, katz,
-        /// bootstrap, poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff,
-        /// newcombe-deff and katz-deff, whose unit is the person; of amounts and scores also
-        /// wilson-kish, wilson-expected, student, welch, welch-log, influence, influence-log,
+        /// bootstrap, block-bootstrap, of how far scores move student and log-student; with
+        /// `data.person` wilson-deff, newcombe-deff and katz-deff, whose unit is the person; of
+        /// amounts and scores also wilson-kish, wilson-expected, student, welch, welch-log, influence, influence-log,
         /// influence-logit, woodruff, woodruff-gap, delong-logit, delong, wald, sandwich; empty =
         /// none
         interval: SharedText,

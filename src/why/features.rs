@@ -186,7 +186,7 @@ pub(crate) fn player_means(
                     Err(NoIntervalReason::AllAgree)
                 } else {
                     let drawn = replicates.means(&own, (player, part), settings);
-                    let method = IntervalProcedure::Poisson { centred: false };
+                    let method = IntervalProcedure::Poisson;
                     let source = ReplicateSource { method, persons };
                     percentile(drawn, settings.level, source).map(|(interval, _)| interval)
                 };

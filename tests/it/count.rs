@@ -24,41 +24,39 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
     Room { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings, the figures of the last count. Since the count before, `report`
-/// and `table` lost what served old folders and repeated the brief; `metric` gained ratios of two
-/// directions and what predictions add to labels, `stage` the fit of knowledge and the scores of
-/// people in graph sets, `augment` an arm, `gate` and `data` the bounds of everybody who is not
-/// measured and the folders under a pattern.
+/// The rooms with their ceilings, the figures of the last count. Since the count before, `metric`
+/// lost the replicates of counts and scores, `report` prose that is in templates now, `job` its
+/// messages; `gate` gained its reasons as codes.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 20_690),
-    room("metric", &["metric"], 16_825),
-    room("job", &["job"], 10_695),
-    room("stage", &["stage"], 27_460),
-    room("data", &["data"], 17_730),
+    room("report", &["report"], 17_745),
+    room("metric", &["metric"], 15_200),
+    room("job", &["job"], 11_370),
+    room("stage", &["stage"], 27_225),
+    room("data", &["data"], 17_715),
     room("counterfactual", &["counterfactual"], 8_730),
     room("exec, cli, root", &["exec", "cli", "bin", "."], 8_205),
-    room("gate", &["gate"], 4_210),
+    room("gate", &["gate"], 4_985),
     room("model", &["model"], 5_115),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_850,
+        6_845,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        8_870,
+        8_910,
     ),
 ];
 
 /// What is counted besides code, with its ceiling.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 805),
-    ("lines of messages", 1_725),
-    ("lines of unit tests", 41_240),
-    ("lines of integration tests", 28_740),
-    ("words of the documents", 65_200),
-    ("characters of the README", 19_420),
+    ("lines of templates", 1_980),
+    ("lines of messages", 1_480),
+    ("lines of unit tests", 41_320),
+    ("lines of integration tests", 28_720),
+    ("words of the documents", 32_200),
+    ("characters of the README", 6_600),
 ];
 
 /// A budget is passed where the figure is more than three per cent above the ceiling.

@@ -69,6 +69,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "folder",
             "metric",
             "counterfactual::strategy",
+            // Why gates came out as they did.
+            "gate::reason",
             "exec::files",
             "exec::hash",
         ],

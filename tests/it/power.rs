@@ -52,7 +52,7 @@ fn gates_tell_how_many_people_would_decide_them() {
         assert_eq!(told["how"], how);
         assert_eq!(told["n_needed_80"].as_i64(), row.int("n_needed_80"));
         match (verdict, how) {
-            ("inconclusive", "exact" | "interval") => {
+            ("inconclusive", "exact" | "normal" | "interval") => {
                 let [n80, n95, p80, p95] =
                     ["n_needed_80", "n_needed_95", "people_needed_80", "people_needed_95"]
                         .map(|column| row.int(column).unwrap());

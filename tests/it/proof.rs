@@ -233,7 +233,7 @@ fn what_is_forged_does_not_follow_from_the_tables() {
     for (key, value) in [
         ("program", "9.9.9".into()),
         ("program", "0.1.9".into()),
-        ("policies", serde_json::json!({"who_counts": 2, "boundaries": 1, "starts": 2})),
+        ("policies", serde_json::json!({"who_counts": 2, "intervals": 1, "starts": 2})),
         ("tables", serde_json::json!({"gates": 1})),
     ] {
         forge(&work, "report.html", page.as_bytes());

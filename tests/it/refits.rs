@@ -343,7 +343,7 @@ fn nights_with_a_fixed_reference() {
 /// Writes other versions of the rules into the manifest of a folder.
 fn with_earlier_rules(work: &Work, folder: &str) {
     let mut manifest = work.json(&format!("{folder}/manifest.json"));
-    manifest["policies"] = serde_json::json!({"who_counts": 1, "boundaries": 1, "starts": 1});
+    manifest["policies"] = serde_json::json!({"who_counts": 1, "intervals": 1, "starts": 1});
     work.write(
         &format!("{folder}/manifest.json"),
         &serde_json::to_string_pretty(&manifest).unwrap(),

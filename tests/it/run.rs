@@ -118,7 +118,7 @@ fn assert_manifest_is_right(work: &Work) {
         found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["files"], Json::Object(hashes));
-    let policies = serde_json::json!({"who_counts": 2, "boundaries": 2, "starts": 2});
+    let policies = serde_json::json!({"who_counts": 2, "intervals": 2, "starts": 2});
     assert_eq!(manifest["policies"], policies);
 }
 
@@ -645,10 +645,9 @@ fn models_are_compared() {
     assert_same(&expected, &results(&work.path("other")), "other threads");
 }
 
-/// Beyond 200,000 people score metrics are drawn by blocks; the switch rates of these people have a
-/// placebo band.
+/// Score metrics of 200,000 people have the intervals of few; their switch rates have a placebo band.
 #[test]
-fn many_people_are_drawn_by_blocks() {
+fn many_people() {
     let work = Work::with_jobs();
     let many = "--set data.rows.synthetic.rows=203000 --set data.split.share.train=0.01 --set \
                 data.split.share.audit=0.99 --set run.keep_rows=none --set \
@@ -665,12 +664,9 @@ fn many_people_are_drawn_by_blocks() {
     for id in ["rmscd", "mcd", "macd", "kld", "jscd"] {
         for scope in ["direction", "total", "difference"] {
             let row = of(id, scope);
-            assert_eq!(
-                row.text("interval"),
-                "block-bootstrap",
-                "{id} {scope}: {}",
-                row.text("ci_method")
-            );
+            let is_plain = id == "mcd" || scope == "difference";
+            let expected = if is_plain { "student" } else { "log-student" };
+            assert_eq!(row.text("interval"), expected, "{id} {scope}: {}", row.text("ci_method"));
             let (lo, value, hi) =
                 (row.real("lo").unwrap(), row.real("value").unwrap(), row.real("hi").unwrap());
             assert!(

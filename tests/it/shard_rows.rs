@@ -17,7 +17,7 @@ fn outcomes_of_shards() {
     // Seven shards: some have no rows, one has a single row.
     let args = "--set run.keep_rows=outcomes";
     work.run(0, "job.yaml", args);
-    let plan = pass_over(&work, 7, &["survey", "learn", "count"], args);
+    let plan = pass_over(&work, 7, &["survey", "learn", "count", "shift"], args);
     let (run, shards) = (work.results(), from_plan(&work, &plan, args));
     assert!(run.contains_key("rows/outcomes.parquet"));
     assert_same(&run, &shards, "outcomes");
@@ -68,7 +68,7 @@ fn all_rows_of_shards() {
     assert!(text.contains(", keep_rows: none"));
     work.write("job.yaml", &text.replace(", keep_rows: none", ""));
     write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "learn", "count"], "");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
     assert!(work.path("out/rows/outcomes.parquet").exists());
 }
 
@@ -95,7 +95,7 @@ fn rows_to_score_of_shards() {
         "was not there when the plan was made",
         "plan again",
     ]);
-    assert_in_shards(&work, &["survey", "learn", "count"], "");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
 }
 
 /// The job may name a place for its rows to score: they are there and not in the output folder, in

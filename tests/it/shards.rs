@@ -191,7 +191,7 @@ fn shards_give_the_bytes_of_a_run() {
     if !add_models(&work, "naive") {
         return;
     }
-    assert_in_shards(&work, &["survey", "learn", "count"], "");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
     let rows: Vec<u64> = (0..7)
         .map(|i| work.json("plan7/plan.json")["shards"][i]["rows"].as_u64().unwrap())
         .collect();
@@ -312,25 +312,25 @@ fn job_in_shards(job: &str, passes: &[&str], args: &str) {
 
 #[test]
 fn five_groups_with_strata_and_weights_in_shards() {
-    job_in_shards("groups", &["survey", "learn", "count"], "");
+    job_in_shards("groups", &["survey", "learn", "count", "shift"], "");
 }
 
 #[test]
 fn decisions_in_shards() {
-    job_in_shards("decisions", &["survey", "learn", "count"], "");
+    job_in_shards("decisions", &["survey", "learn", "count", "shift"], "");
 }
 
 #[test]
 fn three_classes_in_shards() {
-    job_in_shards("classes", &["survey", "learn", "count"], "");
-    // Balances of each class, from the first rows of all shards.
+    job_in_shards("classes", &["survey", "learn", "count", "shift"], "");
+    // The means of each class, of all shards.
     let args = "--set metrics.interval.method=none";
-    job_in_shards("classes", &["survey", "learn", "count"], args);
+    job_in_shards("classes", &["survey", "learn", "count", "shift"], args);
 }
 
 #[test]
 fn an_onnx_file_in_shards() {
-    job_in_shards("onnx", &["survey", "learn", "count"], "");
+    job_in_shards("onnx", &["survey", "learn", "count", "shift"], "");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_python_function_in_shards() {
     );
     assert_in_shards(
         &work,
-        &["survey", "learn", "count"],
+        &["survey", "learn", "count", "shift"],
         &format!("--set models.ours.python.with={python}"),
     );
 }
@@ -361,13 +361,13 @@ fn splits_row_by_row_in_shards() {
     let hash = "--set data.split.share.train=0.4 --set data.split.share.audit=0.6 --set \
                 data.split.by=hash --set metrics.interval.method=none";
     let work = with_job("naive");
-    assert_in_shards(&work, &["survey", "learn", "count"], hash);
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], hash);
     let rows = &work.json("out/manifest.json")["rows"];
     let (trained, audited) = (rows["trained"].as_u64().unwrap(), rows["audited"].as_u64().unwrap());
     assert!(trained > 120 && audited > 200 && trained + audited < 423, "{rows}");
     let column = "--set data.split.column=risk --set data.split.train=[low] --set \
                   data.split.audit=[mid]";
-    assert_in_shards(&with_job("naive"), &["survey", "learn", "count"], column);
+    assert_in_shards(&with_job("naive"), &["survey", "learn", "count", "shift"], column);
     let ranked = hash.replace("by=hash", "by=rank");
     with_job("naive").cfaudit(2, &format!("plan job.yaml --shards 3 --to plan {ranked}")).says(&[
         "error[not-in-shards]",
@@ -383,7 +383,7 @@ fn text_ids_in_shards() {
         return;
     }
     let work = with_job("naive");
-    assert_in_shards(&work, &["survey", "learn", "count"], "--set data.row_id=name");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "--set data.row_id=name");
 }
 
 /// Files of scores whose ids are texts, whose keys do not rise, or numbers below 0.
@@ -399,13 +399,18 @@ fn files_of_scores_with_other_ids_are_joined_shard_by_shard() {
         };
         let work = with_job("scores");
         write_scores_by(&work, 0, ids_of);
-        assert_in_shards(&work, &["survey", "learn", "count"], &format!("--set data.row_id={id}"));
+        assert_in_shards(
+            &work,
+            &["survey", "learn", "count", "shift"],
+            &format!("--set data.row_id={id}"),
+        );
     }
 }
 
-/// Without intervals score metrics need the balance of the first rows: the pass `learn`.
+/// The rows by which counterfactuals are tested are known before these are counted: the pass
+/// `learn`.
 #[test]
-fn balances_are_learnt_from_the_first_rows_of_all_shards() {
+fn counts_wait_for_what_is_learnt_from_all_shards() {
     if is_without_lightgbm() {
         return;
     }
@@ -415,8 +420,8 @@ fn balances_are_learnt_from_the_first_rows_of_all_shards() {
     let plan = pass_over(&work, 3, &["survey"], args);
     let ran = work.cfaudit(5, &format!("worker {plan} --pass count --shard 0"));
     ran.says(&["learn", "not merged yet", "hint: "]);
-    let plan = pass_over(&work, 3, &["survey", "learn", "count"], args);
-    assert_same(&work.results(), &from_plan(&work, &plan, args), "balances");
+    let plan = pass_over(&work, 3, &["survey", "learn", "count", "shift"], args);
+    assert_same(&work.results(), &from_plan(&work, &plan, args), "learnt");
     // Each shard is asked, also where another one with the same cache was asked before.
     let plan = pass_over(&work, 3, &["survey"], args);
     for shard in 0..3 {
@@ -424,8 +429,8 @@ fn balances_are_learnt_from_the_first_rows_of_all_shards() {
         assert_eq!(work.cfaudit(0, &worker).summary()["done"], "written");
     }
     work.cfaudit(0, &format!("merge {plan} --pass learn"));
-    do_pass(&work, &plan, ("count", 3), "--cache shared");
-    assert_same(&work.results(), &from_plan(&work, &plan, args), "balances with one cache");
+    ["count", "shift"].iter().for_each(|pass| do_pass(&work, &plan, (pass, 3), "--cache shared"));
+    assert_same(&work.results(), &from_plan(&work, &plan, args), "learnt with one cache");
 }
 
 #[test]
@@ -596,50 +601,25 @@ fn leftovers_of_killed_workers_are_removed() {
     assert!(living.exists() && others.iter().all(|file| !file.exists()));
 }
 
-/// The first rows, from which balances are estimated, have nobody of group 3: its scores are passed
-/// over again, by all shards.
+/// Score metrics need the means of all shards: every shard looks at its scores again.
 #[test]
-fn a_direction_that_the_first_rows_lack_is_passed_over_again() {
+fn scores_are_passed_over_again_by_all_shards() {
     if is_without_lightgbm() {
         return;
     }
-    // Files of one row group each; the first has more rows than balances are estimated from.
-    let (work, sizes) = (with_job("naive"), [69_000, 500]);
-    let mut first = 0;
-    for (name, n) in ["a", "b"].iter().zip(sizes) {
-        let rows = first..first + n;
-        let regions = rows.clone().map(|i| if i < 69_000 { 1 + i as i64 % 2 } else { 3 });
-        let mut columns = people(rows);
-        let wanted = ["id", "region", "income", "age", "branch", "repaid"];
-        columns.retain(|(name, _)| wanted.contains(name));
-        columns[1].1 = column(Int64Array::from_iter_values(regions));
-        work.parquet(&format!("rows/{name}.parquet"), columns);
-        first += n;
-    }
-    let args = "--set metrics.interval.method=none --set metrics.by=[] --set \
-                metrics.families=[ccm,shift,clarify] --set data.features.nominal=[]";
-    work.run(0, "job.yaml", args);
-    let plan = pass_over(&work, 2, &["survey"], args);
-    let done = |pass: &str, shard: usize| {
-        work.cfaudit(0, &format!("worker {plan} --pass {pass} --shard {shard}")).summary()["done"]
-            .clone()
-    };
-    // The second shard is behind the rows from which balances are estimated; counterfactuals are
-    // tested by its rows too.
-    assert_eq!([done("learn", 0), done("learn", 1)], ["written", "written"]);
-    work.cfaudit(0, &format!("merge {plan} --pass learn"));
-    do_pass(&work, &plan, ("count", 2), "");
-    let done = |pass: &str, shard: usize| {
+    let work = with_job("naive");
+    work.run(0, "job.yaml", "");
+    let plan = pass_over(&work, 2, &["survey", "learn", "count"], "");
+    let done = |shard: usize| {
         // One cache for all: a result in it must not say that nothing is asked.
-        let worker = format!("worker {plan} --pass {pass} --shard {shard} --cache shared");
+        let worker = format!("worker {plan} --pass shift --shard {shard} --cache shared");
         work.cfaudit(0, &worker).summary()["done"].clone()
     };
-    assert_eq!([done("shift", 0), done("shift", 1)], ["written", "written"]);
-    let early =
-        work.cfaudit(5, &format!("run job.yaml --from {plan} --out out2 --cache off {args}"));
+    assert_eq!([done(0), done(1)], ["written", "written"]);
+    let early = work.cfaudit(5, &format!("run job.yaml --from {plan} --out out2 --cache off"));
     early.says(&["shift", "not merged yet", "hint: "]);
     work.cfaudit(0, &format!("merge {plan} --pass shift"));
-    assert_same(&work.results(), &from_plan(&work, &plan, args), "two shards");
+    assert_same(&work.results(), &from_plan(&work, &plan, ""), "two shards");
 }
 
 /// Gates that compare with a baseline decide from merged states as a run does.
@@ -656,7 +636,7 @@ fn a_baseline_in_shards() {
     work.write("job.yaml", &job.replace("gates:\n", change));
     fs::rename(work.path("rows/b.parquet"), work.path("later.parquet")).unwrap();
     work.run(0, "job.yaml", "--baseline before");
-    let plan = pass_over(&work, 2, &["survey", "learn", "count"], "");
+    let plan = pass_over(&work, 2, &["survey", "learn", "count", "shift"], "");
     assert_same(&work.results(), &from_plan(&work, &plan, "--baseline before"), "a baseline");
     assert!(work.path("out/tables/changes.parquet").exists());
 }
@@ -724,10 +704,10 @@ fn write_scores_by(work: &Work, more: i64, ids_of: impl Fn(Vec<i64>) -> ArrayRef
 fn files_of_scores_are_joined_shard_by_shard() {
     let work = with_job("scores");
     write_scores(&work, 0);
-    assert_in_shards(&work, &["survey", "learn", "count"], "");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
     write_scores(&work, 2);
     let plan = pass_over(&work, 2, &["survey", "learn", "count"], "");
-    let ran = work.cfaudit(3, &format!("run job.yaml --from {plan} --out more --cache off"));
+    let ran = work.cfaudit(3, &format!("worker {plan} --pass shift --shard 1"));
     ran.says(&["error[unknown-key]", "factual.parquet", "has 425 entries", "423 of them"]);
     fs::remove_file(work.path("factual.parquet")).unwrap();
     work.parquet(
@@ -777,7 +757,7 @@ fn scores_in_parts() {
     work.write("moved/_temporary/0/part.parquet", "half");
     work.run(4, "job.yaml", args).says(&["`moved/_temporary` says"]);
     fs::remove_dir_all(work.path("moved/_temporary")).unwrap();
-    assert_in_shards(&work, &["survey", "learn", "count"], args);
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], args);
     assert_eq!(fs::read(work.path("out/tables/metrics.parquet")).unwrap(), whole);
     let manifest = work.json("out/manifest.json");
     let parts = |what: &str| {
@@ -804,7 +784,7 @@ fn a_program_is_asked_shard_by_shard() {
     if !add_models(&work, "command") {
         return;
     }
-    assert_in_shards(&work, &["survey", "learn", "count"], "");
+    assert_in_shards(&work, &["survey", "learn", "count", "shift"], "");
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
     assert_eq!((&recheck["rows"], &recheck["differ"]), (&100.into(), &0.into()), "{recheck}");
 }

@@ -183,17 +183,13 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
     }
 }
 
-/// Score metrics of a slice of more than 2,000 people a group: the values of a job that keeps
-/// nobody else, with intervals that are drawn in blocks and agree with its own but for their noise;
-/// on any number of threads the same bytes.
+/// Score metrics of large slices are those of a job that keeps nobody else; on any number of threads
+/// the same bytes.
 #[test]
-fn scores_of_large_slices_are_drawn_in_blocks() {
+fn scores_of_large_slices_are_those_of_a_job_that_keeps_nobody_else() {
     let (work, n) = (Work::new(), 13_000);
     many_people(&work, n, "all", ["", ""]);
-    work.write(
-        "all.yaml",
-        &job("all", "", "by: [shift]", "").replace("samples: 60", "samples: 400"),
-    );
+    work.write("all.yaml", &job("all", "", "by: [shift]", ""));
     for threads in [1, 2, 7] {
         work.cfaudit(
             0,
@@ -203,48 +199,30 @@ fn scores_of_large_slices_are_drawn_in_blocks() {
     let bytes = |out: &str| std::fs::read(work.path(&format!("{out}/tables/metrics.parquet")));
     let first = bytes("all1").unwrap();
     assert!(["all2", "all7"].iter().all(|out| bytes(out).unwrap() == first));
-    // 4,300 people are early, 6,500 late: beyond 4,000 of two sexes, and beyond 6,000 of three
-    // towns.
-    for (shift, sensitive, method) in [
-        ("early", "sex", "block-bootstrap"),
-        ("early", "town", "poisson-bootstrap"),
-        ("late", "sex", "block-bootstrap"),
-        ("late", "town", "block-bootstrap"),
-    ] {
+    for shift in ["early", "late"] {
         many_people(&work, n, "one", [shift, ""]);
         let keep = format!("{{shift: {{in: [{shift}]}}}}");
-        work.write("one.yaml", &job("one", &keep, "", "").replace("samples: 60", "samples: 400"));
+        work.write("one.yaml", &job("one", &keep, "", ""));
         work.cfaudit(0, "run one.yaml --cache off --out one --replace");
-        // By metric and direction the value, its interval and how that was made.
-        let of = |out: &str, slice: &str| -> Vec<(String, Option<f64>, [f64; 2], String)> {
+        // By metric and place the value, its interval and how that was made.
+        let of = |out: &str, slice: &str| -> Vec<(String, [Option<f64>; 3], String)> {
             let table = frame(&work, out, "metrics");
             let is_of = |row: &TableRecord<'_>| {
                 row.text("slice") == slice
-                    && row.text("sensitive") == sensitive
-                    && ["rmscd", "mcd", "macd", "jscd"].contains(&row.text("metric"))
-                    && row.text("interval").ends_with("bootstrap")
+                    && ["rmscd", "mcd", "macd", "jscd", "kld"].contains(&row.text("metric"))
             };
-            let key = ["metric", "scope", "from_group", "to_group"];
+            let key = ["sensitive", "metric", "scope", "from_group", "to_group"];
             let told = |row: TableRecord<'_>| {
-                let ends = ["lo", "hi"].map(|end| row.real(end).unwrap());
                 let place = key.map(|column| row.text(column)).join("/");
-                (place, row.real("value"), ends, row.text("interval").to_owned())
+                let numbers = ["value", "lo", "hi"].map(|column| row.real(column));
+                (place, numbers, row.text("interval").to_owned())
             };
             table.records().filter(is_of).map(told).collect()
         };
         let (sliced, kept) = (of("all1", &format!("shift={shift}")), of("one", ""));
-        assert!(sliced.len() == kept.len() && sliced.len() >= 12, "{shift} {sensitive}");
-        for (mine, alone) in sliced.iter().zip(&kept) {
-            assert_eq!((&mine.0, mine.1), (&alone.0, alone.1), "{shift} {sensitive}");
-            assert_eq!((mine.3.as_str(), alone.3.as_str()), (method, "poisson-bootstrap"));
-            let ([lo, hi], [lo_alone, hi_alone]) = (mine.2, alone.2);
-            let width = hi_alone - lo_alone;
-            assert!(
-                (lo - lo_alone).abs() < 0.35 * width && (hi - hi_alone).abs() < 0.35 * width,
-                "{mine:?} {alone:?}"
-            );
-            assert!(method != "poisson-bootstrap" || mine == alone, "{mine:?} {alone:?}");
-        }
+        assert_eq!(sliced, kept, "{shift}");
+        let drawn = |word: &str| sliced.iter().filter(|row| row.2 == word).count();
+        assert!(drawn("student") >= 5 && drawn("log-student") >= 20, "{shift}");
     }
 }
 

@@ -149,7 +149,7 @@ fn fitted_sets_over_streams() {
 fn files_of_scores_over_streams() {
     let work = with_streams("scores");
     write_scores(&work, 0);
-    assert_same_tables(&work, &["survey", "learn", "count"], "");
+    assert_same_tables(&work, &["survey", "learn", "count", "shift"], "");
 }
 
 /// Ids that are not unique, rows that are not those of the plan or of an earlier pass, and streams

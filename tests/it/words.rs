@@ -2,7 +2,7 @@
 //! neither in the documents nor in the messages, comments and pages of the program.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::layers::sources;
 use crate::work::{root, yaml_files};
@@ -165,6 +165,17 @@ fn holds(words: &str, phrase: &str) -> bool {
     })
 }
 
+/// The templates of pages below a folder.
+fn templates(folder: &Path, found: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            templates(&path, found);
+        } else if path.extension().is_some_and(|e| e == "html") {
+            found.push(path);
+        }
+    }
+}
+
 /// What is read: every document, every shipped job, every page template, the messages of job files,
 /// and the sources without their tests.
 fn texts() -> Vec<PathBuf> {
@@ -173,10 +184,9 @@ fn texts() -> Vec<PathBuf> {
         ["README.md", "CHANGELOG.md", "jobs/models/README.md", "src/job/messages.txt"]
             .map(|name| root.join(name))
             .into();
-    for (folder, ends) in [("docs", "md"), ("src/report/page", "html")] {
-        let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-        files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == ends)));
-    }
+    let entries = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    files.extend(entries.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    templates(&root.join("src/report"), &mut files);
     ["jobs", "jobs/papers"].iter().for_each(|folder| files.extend(yaml_files(folder)));
     let mut code = Vec::new();
     sources(&root.join("src"), &mut code);

@@ -321,6 +321,7 @@ impl GraphUncertainBlock {
             keys: ["knowledge", name.as_str()],
             below: scenario.place_of(c),
             what: c.to_string(),
+            names_no_variable: matches!(c, Contradiction::UnknownVariable(_)),
         };
         match scenario.to_knowledge(variables) {
             Err(contradictions) => contradictions.iter().map(wrong).collect(),
@@ -331,6 +332,7 @@ impl GraphUncertainBlock {
                     keys: ["discovery", "given"],
                     below: drawn.place_of(&bad),
                     what: bad.to_string(),
+                    names_no_variable: matches!(bad, GivenGraphError::UnknownVariable(_)),
                 };
                 found.map(wrong).into_iter().collect()
             }
@@ -347,6 +349,8 @@ pub struct KnowledgeProblem<'a> {
     pub below: String,
     /// The fault in words.
     pub what: String,
+    /// Whether it is a name that no variable of the graph has.
+    pub names_no_variable: bool,
 }
 
 impl KnowledgeScenario {

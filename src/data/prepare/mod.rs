@@ -179,7 +179,7 @@ impl<'p> Preparation<'p> {
             RowDescription::new(plan, &all.survey, &own.survey)?;
         stored.first_row = own.first_row();
         stored.is_shard = matches!(here, RowsHere::Shard(_));
-        (stored.audited_before, stored.roles) = (all.audited_before(own.first_row()), all.roles());
+        stored.roles = all.roles();
         if let RowsHere::None = here {
             stored.elsewhere = true;
             let schema = encode::schema(plan);

@@ -46,12 +46,6 @@ impl SurveyedRows {
         all.rises()
     }
 
-    /// Rows that are audited before the one with this number.
-    pub(crate) fn audited_before(&self, row: u64) -> u64 {
-        let before = self.ranges.iter().filter(|range| range.first_row < row);
-        before.map(|range| range.roles.audited).sum()
-    }
-
     /// The roles of all rows.
     pub(crate) fn roles(&self) -> RoleCounts {
         let mut all = RoleCounts::default();
@@ -122,7 +116,6 @@ mod tests {
         };
         let rising = of(&[range(2, 1, 9), range(0, 1, 3), range(1, 0, 4)]);
         assert!(rising.ids_rise());
-        assert_eq!([0, 1, 2, 3].map(|row| rising.audited_before(row)), [0, 1, 1, 2]);
         assert_eq!(rising.roles(), RoleCounts { audited: 2, trained: 1 });
         assert_eq!((rising.first_row(), rising.n_rows()), (0, 3));
         assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).ids_rise());

@@ -126,11 +126,6 @@ impl RowsReader {
         self.stored.is_shard
     }
 
-    /// Audited rows in the shards before this one, where each row has its own role.
-    pub(crate) fn audited_before(&self) -> u64 {
-        self.stored.audited_before
-    }
-
     /// The roles of the rows of all shards, where each row has its own; else all are audited.
     pub(crate) fn role_counts(&self) -> RoleCounts {
         self.stored.roles

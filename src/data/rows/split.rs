@@ -151,7 +151,7 @@ impl RowRoles {
         if n_folds > 1 {
             counts.trained += counts.audited;
         }
-        RolesNote { place: RolesPlace::File, before: 0, counts, n_folds }.write(path)
+        RolesNote { place: RolesPlace::File, counts, n_folds }.write(path)
     }
 }
 
@@ -170,8 +170,6 @@ enum RolesPlace {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RolesNote {
     place: RolesPlace,
-    /// Audited rows in all shards before this one.
-    before: u64,
     /// Of all shards.
     counts: RoleCounts,
     n_folds: usize,
@@ -207,7 +205,7 @@ pub(crate) fn write_note(
     if place == RolesPlace::Rows {
         check_persons(rows, workers, watch)?;
     }
-    RolesNote { place, before: rows.audited_before(), counts, n_folds: 1 }.write(path)
+    RolesNote { place, counts, n_folds: 1 }.write(path)
 }
 
 /// Where the roles of rows are read.
@@ -273,11 +271,6 @@ impl RolesReader {
             all.extend(self.read(group)?.0);
         }
         Ok(RowRoles(all))
-    }
-
-    /// Number of audited rows in the shards before this one.
-    pub(crate) fn n_before(&self) -> u64 {
-        self.note.before
     }
 
     /// Number of audited rows; in a shard those of all shards.

@@ -60,8 +60,6 @@ pub(crate) struct StoredRows {
     pub(crate) rows_follow: bool,
     /// Number of the first row of the source that was read.
     pub(crate) first_row: u64,
-    /// Audited rows before that one: of a shard those of the shards before it.
-    pub(crate) audited_before: u64,
     /// The roles of the rows of all shards, as far as each row has its own.
     pub(crate) roles: RoleCounts,
     /// Whether the file has a column of roles, which the hash of each row drew.

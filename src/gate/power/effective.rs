@@ -138,7 +138,7 @@ impl EffectiveEvidence {
 
 /// How many people an interval on people of a rate of 0 or 1 is of.
 fn people_of_boundary(seen: &GateObservation) -> Option<f64> {
-    let method = IntervalProcedure::WilsonPeople { weighed: false };
+    let method = IntervalProcedure::WilsonPeople;
     if seen.interval != method.as_str() {
         return None;
     }
@@ -166,17 +166,11 @@ fn pair_behind(
         _ => return None,
     };
     let rate = |from: &str, to: &str| {
-        let is_asked = |row: &&MetricRow| {
-            let there = match of_directions {
-                true => ["direction", from, to],
-                false => ["group", from, ""],
-            };
-            question.is_about(&row.key, &row.class)
-                && row.key.sensitive == seen.sensitive
-                && row.key.scope_and_groups() == there
-                && row.metric == *base
+        let place = match of_directions {
+            true => ["direction", from, to],
+            false => ["group", from, ""],
         };
-        EffectiveRate::of_row(metrics.iter().find(is_asked)?)
+        EffectiveRate::of_row(question.row(metrics, &seen.sensitive, base, place)?)
     };
     let (x, y) = (rate(&seen.from, &seen.to)?, rate(&seen.to, &seen.from)?);
     let other = |of: EffectiveRate| EffectiveRate { rate: 1.0 - of.rate, ..of };

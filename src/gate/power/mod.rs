@@ -23,19 +23,18 @@ mod pair;
 mod share;
 
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::decision::{obstacle, small_flags};
-use crate::gate::question::{
-    GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, GateTables,
-};
+use crate::gate::decision::{inconclusive_reason, small_flags};
+use crate::gate::people::PeopleTables;
+use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::reason::GateStatus;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
-use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::{IntervalProcedure, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::gaps::rates_of_gap;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::num::summary::normal_quantile;
-use crate::table::{CountRow, GroupRow, WITH_FITS, has_flag};
+use crate::table::{GroupRow, WITH_FITS, has_flag};
 use effective::EffectiveEvidence;
 use pair::PairRule;
 
@@ -220,53 +219,6 @@ pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u6
     u64::try_from(people).ok().filter(|_| below > 0)
 }
 
-/// The people of a group as the table of counts has them; none where nothing tells their sides.
-fn confusion(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    (group, other): (&str, &str),
-    counts: &[CountRow],
-) -> Option<Confusion> {
-    let is_of_group = |row: &&CountRow| {
-        let of = row.key.arm == question.arm
-            && row.key.model == question.model
-            && row.key.counterfactual.is_empty()
-            && row.key.slice.is_empty()
-            && row.key.sensitive == seen.sensitive;
-        // All others together have no row of their own.
-        let is_asked = if group.is_empty() {
-            row.key.from_group != *other
-        } else {
-            row.key.from_group == *group
-        };
-        of && row.key.scope == "group" && is_asked
-    };
-    let side = |text: &str| match (question.class.as_str(), text) {
-        (_, "") => None,
-        ("", "1") => Some(Ok(true)),
-        ("", "0") => Some(Ok(false)),
-        ("", _) => Some(Err(())),
-        (class, text) => Some(Ok(class == text)),
-    };
-    let mut all = Confusion::default();
-    let mut rows = counts.iter().filter(is_of_group).peekable();
-    rows.peek()?;
-    for row in rows {
-        let n = u64::try_from(row.n).ok()?;
-        // Without a score nobody is counted.
-        let Some(predicted) = side(&row.predicted) else { continue };
-        let predicted = predicted.ok()?;
-        match side(&row.label).transpose().ok()? {
-            None => all.unlabelled[usize::from(predicted)] += n,
-            Some(true) if predicted => all.tp += n,
-            Some(true) => all.fn_ += n,
-            Some(false) if predicted => all.fp += n,
-            Some(false) => all.tn += n,
-        }
-    }
-    Some(all)
-}
-
 /// The two rates behind a gap, the first one first; none where they do not give its value.
 fn pair_behind(
     question: &GateQuestion,
@@ -282,12 +234,8 @@ fn pair_behind(
     if seen.scope == "difference" {
         let base = find(&seen.metric)?.gap_of.map_or(seen.metric.as_str(), |(base, _)| base);
         let rate = |from: &str, to: &str| {
-            let row = tables.metrics.iter().find(|row| {
-                question.is_about(&row.key, &row.class)
-                    && row.key.sensitive == seen.sensitive
-                    && row.key.scope_and_groups() == ["direction", from, to]
-                    && row.metric == *base
-            })?;
+            let place = ["direction", from, to];
+            let row = question.row(tables.metrics, &seen.sensitive, base, place)?;
             rate_of(row.numerator?, row.denominator?)
         };
         candidates.extend(
@@ -297,8 +245,9 @@ fn pair_behind(
         );
     } else {
         let metric = find(&seen.metric)?;
-        let a = confusion(question, seen, (&seen.from, &seen.to), tables.counts)?;
-        let b = confusion(question, seen, (&seen.to, &seen.from), tables.counts)?;
+        let of = PeopleTables::new(question, seen, tables);
+        let a = of.side(&seen.from, &seen.to)?.confusion();
+        let b = of.side(&seen.to, &seen.from)?.confusion();
         // The gate may ask for the groups in another order than the metric has them.
         candidates.extend(rates_of_gap(metric, &a, &b));
         candidates.extend(rates_of_gap(metric, &b, &a).into_iter().map(|[x, y]| [y, x]));
@@ -404,7 +353,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
     if let Some(other) = question.decide_by.beyond_people() {
         return Some(other);
     }
-    if ruling.verdict == GateStatus::Skipped {
+    if ruling.verdict() == GateStatus::Skipped {
         return Some("skipped");
     }
     if seen.value.is_none() && seen.objections.is_empty() {
@@ -415,17 +364,17 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
         return Some("by_fit");
     }
     let selective = has_flag(&seen.flags, SELECTIVE_LABELS);
-    if !seen.objections.is_empty() || selective || small_flags(seen).is_some() {
+    if !seen.objections.is_empty() || selective || !small_flags(seen).is_empty() {
         return Some("other_reason");
     }
     let Some((lo, hi)) = seen.lo.zip(seen.hi) else { return Some("no_interval") };
     let one_side = question.limit.kept_by(lo) == question.limit.kept_by(hi);
-    let few = obstacle(question, seen).is_some();
+    let few = inconclusive_reason(question, seen).is_some();
     // The search would take the rate of 1 as certain, too.
-    if ruling.verdict == GateStatus::Inconclusive && !few && has_flag(&seen.flags, RATE_OF_ONE) {
+    if ruling.verdict() == GateStatus::Inconclusive && !few && has_flag(&seen.flags, RATE_OF_ONE) {
         return Some("boundary");
     }
-    (ruling.verdict == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")
+    (ruling.verdict() == GateStatus::Inconclusive && one_side && !few).then_some("other_reason")
 }
 
 /// How many people would decide one row of a gate.
@@ -441,8 +390,7 @@ pub(super) fn of_row(
     let found = evidence(question, seen, tables).zip(seen.level).filter(|_| is_by_interval);
     let Some((evidence, level)) = found else { return none(beyond.unwrap_or("no_interval")) };
     let detectable = evidence.detectable(question.limit, level);
-    let decided = matches!(ruling.verdict, GateStatus::Pass | GateStatus::Fail);
-    if let Some(how) = beyond.or(decided.then_some("decided")) {
+    if let Some(how) = beyond.or(ruling.is_decided().then_some("decided")) {
         return NeededPeople { detectable, ..none(how) };
     }
     let needed = evidence.needed(question.limit, level);

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::effective::{EffectiveEvidence, EffectiveRate};
 use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
 use crate::gate::question::GateLimit;
-use crate::metric::interval::{katz, newcombe, wilson, z_of_level};
+use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
+use crate::metric::tests::katz;
 use crate::num::binomial_mass::BinomialMass;
 use crate::num::seed::RandomStream;
 use crate::tests::{expected, json};
@@ -182,7 +183,9 @@ fn verdicts_are_as_frequent_as_computed() {
                 let rates: Vec<Rate> = groups.iter().map(|of| of.draw(&mut stream)).collect();
                 let interval = match (rates.as_slice(), evidence) {
                     (&[rate], _) => wilson(rate, z),
-                    (&[a, b], GateEvidence::Pair { is_ratio: true, .. }) => katz(a, b, z),
+                    (&[a, b], GateEvidence::Pair { is_ratio: true, .. }) => {
+                        katz(a, b, number(case, "level"))
+                    }
                     (&[a, b], _) => newcombe(a, b, z),
                     _ => panic!("{case}"),
                 };

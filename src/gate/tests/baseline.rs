@@ -4,7 +4,8 @@ use super::{
     GateChangeRow, NSR, against, baseline_of, changes, direction, judge, metrics, question,
 };
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject};
+use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
+use crate::gate::reason::GateStatus;
 use crate::table::{ChangeRow, GateRow};
 
 /// The verdict, the reason and the row of a gate about a change from the baseline.

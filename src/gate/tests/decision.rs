@@ -3,7 +3,8 @@
 
 use super::{GateValueRow, NSR, direction, judge, metrics, question};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject, GateTables};
+use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
+use crate::gate::reason::GateStatus;
 use crate::table::{AuditKey, CountRow, MetricRow};
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{GateValueRow, NSR, direction, judge, metrics, question};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject};
+use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
+use crate::gate::reason::GateStatus;
 use crate::table::MetricRow;
 
 /// The interval across graphs keeps a limit that the interval of people does not; of a single graph

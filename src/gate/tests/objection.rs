@@ -2,7 +2,8 @@
 
 use super::{NSR, direction, metrics, question};
 use crate::gate::judge;
-use crate::gate::question::{GateLimit, GateQuestion, GateReason, GateTables};
+use crate::gate::question::{GateLimit, GateQuestion, GateTables};
+use crate::gate::reason::GateReason;
 use crate::table::{ArmRow, IssueRow, MetricRow, ReasonCode, UnknownLevelRow};
 
 /// Verdict, code and reason of the row of a question.
@@ -33,11 +34,15 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     assert_eq!(with(&issue("not-repeatable", "m"), &accepts)[0], "pass");
     assert_eq!(with(&issue("inverted-scores", "m"), &accepts)[1], "inverted-scores");
     // What the caller objects counts in the same way, and stands first.
-    let waits = GateReason::new(ReasonCode::WaitsForScores, "it waits");
-    let waits = GateQuestion { objections: vec![waits], ..kept };
+    let waits = GateQuestion { objections: vec![GateReason::WaitsForScores], ..kept };
     assert_eq!(
         with(&issue("not-repeatable", "m"), &waits),
-        ["inconclusive", "waits-for-scores", "it waits; not-repeatable: answers differ"]
+        [
+            "inconclusive",
+            "waits-for-scores",
+            "the run waits for scores, and judges it when they have arrived; not-repeatable: \
+             answers differ"
+        ]
     );
 }
 

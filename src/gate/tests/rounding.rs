@@ -4,8 +4,9 @@ use super::{
     GateValueRow, NSR, against, baseline_of, changes, direction, metrics, question, rates,
 };
 use crate::gate::question::{
-    GateBaseline, GateLimit, GateObservation, GateQuestion, GateStatus, GateSubject, GateTables,
+    GateBaseline, GateLimit, GateObservation, GateQuestion, GateSubject, GateTables,
 };
+use crate::gate::reason::GateStatus;
 use crate::gate::rounding::JointExtremes;
 use crate::gate::{holm, judge, rounded_switches};
 use crate::metric::catalog::ccm::HARM;
@@ -220,7 +221,7 @@ fn corners_of_joint_verdicts_are_the_least_favourable() {
             .collect();
         let verdicts = |all: Vec<GateObservation>| -> Vec<GateStatus> {
             let rulings = holm::decide_jointly(&question, all);
-            rulings.into_iter().map(|ruling| ruling.verdict).collect()
+            rulings.into_iter().map(|ruling| ruling.verdict()).collect()
         };
         let ways: Vec<Vec<&GateObservation>> = seen
             .iter()
@@ -241,7 +242,7 @@ fn corners_of_joint_verdicts_are_the_least_favourable() {
                 continue;
             }
             let holds = corners.iter().all(|corner| corner[i] == verdict);
-            let found = joint.least_favourable(&question, i, verdict).verdict;
+            let found = joint.least_favourable(&question, i, verdict).verdict();
             assert_eq!(found == verdict, holds, "{trial}: {i} of {m}, {verdict:?}");
             kept += u32::from(holds);
             lost += u32::from(!holds);

@@ -3,7 +3,8 @@
 use super::baseline::check_change;
 use super::{GateValueRow, NSR, against, changes, decided, direction, judge, metrics, question};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateQuestion, GateStatus, GateSubject};
+use crate::gate::question::{GateLimit, GateQuestion, GateSubject};
+use crate::gate::reason::GateStatus;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{ChangeRow, GateRow, MetricRow};

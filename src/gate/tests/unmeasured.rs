@@ -5,9 +5,8 @@ use super::{
     GateValueRow, against, baseline_of, changes, decided, direction, judge, metrics, question,
 };
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{
-    GateLimit, GateQuestion, GateStatus, GateSubject, GateTables, UnshownChange,
-};
+use crate::gate::question::{GateLimit, GateQuestion, GateSubject, GateTables};
+use crate::gate::reason::{GateStatus, UnshownChange};
 use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::table::{AuditKey, ChangeRow, CountRow, MetricRow, PopulationRow};

@@ -226,7 +226,7 @@ impl JobChecker<'_> {
                 && let Some(only) = other
                 && classes.contains(class)
             {
-                self.say(join(at, "class"), m::gate_class_of_other(&metric.id, only));
+                self.say(join(at, "class"), m::gate_class_of_other(metric.id, only));
             }
             if HARM.contains(&metric.id) && classes.contains(class) {
                 self.class_of_harm(at, gate, metric, class);
@@ -240,9 +240,9 @@ impl JobChecker<'_> {
             None => true,
         };
         if !is_of_all_classes(metric.id) {
-            self.say(at, m::gate_class_missing(&metric.id, at, list(&names)));
+            self.say(at, m::gate_class_missing(metric.id, at, list(&names)));
         } else if !one_pair {
-            self.say(join(at, "between"), m::gate_class_total(&metric.id, list(&names)));
+            self.say(join(at, "between"), m::gate_class_total(metric.id, list(&names)));
         }
     }
 

@@ -207,7 +207,7 @@ impl JobChecker<'_> {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 < pair[0].1) {
             self.say(
                 join(here, pair[1].2.as_str()),
-                m::levels_overlap(&pair[0].2, &pair[1].2, &pair[1].0, pair[0].1.min(pair[1].1)),
+                m::levels_overlap(pair[0].2, pair[1].2, pair[1].0, pair[0].1.min(pair[1].1)),
             );
         }
     }

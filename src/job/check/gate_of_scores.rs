@@ -27,16 +27,16 @@ impl JobChecker<'_> {
         if !metric.has_interval
             && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
         {
-            self.say(join(at, "decide_by"), m::gate_no_interval(&metric.id));
+            self.say(join(at, "decide_by"), m::gate_no_interval(metric.id));
         }
         let Some(model) = gate.model.as_ref().and_then(|model| self.job.models.get(model)) else {
             return;
         };
         let of_scores = matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores);
         if of_scores && !model.gives_scores() {
-            self.say(join(at, "metric"), m::gate_of_decisions(name, &metric.id));
+            self.say(join(at, "metric"), m::gate_of_decisions(name, metric.id));
         } else if needs_probability(metric) && ModelBlock::gives_points(model) {
-            self.say(join(at, "metric"), m::gate_of_points(name, &metric.id));
+            self.say(join(at, "metric"), m::gate_of_points(name, metric.id));
         }
     }
 }

@@ -35,7 +35,7 @@ impl JobChecker<'_> {
             && self.is_sound(&["metrics.families"])
             && self.is_by_facets(metric)
         {
-            self.say(format!("{at}.between"), m::worst_case_unmeasured(&metric.id));
+            self.say(format!("{at}.between"), m::worst_case_unmeasured(metric.id));
         }
         for (scope, _) in
             keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
@@ -50,10 +50,10 @@ impl JobChecker<'_> {
             );
             let said = match metric.scopes {
                 [GateScope::Total] if metric.min_groups > 2 => {
-                    m::scope_of_any(&metric.id, form, metric.id.trim_end_matches("_any"))
+                    m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
                 }
-                [GateScope::Total] => m::scope_of_total(&metric.id, form),
-                scopes => m::scope_wrong(&metric.id, form, scope_forms(scopes)),
+                [GateScope::Total] => m::scope_of_total(metric.id, form),
+                scopes => m::scope_wrong(metric.id, form, scope_forms(scopes)),
             };
             self.say(format!("{at}.{key}"), said);
             fits = false;
@@ -65,7 +65,7 @@ impl JobChecker<'_> {
         }
         if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
         {
-            self.say(at, m::scope_none(at, &metric.id, scope_forms(metric.scopes)));
+            self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes)));
         }
         if let Some(attribute) = &gate.sensitive
             && self.are_names_sound("data.sensitive")
@@ -156,7 +156,7 @@ impl JobChecker<'_> {
             None => return,
         };
         if !fits {
-            self.say(here, m::favoured_first(&metric.id, first, second, attribute, form));
+            self.say(here, m::favoured_first(metric.id, first, second, attribute, form));
         }
     }
 
@@ -177,7 +177,7 @@ impl JobChecker<'_> {
         let too_few =
             |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
         if !asked.is_empty() && asked.into_iter().all(too_few) {
-            self.say(format!("{at}.metric"), m::groups_few(&metric.id, &metric.min_groups));
+            self.say(format!("{at}.metric"), m::groups_few(metric.id, metric.min_groups));
         }
     }
 

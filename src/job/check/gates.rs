@@ -84,7 +84,7 @@ impl JobChecker<'_> {
         };
         match (&gate.model, metric.family) {
             (Some(_), MetricFamily::Graph) => {
-                self.say(format!("{at}.model"), m::gate_graph_model(&metric.id));
+                self.say(format!("{at}.model"), m::gate_graph_model(metric.id));
             }
             (None, family) if family != MetricFamily::Graph => {
                 let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
@@ -107,7 +107,7 @@ impl JobChecker<'_> {
             GateDecideBy::Worlds | GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All
         );
         if by_doubt && metric.family == MetricFamily::Graph {
-            self.say(format!("{at}.decide_by"), m::graph_metric_decide(&metric.id));
+            self.say(format!("{at}.decide_by"), m::graph_metric_decide(metric.id));
         } else if by_doubt && gate.against.is_some() {
             let said = match gate.decide_by {
                 GateDecideBy::Worlds => m::change_by_worlds(name),
@@ -349,9 +349,9 @@ impl JobChecker<'_> {
             let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 // By its decimals: 1.013 / 100 is not 0.01013 in binary.
                 let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
-                m::limit_percent(of, &metric.id, bounds, key, limit, share)
+                m::limit_percent(of, metric.id, bounds, key, limit, share)
             } else {
-                m::limit_unreachable(of, &metric.id, bounds, key, limit)
+                m::limit_unreachable(of, metric.id, bounds, key, limit)
             };
             self.say(format!("{at}.{key}"), said);
         }

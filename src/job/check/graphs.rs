@@ -84,14 +84,15 @@ impl JobChecker<'_> {
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
         for scenario in graphs.knowledge.keys() {
-            for KnowledgeProblem { keys, below, what } in graphs.problems(scenario, &names) {
+            for problem in graphs.problems(scenario, &names) {
+                let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
                 let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
                 // A graph is drawn once for all scenarios.
                 if said.contains(&(place.clone(), what.clone())) {
                     continue;
                 }
                 said.push((place.clone(), what.clone()));
-                let said = if what.ends_with("is not a variable of the graph") {
+                let said = if names_no_variable {
                     m::knowledge_unknown(what, list(&names))
                 } else {
                     m::knowledge_contradicts(what)
@@ -363,7 +364,7 @@ impl JobChecker<'_> {
             && self.asks_graphs(gate)
         {
             let by = if gate.against.is_some() { "estimate" } else { "worlds" };
-            self.say(format!("{at}.decide_by"), m::gate_of_people(name, &metric.id, by));
+            self.say(format!("{at}.decide_by"), m::gate_of_people(name, metric.id, by));
         }
     }
 

@@ -1,5 +1,4 @@
 //! How sure a value is: intervals, replicates, permutations.
 
 pub(crate) mod placebo;
-pub(crate) mod redraw;
 pub(crate) mod repeats;

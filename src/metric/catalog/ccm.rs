@@ -373,7 +373,7 @@ fn sr(e: &Eccm) -> Rate {
     e.rate(e.sp() + e.sn(), e.n(), Undefined::EmptyGroup)
 }
 
-fn psr(e: &Eccm) -> Rate {
+pub(crate) fn psr(e: &Eccm) -> Rate {
     e.rate(e.sp(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
 }
 
@@ -381,7 +381,7 @@ fn ncr(e: &Eccm) -> Rate {
     e.rate(e.cn(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
 }
 
-fn nsr(e: &Eccm) -> Rate {
+pub(crate) fn nsr(e: &Eccm) -> Rate {
     e.rate(e.sn(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
 }
 

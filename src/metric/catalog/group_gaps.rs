@@ -276,7 +276,7 @@ pub(crate) static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
 });
 
 /// The mean of TPR and FPR, of which the average odds difference is the gap; see
-/// [`p::rates_of_mean`].
+/// [`p::score_shape`].
 fn mean_odds(c: &Confusion) -> MetricValue {
     combine(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
 }

@@ -4,6 +4,8 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
+use crate::metric::estimate::Dual;
+use crate::metric::estimate::curve::CellFunction;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::{
@@ -317,13 +319,42 @@ pub(crate) fn bacc(c: &Confusion) -> MetricValue {
 /// A rate of one group.
 type RateOfGroup = fn(&Confusion) -> Rate;
 
-/// The two rates whose mean a metric of one group, or the metric behind a gap, is; none of others.
-pub(crate) fn rates_of_mean(metric: &Metric) -> Option<[RateOfGroup; 2]> {
+/// How a metric of one group that is no rate follows from its cells, which gives it its interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ScoreShape {
+    /// The mean of two rates.
+    MeanOfRates([RateOfGroup; 2]),
+    /// A function of a rate that rises.
+    OfRate(RateOfGroup, fn(f64) -> f64),
+    /// A function of TP, FP, FN and TN.
+    OfCells(CellFunction),
+}
+
+/// How a metric of one group, or the metric behind a gap, follows from its cells; none of rates and
+/// of what needs more than cells.
+pub(crate) fn score_shape(metric: &Metric) -> Option<ScoreShape> {
+    use ScoreShape::{MeanOfRates, OfCells, OfRate};
+    let positive = |of| Some(OfCells(CellFunction::Positive(of)));
     match metric.gap_of.map_or(metric.id, |(base, _)| base) {
-        "bacc" => Some([tpr, tnr]),
-        "aod" => Some([tpr, fpr]),
+        "bacc" => Some(MeanOfRates([tpr, tnr])),
+        "aod" => Some(MeanOfRates([tpr, fpr])),
+        "f1" => Some(OfRate(jaccard, |jaccard| 2.0 * jaccard / (1.0 + jaccard))),
+        "mcc" => Some(OfCells(CellFunction::Correlation)),
+        "dcacc" => positive(|[tp, fp, fn_, _]| (tp + fn_) / (tp + fp)),
+        "dcr" => positive(|[_, fp, fn_, tn]| (tn + fp) / (tn + fn_)),
+        "te" => positive(|[_, fp, fn_, _]| fn_ / fp),
+        "ge" => positive(|[tp, fp, fn_, tn]| {
+            let benefit = tp + tn + 2.0 * fp;
+            let squares = (tp + fp + fn_ + tn) * (tp + tn + 4.0 * fp);
+            0.5 * (squares / (benefit * benefit) - Dual::constant(1.0))
+        }),
         _ => None,
     }
+}
+
+/// TP / (TP + FP + FN), of which F1 is a function: 2 J / (1 + J).
+fn jaccard(c: &Confusion) -> Rate {
+    c.rate(c.tp, c.tp + c.fp + c.fn_, Undefined::ZeroDenominator)
 }
 
 /// 2 TP / (2 TP + FP + FN).

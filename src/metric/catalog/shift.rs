@@ -195,10 +195,6 @@ fn jscd(shift: &ScoreShift) -> MetricValue {
     shift.jensen_shannon.map(|divergence| divergence.sqrt().min(JSCD_MAX))
 }
 
-/// The metrics that read the two histograms: resampling roughens these, so that replicates lie
-/// above the value.
-pub(crate) const HISTOGRAM_METRICS: [&str; 3] = ["jsd_hist", "kld_hist", "kld_hist_smoothed"];
-
 /// Σ p ln(p/q) over bins with p > 0, in order of the bins.
 fn bin_divergence(bins: impl Iterator<Item = (f64, f64)>) -> f64 {
     bins.filter(|(p, _)| *p > 0.0).map(|(p, q)| p * libm::log(p / q)).sum::<f64>().max(0.0)
@@ -232,17 +228,19 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 mod tests {
     use super::{METRICS, change_edge, score_edge};
     use crate::metric::Reads;
+    use crate::metric::evidence::divergence_sums::DivergenceSums;
     use crate::metric::evidence::shift::{
         CHANGE_BINS, SCORE_BINS, ShiftSums, change_bin, log_ratio, score_bin,
     };
-    use crate::metric::evidence::shift_pass::DivergenceSums;
     use crate::metric::rate::{MetricValue, Undefined};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {
         let mut sums = ShiftSums::default();
         pairs.iter().for_each(|&(s, c)| sums.add(0, s, c, 1));
         let mut divergence = DivergenceSums::new(&sums);
-        pairs.iter().for_each(|&(s, c)| divergence.add(s, c, 1));
+        for pair in pairs {
+            divergence.add(*pair, 1);
+        }
         let shift = divergence.score_shift(&sums);
         let value = |reads: &Reads| {
             if let Reads::Shift(value) = reads { value(&shift) } else { unreachable!() }

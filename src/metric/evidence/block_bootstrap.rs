@@ -21,12 +21,9 @@
 //! often blocks count is drawn once, in 30 ms for 2000 replicates; every scope then takes about 3
 //! ms of one thread.
 
-use std::ops::AddAssign;
-
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::num::seed::{h, named_seed};
 use crate::param::Seed;
@@ -80,85 +77,6 @@ impl<const N: usize> BlockSums<N> {
                 (block, sum)
             });
         sums.filter(|(_, sum)| *sum != [0; N]).collect()
-    }
-
-    /// The sums over some places.
-    pub(crate) fn sum(&self, places: impl Iterator<Item = usize> + Clone) -> [u64; N] {
-        let mut all = [0; N];
-        self.blocks(places).iter().for_each(|(_, sum)| add(&mut all, sum));
-        all
-    }
-}
-
-/// What some people weigh together in whole units, the sum of the squares of their weights, and how
-/// many of them weigh more than 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WeightSums {
-    sum: u64,
-    people: u64,
-    squares: u128,
-}
-
-impl WeightSums {
-    /// One person.
-    pub(crate) fn one(weight: u64) -> Self {
-        WeightSums {
-            sum: weight,
-            people: u64::from(weight > 0),
-            squares: u128::from(weight) * u128::from(weight),
-        }
-    }
-
-    /// So many people without weights.
-    pub(crate) fn ones(n: u64) -> Self {
-        WeightSums { sum: n, people: n, squares: u128::from(n) }
-    }
-
-    /// People who weigh more than 0.
-    pub(crate) fn people(self) -> u64 {
-        self.people
-    }
-
-    /// Units that they weigh.
-    pub(crate) fn sum(self) -> u64 {
-        self.sum
-    }
-
-    /// The sum of the squares.
-    pub(crate) fn squares(self) -> f64 {
-        self.squares as f64
-    }
-
-    /// Whether the squares of some sums of these weights add up to the same: no two of the weights
-    /// above 0 are in one sum.
-    pub(crate) fn are_single(self, mut sums: impl Iterator<Item = u64>) -> bool {
-        let square = |sum: u64| u128::from(sum) * u128::from(sum);
-        let left = sums.try_fold(self.squares, |left, sum| left.checked_sub(square(sum)));
-        left == Some(0)
-    }
-
-    /// What is left without some of these people.
-    pub(crate) fn less(self, some: Self) -> Self {
-        WeightSums {
-            sum: self.sum.saturating_sub(some.sum),
-            people: self.people.saturating_sub(some.people),
-            squares: self.squares.saturating_sub(some.squares),
-        }
-    }
-
-    /// How many people without weights would be as sure as these (Kish 1965, Survey Sampling,
-    /// 11.7): the square of the sum over the sum of squares.
-    pub(crate) fn effective(self) -> f64 {
-        let sum = self.sum as f64;
-        sum * (sum / self.squares as f64)
-    }
-}
-
-impl AddAssign for WeightSums {
-    fn add_assign(&mut self, other: Self) {
-        self.sum += other.sum;
-        self.people += other.people;
-        self.squares += other.squares;
     }
 }
 
@@ -301,51 +219,9 @@ fn halves<const N: usize>(
     cells
 }
 
-/// Adds the sums of blocks to replicates of so many cells each; of a block the cells that are not
-/// named are 0.
-pub(crate) fn add_block_replicates<C: Iterator<Item = (usize, u64)> + Clone>(
-    replicates: &mut [u64],
-    cells: usize,
-    blocks: impl Iterator<Item = (u64, C)> + Clone,
-    times: &BlockMultiplicities,
-) {
-    let mut room = [0; TILE];
-    for (tile, replicates) in replicates.chunks_mut(TILE * cells.max(1)).enumerate() {
-        for (block, sums) in blocks.clone() {
-            let times = times.tile(block, tile * TILE, &mut room);
-            for (replicate, &times) in replicates
-                .chunks_exact_mut(cells.max(1))
-                .zip(times)
-                .filter(|(_, times)| **times > 0)
-            {
-                for (cell, sum) in sums.clone() {
-                    // As above.
-                    replicate[cell] =
-                        replicate[cell].saturating_add(sum.saturating_mul(u64::from(times)));
-                }
-            }
-        }
-    }
-}
-
-/// A value of sums of weight, with the reason that the people have where there is none: those who
-/// could be divided by may be there and weigh nothing.
-pub(crate) fn by_weight(
-    value: MetricValue,
-    of_people: impl FnOnce() -> MetricValue,
-) -> MetricValue {
-    value.or_else(|reason| match reason {
-        Undefined::ZeroReferenceRate
-        | Undefined::ZeroNegativeSwitchRate
-        | Undefined::OperandMissing
-        | Undefined::Infinite => Err(reason),
-        _ => of_people().and(Err(Undefined::ZeroWeight)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{BlockMultiplicities, PEOPLE_BLOCKS, add_block_replicates, block_replicates};
+    use super::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
     use crate::num::MAX_TOTAL_WEIGHT;
     use crate::num::poisson::PoissonWeights;
     use crate::num::seed::RandomStream;
@@ -383,14 +259,6 @@ mod tests {
                 ),
                 replicates
             );
-            let mut sparse = vec![0; 3 * samples as usize];
-            add_block_replicates(
-                &mut sparse,
-                3,
-                blocks.iter().map(|(block, sums)| (*block, sums.iter().copied().enumerate())),
-                &times,
-            );
-            assert_eq!(replicates.as_flattened(), sparse);
             for (r, replicate) in replicates.iter().enumerate() {
                 assert_eq!(*replicate, [exact(r, 0), exact(r, 1), exact(r, 2)], "{largest} {r}");
             }

@@ -7,21 +7,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::block_bootstrap::{WeightSums, block_of, block_seed};
-use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::matrix::ClassMatrix;
-use crate::metric::evidence::person::{
-    Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::evidence::person::{Confusion, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::supported::SupportedOnly;
+use crate::metric::evidence::units::{MatrixUnits, WeightSums};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
 
@@ -91,9 +90,10 @@ pub(crate) struct FactualClassCounts {
     classes: usize,
     /// By group, the matrix row by row.
     groups: Vec<Vec<u64>>,
-    /// Places are groups, cells those of the matrix. None where each row is a person who counts as
-    /// one.
-    units: Option<ClassUnitSums>,
+    /// What the rows of each cell weigh, by group; empty where nobody has a weight.
+    weights: Vec<Vec<WeightSums>>,
+    /// What the rows of each person weigh by group and cell; none where each row is a person.
+    persons: Option<PersonClassCells>,
     one_vs_all: Vec<FactualCounts>,
     /// People without a group by label and prediction, each unknown 0 or the class from 1 on; and
     /// what they weigh in whole units.
@@ -110,7 +110,8 @@ impl FactualClassCounts {
         FactualClassCounts {
             classes,
             groups: vec![vec![0; classes * classes]; groups],
-            units: None,
+            weights: Vec::new(),
+            persons: None,
             one_vs_all: vec![FactualCounts::new(groups); classes],
             without_group: [KeyedSums::default(), KeyedSums::default()],
         }
@@ -121,8 +122,11 @@ impl FactualClassCounts {
     pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
-        let units = ClassUnitSums::new(unit, self.groups.len(), seed);
-        FactualClassCounts { units, one_vs_all, ..self }
+        let none =
+            vec![vec![WeightSums::default(); self.classes * self.classes]; self.groups.len()];
+        let weights = if unit.weighted { none } else { Vec::new() };
+        let persons = unit.persons.then(PersonClassCells::default);
+        FactualClassCounts { weights, persons, one_vs_all, ..self }
     }
 
     /// The same where scores as such are measured, of which there are none yet.
@@ -166,8 +170,8 @@ impl FactualClassCounts {
             counts.groups[person.group].add(one.label, one.predicted, tied);
             let labelled = (one.label, one.score.unwrap_or(f64::NAN));
             counts.add_score(person.group, labelled, person.weight, keys);
-            counts.add_weight(person.group, keys.0, person.weight, one.label, one.predicted);
-            counts.add_paired(person.group, keys.0, one.label, one.predicted);
+            let unit = (person.group, keys.0, person.weight);
+            counts.add_unit(unit, one.label, one.predicted);
         }
         let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
         assert!(
@@ -177,8 +181,11 @@ impl FactualClassCounts {
         );
         let cell = label * self.classes + predicted;
         self.groups[person.group][cell] += 1;
-        if let Some(units) = &mut self.units {
-            units.add(keys.0, person.group, cell, person.weight);
+        if let Some(weights) = self.weights.get_mut(person.group) {
+            weights[cell] += WeightSums::one(person.weight);
+        }
+        if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
+            persons.add((keys.0, person.group as u32, cell as u32), person.weight);
         }
     }
 
@@ -243,15 +250,6 @@ impl FactualClassCounts {
         self.one_vs_all.iter_mut().for_each(|counts| counts.groups[group].add_weightless());
     }
 
-    /// What some people with a label weigh; none where nobody has a weight.
-    pub(crate) fn labelled_weight(&self, of: GroupSelection) -> Option<WeightSums> {
-        let sums = self.one_vs_all.first()?.weight_sums(of)?;
-        let mut labelled = WeightSums::default();
-        let has_label = |cells: &ConfusionCells| Confusion::from_cells(*cells).n() > 0;
-        sums.iter().filter(|(cells, _)| has_label(cells)).for_each(|(_, sum)| labelled += *sum);
-        Some(labelled)
-    }
-
     /// Some people, by label and prediction in each class against all others.
     pub(crate) fn people(&self, of: GroupSelection) -> Confusion {
         self.one_vs_all.first().map_or(Confusion::default(), |counts| counts.confusion(of))
@@ -273,14 +271,27 @@ impl FactualClassCounts {
 
     /// The same in units of weight; none where nobody has a weight.
     pub(crate) fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
-        self.unit_cells(of)?.weights
+        let mut all = ClassMatrix::new(self.classes);
+        for group in of.groups(self.groups.len()) {
+            let weights = self.weights.get(group)?.iter().enumerate();
+            weights.for_each(|(cell, sums)| all.add(cell, sums.sum()));
+        }
+        (!self.weights.is_empty()).then_some(all)
     }
 
-    /// The cells of some people by block and by person; none where each row is a person who counts
-    /// as one.
-    pub(crate) fn unit_cells(&self, of: GroupSelection) -> Option<ClassUnitCells> {
+    /// The units of some people by the cells of the matrix that they fill.
+    pub(crate) fn units(&self, of: GroupSelection) -> ClassUnits {
         let groups: Vec<usize> = of.groups(self.groups.len()).collect();
-        Some(self.units.as_ref()?.at(self.classes, &groups, |cell| cell))
+        let (mut rows, square) = (Vec::new(), self.classes * self.classes);
+        for &group in &groups {
+            for (cell, n) in self.groups[group].iter().enumerate().filter(|(_, n)| **n > 0) {
+                let weights = self.weights.get(group).map(|weights| weights[cell]);
+                let sums = weights.unwrap_or_else(|| WeightSums::ones(*n));
+                rows.push(((group * square + cell) as u64, vec![(cell, 1)], sums));
+            }
+        }
+        let of_persons = |persons| units_of_persons(persons, &groups, |cell| cell);
+        ClassUnits { persons: self.persons.as_ref().map(of_persons), rows }
     }
 
     /// The evidence of each class against all others, in order.
@@ -294,7 +305,11 @@ impl Accumulator for FactualClassCounts {
         for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             *mine += theirs;
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
+        for (mine, theirs) in self.weights.iter_mut().flatten().zip(other.weights.iter().flatten())
+        {
+            *mine += *theirs;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);
         }
         for (mine, theirs) in self.without_group.iter_mut().zip(&other.without_group) {
@@ -323,9 +338,11 @@ pub(crate) struct SwitchClassCounts {
     classes: usize,
     groups: usize,
     people: KeyedSums<ClassPattern>,
-    /// Places are directions, cells those of the extended matrix. None where each row is a person
-    /// who counts as one.
-    units: Option<ClassUnitSums>,
+    /// What the people of each pattern weigh; none where nobody has a weight.
+    weights: Option<KeyedSums<ClassPattern, WeightSums>>,
+    /// What the rows of each person weigh by direction and cell of the extended matrix; none where
+    /// each row is a person.
+    persons: Option<PersonClassCells>,
     one_vs_all: Vec<CounterfactualCounts>,
     /// The same people by their supported counterfactuals alone, without each class against all
     /// others.
@@ -338,7 +355,8 @@ impl SwitchClassCounts {
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
         let (people, supported) = (KeyedSums::default(), SupportedOnly::default());
-        SwitchClassCounts { classes, groups, people, units: None, one_vs_all, supported }
+        let (weights, persons) = (None, None);
+        SwitchClassCounts { classes, groups, people, weights, persons, one_vs_all, supported }
     }
 
     /// The same people by their supported counterfactuals alone; none where all are supported.
@@ -350,7 +368,8 @@ impl SwitchClassCounts {
     fn of_classes_alone(&self) -> SwitchClassCounts {
         SwitchClassCounts {
             people: self.people.clone(),
-            units: self.units.clone(),
+            weights: self.weights.clone(),
+            persons: self.persons.clone(),
             ..SwitchClassCounts::new(self.classes, self.groups)
         }
     }
@@ -360,8 +379,9 @@ impl SwitchClassCounts {
     pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.counted_by(unit, seed)).collect();
-        let units = ClassUnitSums::new(unit, self.groups * self.groups, seed);
-        SwitchClassCounts { units, one_vs_all, ..self }
+        let weights = unit.weighted.then(KeyedSums::default);
+        let persons = unit.persons.then(KeyedSums::default);
+        SwitchClassCounts { weights, persons, one_vs_all, ..self }
     }
 
     /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
@@ -422,9 +442,10 @@ impl SwitchClassCounts {
                 && [predicted, after].iter().all(|class| *class < self.classes);
             assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
             *outcomes.entry((to as u32, after as u32)).or_default() += 1;
-            if let Some(units) = &mut self.units {
+            if let Some(persons) = self.persons.as_mut().filter(|_| person.weight > 0) {
                 let cell = (label * self.classes + predicted) * self.classes + after;
-                units.add(key, person.group * self.groups + to, cell, person.weight);
+                let direction = person.group * self.groups + to;
+                persons.add((key, direction as u32, cell as u32), person.weight);
             }
         }
         if !outcomes.is_empty() {
@@ -436,6 +457,9 @@ impl SwitchClassCounts {
                 predicted: predicted as u32,
                 outcomes,
             };
+            if let Some(weights) = &mut self.weights {
+                weights.add(kind.clone(), WeightSums::one(person.weight));
+            }
             self.people.add(kind, 1);
         }
     }
@@ -449,6 +473,11 @@ impl SwitchClassCounts {
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes
+    }
+
+    /// Whether people have weights.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.weights.is_some()
     }
 
     /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
@@ -470,24 +499,18 @@ impl SwitchClassCounts {
     /// The matrix of all labels in units of weight; none where nobody has a weight.
     #[cfg(test)]
     pub(crate) fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
-        self.unit_cells(self.scope_number(direction))?.weights
+        Some(self.sum_of(self.weights.as_ref()?, |sums| sums.sum(), direction, |_| true))
     }
 
-    /// The same in units of weight; none where nobody has a weight.
+    /// The same of one label, or of those without; none where nobody has a weight.
     pub(crate) fn weight_matrix_of_label(
         &self,
         direction: Option<(usize, usize)>,
         label: Option<usize>,
     ) -> Option<ClassMatrix> {
         let label = label.unwrap_or(self.classes);
-        let (mut all, square) = (ClassMatrix::new(self.classes), self.classes * self.classes);
-        let units = self.units.as_ref().filter(|units| units.weighted)?;
-        let sums =
-            units.blocks.sums_at(&self.directions_of(self.scope_number(direction)), |cell| cell);
-        sums.iter()
-            .filter(|(_, cell, _)| cell / square == label)
-            .for_each(|(_, cell, weight)| all.add(cell % square, *weight));
-        Some(all)
+        let weights = self.weights.as_ref()?;
+        Some(self.sum_of(weights, |sums| sums.sum(), direction, |own| own == label))
     }
 
     /// The evidence of each class against all others, in order.
@@ -497,11 +520,6 @@ impl SwitchClassCounts {
 
     pub(crate) fn scope_index(&self) -> ScopeIndex {
         ScopeIndex { groups: self.groups }
-    }
-
-    fn scope_number(&self, direction: Option<(usize, usize)>) -> usize {
-        let places = self.scope_index();
-        direction.map_or(places.total(), |(from, to)| places.direction(from, to))
     }
 
     /// The directions that a scope holds, by their number.
@@ -515,16 +533,26 @@ impl SwitchClassCounts {
         direction: Option<(usize, usize)>,
         of_label: impl Fn(usize) -> bool,
     ) -> ClassMatrix {
+        self.sum_of(&self.people, |people| people, direction, of_label)
+    }
+
+    fn sum_of<T: Copy + Default + AddAssign>(
+        &self,
+        patterns: &KeyedSums<ClassPattern, T>,
+        number: impl Fn(T) -> u64,
+        direction: Option<(usize, usize)>,
+        of_label: impl Fn(usize) -> bool,
+    ) -> ClassMatrix {
         let mut all = ClassMatrix::new(self.classes);
-        let kinds = self.people.0.iter().filter(|(kind, _)| of_label(kind.label as usize));
-        for (kind, people) in kinds {
+        let kinds = patterns.0.iter().filter(|(kind, _)| of_label(kind.label as usize));
+        for (kind, sum) in kinds {
             for (to, after, times) in &kind.outcomes {
                 if direction
                     .is_none_or(|direction| direction == (kind.group as usize, *to as usize))
                 {
                     all.add(
                         kind.predicted as usize * self.classes + *after as usize,
-                        people * u64::from(*times),
+                        number(*sum) * u64::from(*times),
                     );
                 }
             }
@@ -532,12 +560,14 @@ impl SwitchClassCounts {
         all
     }
 
-    /// Kinds of people by the cells of the matrix that one of them fills, and their number; by the
-    /// number of the scope.
-    pub(crate) fn filled_cells(&self) -> Vec<Vec<FilledCells>> {
+    /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of
+    /// weight 0 are in none. Walks over all patterns: ask once.
+    pub(crate) fn units(&self) -> Vec<ClassUnits> {
         let places = self.scope_index();
-        let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, u64>::new(); places.len()];
+        let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, WeightSums>::new(); places.len()];
         for (kind, people) in &self.people.0 {
+            let weights = self.weights.as_ref().and_then(|weights| weights.0.get(kind).copied());
+            let sums = weights.unwrap_or_else(|| WeightSums::ones(*people));
             let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
             for &(to, after, times) in &kind.outcomes {
                 let cell = kind.predicted as usize * self.classes + after as usize;
@@ -546,18 +576,19 @@ impl SwitchClassCounts {
                 }
             }
             for (place, cells) in filled {
-                *kinds[place].entry(cells.into_iter().collect()).or_default() += people;
+                *kinds[place].entry(cells.into_iter().collect()).or_default() += sums;
             }
         }
-        kinds.into_iter().map(|kinds| kinds.into_iter().collect()).collect()
-    }
-
-    /// The cells of the matrix of a scope, by its number, by block and by person; none where each
-    /// row is a person who counts as one.
-    pub(crate) fn unit_cells(&self, place: usize) -> Option<ClassUnitCells> {
         let square = self.classes * self.classes;
-        let directions = self.directions_of(place);
-        Some(self.units.as_ref()?.at(self.classes, &directions, |cell| cell % square))
+        let of_scope = |(place, kinds): (usize, BTreeMap<_, _>)| {
+            let persons = self.persons.as_ref().map(|persons| {
+                units_of_persons(persons, &self.directions_of(place), |cell| cell % square)
+            });
+            let numbers = (place as u64) << 32..;
+            let rows = numbers.zip(kinds).map(|(key, (cells, sums))| (key, cells, sums));
+            ClassUnits { persons, rows: rows.collect() }
+        };
+        kinds.into_iter().enumerate().map(of_scope).collect()
     }
 }
 
@@ -568,7 +599,10 @@ impl Accumulator for SwitchClassCounts {
         supported.merge(theirs, || self.of_classes_alone(), || other.of_classes_alone());
         self.supported = supported;
         self.people.merge(&other.people);
-        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
+        if let (Some(mine), Some(theirs)) = (&mut self.weights, &other.weights) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);
         }
         self.one_vs_all
@@ -578,138 +612,52 @@ impl Accumulator for SwitchClassCounts {
     }
 }
 
-/// Cells that one person fills, and how often; the number of such people.
-pub(crate) type FilledCells = (Vec<(usize, u64)>, u64);
+/// What the rows of persons weigh, by key, group or direction, and cell.
+type PersonClassCells = KeyedSums<(u64, u32, u32)>;
 
-/// What is drawn of the people of a scope in place of rows, and who they are.
+/// The units of a scope by the cells of a matrix of classes that they fill.
 #[derive(Debug, Clone)]
-pub(crate) struct ClassUnitCells {
-    /// What the cells weigh; none where nobody has a weight.
-    pub(crate) weights: Option<ClassMatrix>,
-    /// Block, cell and what is in both: weight where people have weights, else rows.
-    pub(crate) blocks: Vec<(u64, usize, u64)>,
-    /// The same by person, ascending by key; none where each row is a person.
-    pub(crate) persons: Option<Vec<(u64, usize, u64)>>,
+pub(crate) struct ClassUnits {
+    /// Kinds of rows.
+    pub(crate) rows: Vec<MatrixUnits>,
+    /// Persons, ascending by key, each with what the rows weigh; none where each row is a person.
+    pub(crate) persons: Option<Vec<MatrixUnits>>,
 }
 
-/// The cells of matrices by block of people, and by person where one may have several rows: sums of
-/// weight where people have weights, else rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct ClassUnitSums {
-    weighted: bool,
-    blocks: ClassBlockSums,
-    /// By key, place and cell.
-    persons: Option<KeyedSums<(u64, u32, u32)>>,
-}
-
-impl ClassUnitSums {
-    /// Nobody yet; none where each row is a person who counts as one.
-    fn new(unit: CountingUnit, places: usize, seed: Seed) -> Option<Self> {
-        let (weighted, by_person) = match unit {
-            CountingUnit::Row | CountingUnit::PairedRow => return None,
-            CountingUnit::Person => (false, true),
-            CountingUnit::Weight => (true, false),
-            CountingUnit::WeightedPerson => (true, true),
-        };
-        let persons = by_person.then(KeyedSums::default);
-        Some(ClassUnitSums { weighted, blocks: ClassBlockSums::new(places, seed), persons })
-    }
-
-    /// Adds a row of a person, or one counterfactual of it; what weighs nothing does not count.
-    fn add(&mut self, key: u64, place: usize, cell: usize, weight: u64) {
-        let n = if self.weighted { weight } else { 1 };
-        if n == 0 {
-            return;
-        }
-        self.blocks.add(key, place, cell, n);
-        if let Some(persons) = &mut self.persons {
-            persons.add((key, place as u32, cell as u32), n);
-        }
-    }
-
-    fn merge(&mut self, other: &ClassUnitSums) {
-        self.blocks.merge(&other.blocks);
-        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-    }
-
-    /// Those of some places, each block or person and cell once, ascending.
-    fn at(
-        &self,
-        classes: usize,
-        places: &[usize],
-        cell_of: impl Fn(usize) -> usize,
-    ) -> ClassUnitCells {
-        let blocks = self.blocks.sums_at(places, &cell_of);
-        let weights = self.weighted.then(|| sum_over_blocks(classes, &blocks));
-        let persons = self.persons.as_ref().map(|persons| {
-            let here =
-                persons.0.iter().filter(|((_, place, _), _)| places.contains(&(*place as usize)));
-            summed(here.map(|(&(key, _, cell), n)| ((key, cell_of(cell as usize)), *n)))
-        });
-        ClassUnitCells { weights, blocks, persons }
-    }
-}
-
-/// The sum over blocks.
-fn sum_over_blocks(classes: usize, blocks: &[(u64, usize, u64)]) -> ClassMatrix {
-    let mut all = ClassMatrix::new(classes);
-    blocks.iter().for_each(|(_, cell, weight)| all.add(*cell, *weight));
-    all
-}
-
-/// Sums by block or person and cell, each once, ascending.
-fn summed(parts: impl Iterator<Item = ((u64, usize), u64)>) -> Vec<(u64, usize, u64)> {
+/// Each person with a row at some places, ascending by key.
+fn units_of_persons(
+    persons: &PersonClassCells,
+    places: &[usize],
+    cell_of: impl Fn(usize) -> usize,
+) -> Vec<MatrixUnits> {
     let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-    parts.for_each(|(at, n)| *all.entry(at).or_default() += n);
-    all.into_iter().map(|((of, cell), n)| (of, cell, n)).collect()
-}
-
-/// What people weigh, or how many rows they have, by place, and in each place by block of people
-/// and cell; cells that hold nothing are not there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct ClassBlockSums {
-    cut: u64,
-    places: Vec<KeyedSums<[u32; 2]>>,
-}
-
-impl ClassBlockSums {
-    fn new(places: usize, seed: Seed) -> Self {
-        ClassBlockSums { cut: block_seed(seed), places: vec![KeyedSums::default(); places] }
+    for (&(key, place, cell), weight) in &persons.0 {
+        if places.contains(&(place as usize)) {
+            *all.entry((key, cell_of(cell as usize))).or_default() += weight;
+        }
     }
-
-    fn add(&mut self, key: u64, place: usize, cell: usize, n: u64) {
-        self.places[place].add([block_of(self.cut, key) as u32, cell as u32], n);
+    let mut found: Vec<MatrixUnits> = Vec::new();
+    for ((key, cell), weight) in all {
+        match found.last_mut().filter(|own| own.0 == key) {
+            Some(own) => own.1.push((cell, weight)),
+            None => found.push((key, vec![(cell, weight)], WeightSums::ones(1))),
+        }
     }
-
-    fn merge(&mut self, other: &ClassBlockSums) {
-        self.places.iter_mut().zip(&other.places).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
-    /// Block, cell and sum of some places, each block and cell once, ascending.
-    fn sums_at(
-        &self,
-        places: &[usize],
-        cell_of: impl Fn(usize) -> usize,
-    ) -> Vec<(u64, usize, u64)> {
-        let here = places.iter().flat_map(|&place| &self.places[place].0);
-        summed(here.map(|(&[block, cell], n)| ((u64::from(block), cell_of(cell as usize)), *n)))
-    }
+    found
 }
 
 /// Sums by key, written in the order of their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct KeyedSums<K: Eq + Hash>(HashMap<K, u64>);
+struct KeyedSums<K: Eq + Hash, T = u64>(HashMap<K, T>);
 
-impl<K: Eq + Hash> Default for KeyedSums<K> {
+impl<K: Eq + Hash, T> Default for KeyedSums<K, T> {
     fn default() -> Self {
         KeyedSums(HashMap::new())
     }
 }
 
-impl<K: Eq + Hash + Clone> KeyedSums<K> {
-    fn add(&mut self, key: K, n: u64) {
+impl<K: Eq + Hash + Clone, T: Copy + Default + AddAssign> KeyedSums<K, T> {
+    fn add(&mut self, key: K, n: T) {
         *self.0.entry(key).or_default() += n;
     }
 
@@ -718,16 +666,18 @@ impl<K: Eq + Hash + Clone> KeyedSums<K> {
     }
 }
 
-impl<K: Serialize + Ord + Hash> Serialize for KeyedSums<K> {
+impl<K: Serialize + Ord + Hash, T: Serialize> Serialize for KeyedSums<K, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut sorted: Vec<(&K, &u64)> = self.0.iter().collect();
-        sorted.sort_unstable();
+        let mut sorted: Vec<(&K, &T)> = self.0.iter().collect();
+        sorted.sort_unstable_by_key(|(key, _)| *key);
         sorted.serialize(serializer)
     }
 }
 
-impl<'de, K: Deserialize<'de> + Eq + Hash> Deserialize<'de> for KeyedSums<K> {
+impl<'de, K: Deserialize<'de> + Eq + Hash, T: Deserialize<'de>> Deserialize<'de>
+    for KeyedSums<K, T>
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(KeyedSums(Vec::<(K, u64)>::deserialize(deserializer)?.into_iter().collect()))
+        Ok(KeyedSums(Vec::<(K, T)>::deserialize(deserializer)?.into_iter().collect()))
     }
 }

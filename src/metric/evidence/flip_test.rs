@@ -27,7 +27,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::block_bootstrap::BlockSums;
+use crate::metric::evidence::person_sums::PersonCells;
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, named_seed};
@@ -58,10 +59,6 @@ pub(crate) struct FlipTestPerson {
     /// Whole units that they weigh; 1 where nobody has a weight.
     pub weight: u64,
 }
-
-/// What people of facet d weigh by block: those whom neighbours would turn positive, negative, and
-/// neither.
-pub(crate) type FlipBlocks = Vec<(u64, [u64; 3])>;
 
 /// People with their features, at most twice as many as are looked at; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -181,13 +178,13 @@ const RUNS_PER_PIECE: usize = 512;
 
 impl PreparedFlipTest {
     /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
-    /// others; `weighed` cuts people into blocks where they have weights, or persons several rows.
+    /// others; `weighted` says whether rows have weights.
     pub(crate) fn new(
         mut crowd: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
         knobs: &FlipTestSettings,
-        weighed: Option<Seed>,
+        weighted: bool,
     ) -> Self {
         crowd.subsample();
         if knobs.standardise {
@@ -213,7 +210,8 @@ impl PreparedFlipTest {
             looked_at: crowd.people.len() as u64,
             missing: crowd.missing,
             facets: Vec::new(),
-            weighed: weighed.map(|seed| BlockSums::new(facets.len(), seed)),
+            weights: if weighted { vec![Default::default(); facets.len()] } else { Vec::new() },
+            persons: None,
         };
         let mut pieces = Vec::new();
         for (number, &scope) in facets.iter().enumerate() {
@@ -264,6 +262,7 @@ impl PreparedFlipTest {
             let own = of.iter().flat_map(|of| of.groups(groups));
             own.flat_map(|group| &keys[group]).collect::<BTreeSet<_>>().len() as u64
         };
+        self.empty.persons = Some(PersonCells::new());
         for facet in &mut self.empty.facets {
             let (a, d) = facets_of(facet.scope);
             facet.persons = Some([persons(&[a]), persons(&[d]), persons(&[a, d])]);
@@ -304,7 +303,7 @@ impl PreparedFlipTest {
                     let to = vote_cell(person.predicted, vote);
                     piece.people += 1;
                     piece.cells[to] += 1;
-                    if self.empty.weighed.is_some() {
+                    if self.empty.counts_units() {
                         piece.weights.push((person.key, person.weight, to));
                     }
                 }
@@ -356,10 +355,13 @@ pub(crate) struct FlipTestResult {
     pub missing: u64,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
-    /// What people of facet d weigh, each row 1 where nobody has a weight: who would turn positive,
-    /// negative, and who would stay; by comparison.
+    /// What people of facet d weigh: who would turn positive, negative, and who would stay; by
+    /// comparison. Empty where nobody has a weight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<[WeightSums; 3]>,
+    /// The same by person and comparison; none where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed: Option<BlockSums<3>>,
+    persons: Option<PersonCells<3>>,
 }
 
 /// One comparison.
@@ -383,18 +385,38 @@ impl FlipTestResult {
         let facet = &mut self.facets[piece.facet];
         facet.to_positive += piece.cells[0];
         facet.to_negative += piece.cells[1];
-        if let Some(weighed) = &mut self.weighed {
-            for &(key, weight, to) in &piece.weights {
-                weighed.at(key, piece.facet)[to] += weight;
+        for &(key, weight, to) in &piece.weights {
+            if let Some(weights) = self.weights.get_mut(piece.facet) {
+                weights[to] += WeightSums::one(weight);
+            }
+            if let Some(persons) = &mut self.persons {
+                persons.at(key, piece.facet)[to] += weight;
             }
         }
     }
 
-    /// The comparison of a scope with what people weigh in it, block by block.
-    pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, Option<FlipBlocks>)> {
+    /// Whether rows have weights.
+    pub(crate) fn is_weighted(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    fn counts_units(&self) -> bool {
+        !self.weights.is_empty() || self.persons.is_some()
+    }
+
+    /// The comparison of a scope, and the units of facet d by what their neighbours say.
+    pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums<3>)> {
         let number = self.facets.iter().position(|facet| facet.scope == scope)?;
-        let blocks = self.weighed.as_ref().map(|weighed| weighed.blocks(number..number + 1));
-        Some((self.facets[number], blocks))
+        let facet = self.facets[number];
+        let rows = facet.cells().map(WeightSums::ones);
+        let rows = self.weights.get(number).copied().unwrap_or(rows).into_iter().enumerate();
+        let kind = |(cell, sums)| {
+            let mut cells = [0; 3];
+            cells[cell] = 1;
+            UnitKind { key: cell as u64, cells, sums }
+        };
+        let persons = self.persons.as_ref().map(|persons| persons.sums(|place| place == number));
+        Some((facet, UnitSums::new(rows.map(kind).collect(), persons)))
     }
 }
 
@@ -434,7 +456,7 @@ mod tests {
         knobs: &FlipTestSettings,
         weighed: bool,
     ) -> FlipTestResult {
-        let test = PreparedFlipTest::new(crowd, groups, facets, knobs, weighed.then_some(Seed(1)));
+        let test = PreparedFlipTest::new(crowd, groups, facets, knobs, weighed);
         let mut flips = test.empty();
         (0..test.n_pieces()).rev().for_each(|piece| flips.add(&test.votes(piece)));
         flips
@@ -465,15 +487,13 @@ mod tests {
         );
         assert_eq!((flips.eligible, flips.looked_at, flips.missing), (11, 11, 1));
         for scope in [MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)] {
-            let (facet, blocks) = flips.facet(scope).unwrap();
+            let (facet, units) = flips.facet(scope).unwrap();
             assert_eq!(
                 (facet.n_a, facet.n_d, facet.neighbours, facet.cells()),
                 (6, 5, 3, [2, 1, 2])
             );
             // Rows 10 and 14 weigh 2 and 3, row 11 weighs 3, rows 12 and 13 weigh 1 and 2.
-            let sum =
-                |i: usize| blocks.as_ref().unwrap().iter().map(|(_, cells)| cells[i]).sum::<u64>();
-            assert_eq!([sum(0), sum(1), sum(2)], [5, 3, 3]);
+            assert_eq!(units.weight(), [5, 3, 3]);
         }
         // With fewer than twice so many people in facet a, one neighbour decides: at 9 that is the
         // one at 10, at 3 the one at 2.

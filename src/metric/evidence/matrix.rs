@@ -21,11 +21,10 @@ impl ClassMatrix {
         ClassMatrix { classes, cells: vec![0; classes * classes] }
     }
 
-    /// The matrix of these cells, row by row; what is beyond a square is left out.
+    /// The matrix with these cells, row by row.
+    #[cfg(test)]
     pub(in crate::metric) fn from_cells(classes: usize, cells: &[u64]) -> Self {
-        let mut all = cells.to_vec();
-        all.resize(classes * classes, 0);
-        ClassMatrix { classes, cells: all }
+        ClassMatrix { classes, cells: cells.to_vec() }
     }
 
     /// Number of classes.
@@ -169,14 +168,6 @@ impl MatrixRate {
             }
         }
         rate
-    }
-
-    /// The class whose cases are below it; none of all.
-    pub(crate) fn class(self) -> Option<usize> {
-        match self {
-            MatrixRate::Transition(from, _) => Some(from),
-            MatrixRate::Agreement | MatrixRate::Disagreement => None,
-        }
     }
 }
 

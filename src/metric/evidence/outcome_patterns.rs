@@ -397,16 +397,6 @@ impl<T: PatternSummand> CellProfiles<T> {
         kinds.remove(&[0; ECCM_CELLS]);
         CellProfiles(kinds.into_iter().collect())
     }
-
-    /// The sum over the kinds of people that a rate has in its denominator.
-    pub(crate) fn denominator(&self, rate: impl Fn(&SwitchCells) -> Rate) -> T {
-        let mut sum = T::default();
-        self.0
-            .iter()
-            .filter(|(kind, _)| rate(kind).denominator > 0)
-            .for_each(|(_, people)| sum += *people);
-        sum
-    }
 }
 
 impl CellProfiles {
@@ -437,11 +427,6 @@ impl CellProfiles {
             }
         }
         Eccm(cells)
-    }
-
-    /// Whether somebody counts more than once, so that counts are not sums of independent cases.
-    pub(crate) fn has_repeats(&self) -> bool {
-        self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
     }
 }
 
@@ -550,15 +535,12 @@ mod tests {
         let places = ScopeIndex { groups: 3 };
         let spreads = ScopeCellProfiles { scope_index: places, profiles: patterns.cell_profiles() };
         let total = spreads.total();
-        assert_eq!((total.people(), total.eccm().n(), total.has_repeats()), (3, 6, true));
+        assert_eq!((total.people(), total.eccm().n()), (3, 6));
         assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));
         let eccm = total.eccm();
         assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
         let direction = spreads.direction(0, 2);
-        assert_eq!(
-            (direction.people(), direction.eccm().sn(), direction.has_repeats()),
-            (1, 1, false)
-        );
+        assert_eq!((direction.people(), direction.eccm().sn()), (1, 1));
         assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
         let direction = spreads.direction(2, 0);
         assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));

@@ -5,6 +5,8 @@
 //! key and place merge in any order. Memory: one entry for each person and place that the person
 //! has a row in, so it grows with the number of persons; see [`memory`].
 
+use std::ops::AddAssign;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -12,32 +14,32 @@ use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{ECCM_CELLS, ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::num::hash::FastMap;
 
-/// Counts of N kinds by person and place; mergeable.
+/// Counts or sums of N kinds by person and place; mergeable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PersonCells<const N: usize>(FastMap<(u64, u32), [u64; N]>);
+pub(crate) struct PersonCells<const N: usize, T = u64>(FastMap<(u64, u32), [T; N]>);
 
-impl<const N: usize> PersonCells<N> {
-    /// Nobody yet.
+impl<const N: usize, T: Copy + Default + Ord + AddAssign> PersonCells<N, T> {
+    /// Empty.
     pub(crate) fn new() -> Self {
         PersonCells(FastMap::default())
     }
 
     /// The counts of a person at a place.
-    pub(crate) fn at(&mut self, key: u64, place: usize) -> &mut [u64; N] {
-        self.0.entry((key, place as u32)).or_insert([0; N])
+    pub(crate) fn at(&mut self, key: u64, place: usize) -> &mut [T; N] {
+        self.0.entry((key, place as u32)).or_insert([T::default(); N])
     }
 
     /// Adds other rows.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (&at, theirs) in &other.0 {
-            add(self.0.entry(at).or_insert([0; N]), theirs);
+            add(self.0.entry(at).or_insert([T::default(); N]), theirs);
         }
     }
 
     /// Each person with a row at some places, ascending by key, with the sums over these.
-    pub(crate) fn sums(&self, has: impl Fn(usize) -> bool) -> Vec<(u64, [u64; N])> {
+    pub(crate) fn sums(&self, has: impl Fn(usize) -> bool) -> Vec<(u64, [T; N])> {
         let here = self.0.iter().filter(|((_, place), _)| has(*place as usize));
-        let mut all: Vec<(u64, [u64; N])> = here.map(|((key, _), cells)| (*key, *cells)).collect();
+        let mut all: Vec<(u64, [T; N])> = here.map(|((key, _), cells)| (*key, *cells)).collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         all.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -49,27 +51,49 @@ impl<const N: usize> PersonCells<N> {
         all
     }
 
+    /// Calls with each person and place in order.
+    pub(crate) fn each(&self, mut call: impl FnMut((u64, usize), &[T; N])) {
+        self.entries()
+            .iter()
+            .for_each(|((key, place), cells)| call((*key, *place as usize), cells));
+    }
+
+    /// By place, of so many, each person there, ascending by key.
+    pub(crate) fn by_place(&self, places: usize) -> Vec<Vec<(u64, [T; N])>> {
+        let mut all = vec![Vec::new(); places];
+        for (&(key, place), cells) in &self.0 {
+            if let Some(of) = all.get_mut(place as usize) {
+                of.push((key, *cells));
+            }
+        }
+        all.iter_mut().for_each(|of| of.sort_unstable_by_key(|(key, _)| *key));
+        all
+    }
+
     /// The entries in order.
-    fn entries(&self) -> Vec<((u64, u32), [u64; N])> {
+    fn entries(&self) -> Vec<((u64, u32), [T; N])> {
         let mut all: Vec<_> = self.0.iter().map(|(&at, &cells)| (at, cells)).collect();
         all.sort_unstable();
         all
     }
 }
 
-fn add<const N: usize>(sum: &mut [u64; N], other: &[u64; N]) {
-    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
+fn add<const N: usize, T: Copy + AddAssign>(sum: &mut [T; N], other: &[T; N]) {
+    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += *other);
 }
 
 /// As they are written: entry by entry in order.
 #[derive(Serialize, Deserialize)]
-struct PersonCellsRepr {
+struct PersonCellsRepr<T> {
     keys: Vec<u64>,
     places: Vec<u32>,
-    cells: Vec<u64>,
+    cells: Vec<T>,
 }
 
-impl<const N: usize> Serialize for PersonCells<N> {
+impl<const N: usize, T> Serialize for PersonCells<N, T>
+where
+    T: Copy + Default + Ord + AddAssign + Serialize,
+{
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = self.entries();
         PersonCellsRepr {
@@ -81,7 +105,7 @@ impl<const N: usize> Serialize for PersonCells<N> {
     }
 }
 
-impl<'de, const N: usize> Deserialize<'de> for PersonCells<N> {
+impl<'de, const N: usize, T: Copy + Deserialize<'de>> Deserialize<'de> for PersonCells<N, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let PersonCellsRepr { keys, places, cells } = PersonCellsRepr::deserialize(deserializer)?;
         let (cells, rest) = cells.as_chunks::<N>();
@@ -103,7 +127,7 @@ pub(crate) struct PersonSwitchCounts {
 }
 
 impl PersonSwitchCounts {
-    /// Nobody yet.
+    /// Empty.
     pub(crate) fn new() -> Self {
         PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() }
     }

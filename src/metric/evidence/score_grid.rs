@@ -13,8 +13,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::block_bootstrap::WeightSums;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, answer_state};
+use crate::metric::evidence::units::WeightSums;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
 /// Steps between the lowest and the highest threshold.

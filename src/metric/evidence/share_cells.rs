@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::block_bootstrap::WeightSums;
+use crate::metric::evidence::units::WeightSums;
 use crate::num::fixed::FixedSum;
 use crate::num::score_scale::ScoreScale;
 

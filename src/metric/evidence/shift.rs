@@ -20,19 +20,19 @@ pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 /// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSums {
-    n: u64,
-    score: FixedSum,
-    score_cf: FixedSum,
-    absolute: FixedSum,
-    squared: [FixedSum; ECCM_CELLS],
+    pub(super) n: u64,
+    pub(super) score: FixedSum,
+    pub(super) score_cf: FixedSum,
+    pub(super) absolute: FixedSum,
+    pub(super) squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
-    divergence: FixedSum,
+    pub(super) divergence: FixedSum,
     /// Weight of pairs with s > 0 and c = 0.
-    infinite: u64,
+    pub(super) infinite: u64,
     /// [`SCORE_BINS`] bins.
-    before: Vec<u64>,
+    pub(super) before: Vec<u64>,
     /// [`SCORE_BINS`] bins.
-    after: Vec<u64>,
+    pub(super) after: Vec<u64>,
     /// [`CHANGE_BINS`] bins.
     change: Vec<u64>,
 }
@@ -71,13 +71,6 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by
-    /// its cell.
-    #[inline]
-    pub(crate) fn add_square(&mut self, cell: usize, squared: i64, weight: u64) {
-        self.squared[cell].add_units(i128::from(squared) * i128::from(weight));
-    }
-
     /// Adds a pair to a bin of the changes.
     #[inline]
     pub(crate) fn add_change(&mut self, bin: usize, weight: u64) {
@@ -87,24 +80,6 @@ impl ShiftSums {
     /// Replaces the bins of the changes; none of a list without bins.
     pub(crate) fn set_changes(&mut self, bins: impl Iterator<Item = u64>) {
         self.change.iter_mut().zip(bins).for_each(|(bin, sum)| *bin = sum);
-    }
-
-    /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the
-    /// sums of s, c, |c - s| and s ln(s/c), and the histograms of scores.
-    pub(crate) fn add_scores(
-        &mut self,
-        (n, infinite): (u64, u64),
-        [score, score_cf, absolute, divergence]: [FixedSum; 4],
-        (before, after): (&[u64; SCORE_BINS], &[u64; SCORE_BINS]),
-    ) {
-        self.n += n;
-        self.infinite += infinite;
-        self.score.merge(score);
-        self.score_cf.merge(score_cf);
-        self.absolute.merge(absolute);
-        self.divergence.merge(divergence);
-        self.before.iter_mut().zip(before).for_each(|(mine, theirs)| *mine += theirs);
-        self.after.iter_mut().zip(after).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Adds the pairs of another batch or direction.
@@ -162,8 +137,7 @@ impl ShiftSums {
     }
 }
 
-/// The scores of one scope as metrics read them, of everybody or of a replicate in which people
-/// have weights.
+/// The scores of one scope as metrics read them.
 #[derive(Debug, Clone)]
 pub struct ScoreShift {
     /// Pairs, counted without weights.

@@ -4,7 +4,7 @@
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, rate, settings};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::newcombe;
@@ -43,9 +43,15 @@ fn gather(
     let seed = settings().seed;
     let (factual, counts) = (FactualCounts::new(groups), CounterfactualCounts::new(groups));
     let empty = if weight.is_some() {
-        (factual.with_weights(seed), counts.with_weights(seed))
+        (
+            factual.counted_by(CountingUnit { paired: true, ..CountingUnit::WEIGHT }, seed),
+            counts.counted_by(CountingUnit { paired: true, ..CountingUnit::WEIGHT }, seed),
+        )
     } else {
-        (factual.with_pairing(seed), counts.with_pairing(seed))
+        (
+            factual.counted_by(CountingUnit::PAIRED, seed),
+            counts.counted_by(CountingUnit::PAIRED, seed),
+        )
     };
     let mut all = vec![empty; parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
@@ -53,11 +59,10 @@ fn gather(
         let person =
             ScoredPerson { weight: weight.map_or(1, |weight| weight(i as u64)), ..*person };
         factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_weight(person.group, key, person.weight, person.label, person.predicted);
-        factual.add_paired(person.group, key, person.label, person.predicted);
+        factual.add_unit((person.group, key, person.weight), person.label, person.predicted);
         counts.add(&person, cfs);
-        counts.add_weight(key, &person, cfs);
-        counts.add_paired(key, &person, cfs);
+        counts.add_weight(&person, cfs);
+        counts.add_unit(key, &person, cfs);
     }
     let mut whole = all.pop().unwrap();
     for (factual, counts) in all.into_iter().rev() {
@@ -236,8 +241,10 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
     for trial in 0..trials {
         let seed = Seed(trial);
         let mut stream = RandomStream::new(trial, "coverage/compare");
-        let mut factual = [0; 2].map(|_| FactualCounts::new(2).with_pairing(seed));
-        let mut counts = [0; 2].map(|_| CounterfactualCounts::new(2).with_pairing(seed));
+        let mut factual =
+            [0; 2].map(|_| FactualCounts::new(2).counted_by(CountingUnit::PAIRED, seed));
+        let mut counts =
+            [0; 2].map(|_| CounterfactualCounts::new(2).counted_by(CountingUnit::PAIRED, seed));
         for key in 0..n {
             let (group, u, agrees) = ((key % 2) as usize, stream.u01(), stream.u01() < 0.9);
             let switches = stream.u01() < p / 1.5;
@@ -254,7 +261,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     weight: 1,
                 };
                 factual[m].groups[group].add(person.label, person.predicted, false);
-                factual[m].add_paired(group, key, person.label, person.predicted);
+                factual[m].add_unit((group, key, 1), person.label, person.predicted);
                 let cf = ScoredCounterfactual {
                     to: 1 - group,
                     predicted: Some(predicted != switches[m]),
@@ -263,7 +270,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
                     unsupported: 0,
                 };
                 counts[m].add(&person, &[cf]);
-                counts[m].add_paired(key, &person, &[cf]);
+                counts[m].add_unit(key, &person, &[cf]);
             }
         }
         let settings = MeasureSettings {
@@ -331,11 +338,10 @@ fn runs_that_share_some_people_have_intervals() {
     );
 }
 
-/// The change of score metrics by people and by blocks: both hold the change of a mean as the delta
-/// method gives it, and no change is none.
+/// The change of score metrics holds the change of a mean as the delta method gives it, and no
+/// change is none.
 #[test]
 fn score_metrics_of_two_runs() {
-    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap};
     use crate::metric::value::paired_scores::changes;
     let mut stream = RandomStream::new(8, "runs");
     let n = 3000;
@@ -363,66 +369,35 @@ fn score_metrics_of_two_runs() {
             .iter()
             .enumerate()
             .for_each(|(i, (s, c))| counts.add(&person(i, *s), &[moved(i, *c)]));
-        let (mut people, mut blocks) =
-            (ScorePairs::new(&counts), ShiftBlocks::new(&counts, settings().seed));
+        let sums = counts.shifts_by_scope();
+        let mut second = counts.second_pass().with_influences(&sums, true);
         for (i, (s, c)) in pairs.iter().enumerate() {
-            people.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
-            blocks.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
+            second.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
         }
-        let second = people.second_pass(&counts);
-        (counts, people, blocks, second)
+        (counts, second)
     };
-    let [
-        (old_counts, old_people, old_blocks, old_second),
-        (new_counts, new_people, new_blocks, new_second),
-    ] = [gathered(&old), gathered(&new)];
-    let wanted = MeasureSettings {
-        families: vec![MetricFamily::Shift],
-        samples: Count::new(1000).unwrap(),
-        ..settings()
-    };
-    let by_people =
-        |pairs, second| ShiftBootstrap::of_people(pairs, second, wanted.samples, wanted.seed);
-    let by_blocks = |blocks, second| ShiftBootstrap::of_blocks(blocks, second, wanted.seed);
+    let [(old_counts, old_second), (new_counts, new_second)] = [gathered(&old), gathered(&new)];
+    let wanted = MeasureSettings { families: vec![MetricFamily::Shift], ..settings() };
     let terms: Vec<f64> = old.iter().zip(&new).map(|((_, c), (_, d))| d - c).collect();
     let mean = terms.iter().sum::<f64>() / n as f64;
     let half = 1.96 * (terms.iter().map(|t| (t - mean).powi(2)).sum::<f64>()).sqrt() / n as f64;
-    let (new_drawn, old_drawn) =
-        (by_people(&new_people, &new_second), by_people(&old_people, &old_second));
-    let (new_cut, old_cut) =
-        (by_blocks(&new_blocks, &new_second), by_blocks(&old_blocks, &old_second));
-    for (drawn, within) in [
-        (changes((&new_drawn, &new_counts), (&old_drawn, &old_counts), &wanted), 0.1),
-        // 200 replicates of 200 blocks are known to about 15 % of the width.
-        (changes((&new_cut, &new_counts), (&old_cut, &old_counts), &wanted), 0.3),
-    ] {
-        let mcd =
-            drawn.iter().find(|c| c.metric.id == "mcd" && c.scope == MetricScope::Total).unwrap();
-        assert!((mcd.difference.unwrap() - mean).abs() < 1e-9);
-        let found = mcd.interval.unwrap();
-        assert!(
-            (found.lo - (mean - half)).abs() < within * 2.0 * half
-                && (found.hi - (mean + half)).abs() < within * 2.0 * half,
-            "{found:?}"
-        );
-        assert!(
-            drawn.iter().filter(|c| c.interval.is_some()).count() >= 24,
-            "{} of {}",
-            drawn.len(),
-            drawn.iter().filter(|c| c.interval.is_some()).count()
-        );
-    }
-    for still in changes((&old_drawn, &old_counts), (&old_drawn, &old_counts), &wanted) {
+    let found = changes((&new_second, &new_counts), (&old_second, &old_counts), &wanted);
+    let mcd = found.iter().find(|c| c.metric.id == "mcd" && c.scope == MetricScope::Total).unwrap();
+    assert!((mcd.difference.unwrap() - mean).abs() < 1e-9);
+    let interval = mcd.interval.unwrap();
+    assert!(
+        (interval.lo - (mean - half)).abs() < 0.002 * half
+            && (interval.hi - (mean + half)).abs() < 0.002 * half,
+        "{interval:?}"
+    );
+    // Of histograms there is none.
+    let given: std::collections::BTreeSet<&str> =
+        found.iter().filter(|c| c.interval.is_some()).map(|c| c.metric.id).collect();
+    assert_eq!(given, std::collections::BTreeSet::from(["jscd", "kld", "macd", "mcd", "rmscd"]));
+    assert_eq!(found.iter().filter(|c| c.interval.is_some()).count(), 4 * 5);
+    for still in changes((&old_second, &old_counts), (&old_second, &old_counts), &wanted) {
         assert!(still.difference == Ok(0.0) && still.interval.is_none(), "{still:?}");
     }
-    // Drawn in different ways, the replicates have nothing to do with each other.
-    let mixed = changes((&new_drawn, &new_counts), (&old_cut, &old_counts), &wanted);
-    assert!(
-        !mixed.is_empty()
-            && mixed
-                .iter()
-                .all(|c| c.interval.is_none() && c.ci_method == "none: no replicate was drawn")
-    );
 }
 
 /// A rate of which nothing counts has no replicate that differs: its doubt is that of the counts.

@@ -2,18 +2,21 @@
 //! few and rates are rare.
 //!
 //! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000`
-//! gives (4000 of them for the bootstrap), printed with `--nocapture`; fewer samples must agree.
+//! gives, printed with `--nocapture`; fewer samples must agree.
 //! Intervals of scores, of people with weights, of two models and of several classes are simulated
 //! next to their engines.
 
 use crate::metric::Reads;
+use crate::metric::catalog::ccm::{nsr, psr};
 use crate::metric::catalog::find;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::curve::CellFunction;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Eccm;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
-};
-use crate::metric::rate::{MetricValue, Rate};
-use crate::metric::tests::rate;
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
+use crate::metric::interval::{ValueInterval, newcombe, wilson, z_of_level};
+use crate::metric::rate::Rate;
+use crate::metric::tests::{katz, rate};
 use crate::num::binomial_draws::{binomial, multinomial};
 use crate::num::seed::RandomStream;
 
@@ -96,7 +99,7 @@ fn rates_differences_and_ratios() {
             let (a, b) = (drawn(&mut stream, n, p), drawn(&mut stream, n, p));
             held[0].add(wilson(a, z), p);
             held[1].add(newcombe(a, b, z), 0.0);
-            held[2].add(katz(a, b, z), 1.0);
+            held[2].add(katz(a, b, 0.95), 1.0);
         }
         for ((held, name), stated) in held.iter().zip(["Wilson", "Newcombe", "Katz"]).zip(stated) {
             wrong.extend(held.check(&format!("{name}, {n} people, rate {p}"), stated));
@@ -105,24 +108,24 @@ fn rates_differences_and_ratios() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// People, the true share that switches; the percentile bootstrap of CMCC, of P2NR and of a
-/// difference of two CMCC.
+/// People, the true share that switches; the score interval of CMCC, Katz's of P2NR and the hybrid
+/// of a difference of two CMCC.
 const COUNTS: [(u64, f64, [IntervalCoverage; 3]); 6] = [
-    (10, 0.2, [(0.988, 0.698), (0.899, 0.037), (0.933, 0.521)]),
-    (10, 0.02, [(0.995, 0.151), (0.0, 0.0), (0.997, 0.22)]),
-    (30, 0.2, [(0.932, 0.999), (0.962, 0.52), (0.929, 1.0)]),
-    (30, 0.02, [(0.995, 0.453), (1.0, 0.001), (0.995, 0.706)]),
-    (300, 0.2, [(0.932, 1.0), (0.94, 1.0), (0.944, 1.0)]),
-    (300, 0.02, [(0.929, 0.997), (0.961, 0.465), (0.935, 1.0)]),
+    (10, 0.2, [(0.99, 0.077), (0.983, 0.413), (0.902, 0.007)]),
+    (10, 0.02, [(0.988, 0.206), (0.994, 0.009), (1.0, 0.041)]),
+    (30, 0.2, [(0.969, 1.0), (0.994, 0.92), (0.97, 1.0)]),
+    (30, 0.02, [(0.98, 1.0), (1.0, 0.067), (0.999, 1.0)]),
+    (300, 0.2, [(0.948, 1.0), (0.953, 1.0), (0.95, 1.0)]),
+    (300, 0.02, [(0.959, 1.0), (0.997, 0.904), (0.987, 1.0)]),
 ];
 
 #[test]
-fn bootstrap_of_counts() {
+fn values_of_counts() {
     let score = |id: &str| match find(id).unwrap().reads {
         Reads::SwitchScore(score) => score,
         _ => unreachable!(),
     };
-    let (cmcc, p2nr) = (score("cmcc"), score("p2nr"));
+    let cmcc = score("cmcc");
     let mut wrong = Vec::new();
     for (n, share, stated) in COUNTS {
         // Half of the people are predicted positive, and of both halves as many switch: cells CN,
@@ -137,56 +140,37 @@ fn bootstrap_of_counts() {
         let eccm = |[cn, sp, sn, cp]: [u64; 4]| Eccm::labelled([cn, sp, sn, cp, 0, 0, 0, 0]);
         let truth = cmcc(&eccm(shares)).unwrap();
         let mut held: [CoverageCount; 3] = Default::default();
-        for trial in 0..trials(200).min(4000) {
+        for trial in 0..trials(1000) {
             let mut stream = RandomStream::new(trial, &format!("coverage/counts/{n}/{share}"));
             let samples = [people(&mut stream), people(&mut stream)];
-            let replicates: Vec<Vec<[u64; 4]>> = samples
-                .iter()
-                .enumerate()
-                .map(|(side, cells)| {
-                    let kinds: Vec<([u64; 4], u64)> = (0..4)
-                        .map(|i| (std::array::from_fn(|j| u64::from(i == j)), cells[i]))
-                        .collect();
-                    resample(
-                        &kinds,
-                        500,
-                        RandomStream::new(trial, &format!("coverage/worlds/{side}")),
-                    )
-                })
-                .collect();
-            let interval = |value: MetricValue, replicates: Vec<MetricValue>| {
-                // As everywhere: a value that is undefined, or outside the percentiles, has no
-                // interval.
-                let value = value.ok()?;
-                let (interval, _) =
-                    percentile(replicates.into_iter(), 0.95, IntervalProcedure::Bootstrap).ok()?;
-                (interval.lo..=interval.hi).contains(&value).then_some(interval)
+            let units = [0, 1].map(|side: usize| {
+                let kind = |cell: usize| UnitKind {
+                    key: (4 * side + cell) as u64,
+                    cells: std::array::from_fn(|at| u64::from(at == cell)),
+                    sums: WeightSums::ones(samples[side][cell]),
+                };
+                let held = (0..4).filter(|cell| samples[side][*cell] > 0);
+                UnitSums::<4>::new(held.map(kind).collect(), None)
+            });
+            let of_cmcc = |side: usize| {
+                let value = cmcc(&eccm(samples[side])).ok()?;
+                let table = |[cn, sp, sn, cp]: &[u64; 4]| [*cp, *sp, *sn, *cn];
+                Some(Estimate::of_cells(value, &units[side], table, CellFunction::Correlation))
             };
-            let of = |score: fn(&Eccm) -> MetricValue| {
-                interval(
-                    score(&eccm(samples[0])),
-                    replicates[0].iter().map(|w| score(&eccm(*w))).collect(),
-                )
+            let of_rate = |of: fn(&Eccm) -> Rate| {
+                Share::new(&units[0], |cells| of(&eccm(*cells))).map(Estimate::from)
             };
-            held[0].add(of(cmcc), truth);
-            held[1].add(of(p2nr), 1.0);
-            let gap = |a: [u64; 4], b: [u64; 4]| {
-                crate::metric::difference(cmcc(&eccm(a)), cmcc(&eccm(b)))
-            };
-            held[2].add(
-                interval(
-                    gap(samples[0], samples[1]),
-                    replicates[0].iter().zip(&replicates[1]).map(|(a, b)| gap(*a, *b)).collect(),
-                ),
-                0.0,
-            );
+            let ratio = of_rate(psr).zip(of_rate(nsr)).filter(|(_, nsr)| nsr.value > 0.0);
+            let gap = of_cmcc(0).zip(of_cmcc(1)).map(|(a, b)| a.minus(&b));
+            let found = [of_cmcc(0), ratio.map(|(psr, nsr)| psr.over(&nsr)), gap];
+            for ((held, found), truth) in held.iter_mut().zip(found).zip([truth, 1.0, 0.0]) {
+                held.add(found.and_then(|found| found.interval(0.95).ok()), truth);
+            }
         }
         for ((held, name), stated) in
             held.iter().zip(["CMCC", "P2NR", "difference of CMCC"]).zip(stated)
         {
-            wrong.extend(
-                held.check(&format!("bootstrap, {name}, {n} people, {share} switch"), stated),
-            );
+            wrong.extend(held.check(&format!("{name}, {n} people, {share} switch"), stated));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -13,9 +13,10 @@
 use std::collections::BTreeMap;
 
 use super::coverage::{CoverageCount, trials};
-use super::rate;
-use crate::metric::interval::{katz, newcombe, wilson, z_of_level};
-use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
+use super::{katz, rate, share_of_persons};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
+use crate::metric::interval::{newcombe, wilson, z_of_level};
 use crate::metric::rate::Rate;
 use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
@@ -70,15 +71,17 @@ impl PersonKinds {
     }
 
     /// The rate of so many persons.
-    fn draw(&self, stream: &mut RandomStream, persons: u64) -> PersonRate {
+    fn draw(&self, stream: &mut RandomStream, persons: u64, side: u64) -> (Rate, Share) {
         let mut each: Vec<(u64, Rate)> = Vec::new();
         multinomial(stream, persons, &self.weights, |cases, times| {
             for _ in 0..times {
-                each.push((each.len() as u64, rate(cases as u64, self.rows)));
+                let key = side * persons + each.len() as u64;
+                each.push((key, rate(cases as u64, self.rows)));
             }
         });
         let cases = each.iter().map(|(_, own)| own.numerator).sum();
-        PersonRate::new(rate(cases, persons * self.rows), each.iter().copied())
+        let all = rate(cases, persons * self.rows);
+        (all, share_of_persons(all, each.into_iter()))
     }
 }
 
@@ -88,17 +91,19 @@ impl PersonKinds {
 struct HeldByMethod(BTreeMap<&'static str, CoverageCount>);
 
 impl HeldByMethod {
-    fn add(&mut self, [a, b]: [&PersonRate; 2], p: f64) {
-        let (z, rows) = (z_of_level(0.95), [a.rate(), b.rate()]);
+    fn add(&mut self, [(x, a), (y, b)]: [(Rate, Share); 2], p: f64) {
+        let z = z_of_level(0.95);
         let mut add = |name, interval, truth| {
             self.0.entry(name).or_default().add(interval, truth);
         };
-        add("wilson_rule", a.wilson(z), p);
-        add("wilson_plain", wilson(rows[0], z), p);
-        add("newcombe_rule", newcombe_of_persons(a, b, 0.0, z), 0.0);
-        add("newcombe_plain", newcombe(rows[0], rows[1], z), 0.0);
-        add("katz_rule", katz_of_persons(a, b, 0.0, z), 1.0);
-        add("katz_plain", katz(rows[0], rows[1], z), 1.0);
+        add("wilson_rule", Some(a.wilson(z)), p);
+        add("wilson_plain", wilson(x, z), p);
+        let (a, b) = (Estimate::from(a), Estimate::from(b));
+        add("newcombe_rule", a.minus(&b).interval(0.95).ok(), 0.0);
+        add("newcombe_plain", newcombe(x, y, z), 0.0);
+        let ratio = (b.value > 0.0).then(|| a.over(&b));
+        add("katz_rule", ratio.and_then(|ratio| ratio.interval(0.95).ok()), 1.0);
+        add("katz_plain", katz(x, y, 0.95), 1.0);
     }
 }
 
@@ -120,8 +125,7 @@ fn of_independent_groups(samples: u64) -> (Vec<String>, LowestCoverage) {
         let kinds = PersonKinds::beta_binomial(rows, p, icc);
         let mut held = HeldByMethod::default();
         for _ in 0..samples {
-            let (a, b) = (kinds.draw(&mut stream, persons), kinds.draw(&mut stream, persons));
-            held.add([&a, &b], p);
+            held.add([0, 1].map(|side| kinds.draw(&mut stream, persons, side)), p);
         }
         for (method, held) in held.0 {
             let (found, told) = (held.share_held(), real(method));
@@ -201,7 +205,8 @@ fn of_two_kinds(samples: u64) {
         let mut stream = RandomStream::new(1, &format!("coverage/two kinds/{name}"));
         let kinds = PersonKinds::two_kinds(10, p, 0.6);
         let mut held = CoverageCount::default();
-        (0..samples).for_each(|_| held.add(kinds.draw(&mut stream, persons).wilson(z), p));
+        (0..samples)
+            .for_each(|_| held.add(Some(kinds.draw(&mut stream, persons, 0).1.wilson(z)), p));
         let least = least_of_two_kinds(persons, p, 0.946);
         let error = (least * (1.0 - least) / samples as f64).sqrt();
         println!("{name}: {:.4}, at least {least:.4}", held.share_held());

@@ -20,8 +20,7 @@ use rayon::prelude::*;
 use super::coverage::{CoverageCount, trials};
 use super::settings;
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -31,9 +30,10 @@ use crate::metric::value::amounts::{AmountEntry, AmountSample, measure_amounts};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{FactualMeasurement, MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
+use crate::metric::value::switches::measure_counterfactual;
 use crate::num::score_scale::ScoreScale;
 use crate::num::seed::RandomStream;
-use crate::param::{Count, Level, Seed};
+use crate::param::{Count, Seed};
 
 /// Samples of the slow test.
 const MANY_SAMPLES: u64 = 1000;
@@ -140,7 +140,7 @@ fn truths() -> Vec<KnownValue> {
 
 /// Whether the intervals of a family come from replicates.
 fn is_drawn(family: &str) -> bool {
-    ["bootstrap", "distances"].contains(&family)
+    family == "bootstrap"
 }
 
 /// The intervals of two groups, by person or as if each row were one; without those that are drawn
@@ -170,14 +170,14 @@ fn intervals(
         AmountSample::new(basis, groups[group].iter().map(entry).collect())
     };
     let amounts = measure_amounts(&[of_group(0), of_group(1)], &asked(MetricFamily::Amounts));
-    let unit = CountingUnit::of(false, by_person, false);
+    let unit = CountingUnit { weighted: false, persons: by_person, paired: false };
     let none = LabelledScores::new(ScoreScale::default(), basis);
     let mut counts = FactualCounts::new(2).counted_by(unit, seed).with_scores(none);
     for (group, rows) in groups.iter().enumerate() {
         for row in rows {
             let (label, predicted) = (Some(row.label), Some(row.score >= 0.5));
             counts.groups[group].add(label, predicted, false);
-            counts.add_paired(group, key(group, row), label, predicted);
+            counts.add_unit((group, key(group, row), 1), label, predicted);
             counts.add_score(group, (label, row.score), 1, (key(group, row), row.row));
         }
     }
@@ -189,37 +189,37 @@ fn intervals(
     };
     let rates = if drawn { measure_factual(&counts, None, &of_rates) } else { Vec::new() };
     let mut moved = CounterfactualCounts::new(2).counted_by(unit, seed);
-    let mut pairs = ScorePairs::new(&moved);
-    for row in &groups[0] {
-        let predicted = |score: f64| Some(score >= 0.5);
-        let score = 0.8 * row.score;
-        let person = ScoredPerson {
-            group: 0,
-            label: None,
-            predicted: predicted(score),
-            score: Some(score),
-            weight: 1,
-        };
-        let other = ScoredCounterfactual {
-            to: 1,
-            predicted: predicted(row.score_cf),
-            score: Some(row.score_cf),
-            rounded: false,
-            unsupported: 0,
-        };
-        moved.add(&person, &[other]);
-        pairs.add(key(0, row), &person, &[other]);
-    }
-    let second = pairs.second_pass(&moved);
-    let redraw = ShiftBootstrap::of_people(&pairs, &second, samples, seed);
-    let distances = drawn.then(|| {
-        let tiles: Vec<_> = (0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect();
-        redraw.intervals(&tiles, &moved, Level::DEFAULT)
-    });
-    let distance = |id: &str| {
-        let found = distances.as_ref()?.get(MetricScope::Direction(0, 1), id).unwrap();
-        found.ok().map(|(interval, _)| interval)
-    };
+    let each: Vec<_> = groups[0]
+        .iter()
+        .map(|row| {
+            let predicted = |score: f64| Some(score >= 0.5);
+            let score = 0.8 * row.score;
+            let person = ScoredPerson {
+                group: 0,
+                label: None,
+                predicted: predicted(score),
+                score: Some(score),
+                weight: 1,
+            };
+            let other = ScoredCounterfactual {
+                to: 1,
+                predicted: predicted(row.score_cf),
+                score: Some(row.score_cf),
+                rounded: false,
+                unsupported: 0,
+            };
+            (key(0, row), person, [other])
+        })
+        .collect();
+    each.iter().for_each(|(key, person, cfs)| moved.add_person(*key, person, cfs));
+    let mut second = moved.influence_pass();
+    each.iter().for_each(|(key, person, cfs)| second.add(*key, person, cfs));
+    let distances = measure_counterfactual(
+        &moved,
+        Some(&second.into_evidence(&moved)),
+        None,
+        &asked(MetricFamily::Shift),
+    );
     truths()
         .iter()
         .map(|(id, family, _)| match *family {
@@ -227,7 +227,7 @@ fn intervals(
             "means" | "medians" => find(&amounts, id),
             "scores" => find(&scores, id),
             "bootstrap" => find(&rates, id),
-            _ => distance(id),
+            _ => super::one(&distances, id, MetricScope::Direction(0, 1)).interval,
         })
         .collect()
 }

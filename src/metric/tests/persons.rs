@@ -9,11 +9,13 @@ use super::oracle::{object, parquet};
 use super::{measure_counterfactual, measure_factual, one, part_of, rate, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::{CountingUnit, UnitEvidence};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::{RowsBelow, Share};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
-use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::compare_factual;
 use crate::metric::value::measured::MeasuredValue;
@@ -41,15 +43,14 @@ fn gathered_by_weight(
     groups: usize,
     parts: usize,
 ) -> (FactualCounts, CounterfactualCounts) {
-    let unit = CountingUnit::of(weights.is_some(), true, false);
+    let unit = CountingUnit { weighted: weights.is_some(), persons: true, paired: true };
     let mut factual = vec![FactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit, Seed(42)); parts];
     for (i, &(key, group, case)) in rows.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         let weight = weights.map_or(1, |weights| weights[i]);
         factual.groups[group].add(None, Some(case), false);
-        factual.add_weight(group, key, weight, None, Some(case));
-        factual.add_paired(group, key, None, Some(case));
+        factual.add_unit((group, key, weight), None, Some(case));
         let person =
             ScoredPerson { group, label: None, predicted: Some(false), score: None, weight };
         let moved = |to| ScoredCounterfactual {
@@ -119,7 +120,7 @@ fn near(found: f64, value: &Json, what: &str) {
 fn check_ends(
     found: &MeasuredValue,
     ends: [&Json; 2],
-    methods: [IntervalProcedure; 2],
+    methods: impl Into<Vec<IntervalProcedure>>,
     what: &str,
 ) {
     let Some(interval) = found.interval else {
@@ -128,26 +129,16 @@ fn check_ends(
     };
     near(interval.lo, ends[0], what);
     near(interval.hi, ends[1], what);
-    assert!(methods.contains(&interval.method), "{what}: {:?}", interval.method);
-}
-
-fn is_drawn(found: &MeasuredValue, what: &str) {
-    let method = found.interval.map(|interval| interval.method);
-    let alike = found.ci_method.starts_with("boundary: all ");
-    let few = found.ci_method
-        == "boundary: too few persons, or replicates, for percentiles of this level";
-    // Of a pair the persons of both are counted.
-    assert!(!few || found.persons.is_some_and(|of| of.n < 12), "{what}: {:?}", found.persons);
-    assert!(
-        alike || few || matches!(method, Some(IntervalProcedure::Blocks { .. })),
-        "{what}: {method:?}"
-    );
+    assert!(methods.into().contains(&interval.method), "{what}: {:?}", interval.method);
 }
 
 #[test]
 fn intervals_are_those_of_the_definitions() {
-    let wilsons =
-        [IntervalProcedure::WilsonPersons, IntervalProcedure::WilsonPeople { weighed: true }];
+    let wilsons = [
+        IntervalProcedure::Wilson,
+        IntervalProcedure::WilsonEffective,
+        IntervalProcedure::WilsonPeople,
+    ];
     let mut compared = 0;
     for case in json(expected("persons/expected.json")).as_array().unwrap() {
         let name = case["case"].as_str().unwrap();
@@ -165,21 +156,14 @@ fn intervals_are_those_of_the_definitions() {
                 let what = format!("{name} {letter} {}", found.metric.id);
                 let persons = found.persons.unwrap();
                 near(found.value.unwrap(), &of["p"], &what);
-                near(persons.effective.unwrap(), &of["n_eff"], &what);
+                near(found.effective.unwrap(), &of["n_eff"], &what);
                 assert_eq!(persons.denominator, Some(persons.n), "{what}");
                 compared += 1;
-                // Shares of weight are drawn, but for those of 0 and 1; people are counted anyway.
+                check_ends(found, [&of["lo"], &of["hi"]], wilsons, &what);
                 if weights.is_some() {
-                    let at_an_end = [0.0, 1.0].contains(&found.value.unwrap());
-                    let ends = [&of["lo"], &of["hi"]];
-                    match at_an_end {
-                        true => check_ends(found, ends, wilsons, &what),
-                        false => is_drawn(found, &what),
-                    }
                     assert_eq!(Json::from(persons.n), of["persons"], "{what}");
                     continue;
                 }
-                check_ends(found, [&of["lo"], &of["hi"]], wilsons, &what);
                 let counts = [found.n_rows, persons.n, found.numerator.unwrap()];
                 assert_eq!(
                     Json::from(counts.to_vec()),
@@ -191,10 +175,6 @@ fn intervals_are_those_of_the_definitions() {
             let at = |letter: &str| groups.keys().position(|group| group == letter).unwrap();
             let (a, b) = letters.split_once(" - ").map(|(a, b)| (at(a), at(b))).unwrap();
             let ends = [&pair["difference_lo"], &pair["difference_hi"]];
-            let is_at_end = |group: usize| {
-                let share = groups.values().nth(group).and_then(|of| of["p"].as_f64());
-                share.is_some_and(|share| share == 0.0 || share == 1.0)
-            };
             for (id, scope) in [
                 ("demp_difference", MetricScope::Pair(a, b)),
                 ("psr", MetricScope::Difference(a, b)),
@@ -202,41 +182,26 @@ fn intervals_are_those_of_the_definitions() {
                 let found = one(&all, id, scope);
                 let what = format!("{name} {letters} {id}");
                 near(found.value.unwrap(), &pair["difference"], &what);
-                match weights {
-                    None => check_ends(found, ends, [IntervalProcedure::NewcombePersons; 2], &what),
-                    // Between shares of 0 or 1 nothing is drawn, and one of them is enough.
-                    Some(_) => match [a, b].map(is_at_end) {
-                        [true, true] => {
-                            check_ends(found, ends, [IntervalProcedure::Mover; 2], &what)
-                        }
-                        [false, false] => is_drawn(found, &what),
-                        _ => {
-                            let method = found.interval.map(|interval| interval.method);
-                            assert_eq!(method, Some(IntervalProcedure::Mover), "{what}");
-                        }
-                    },
-                }
-                let both = pair["persons_in_both"].as_u64().unwrap();
-                let of = |letter: usize| {
-                    groups.values().nth(letter).unwrap()["persons"].as_u64().unwrap()
-                };
-                assert_eq!(found.persons.unwrap().n, of(a) + of(b) - both, "{what}");
+                let methods = [IntervalProcedure::Newcombe, IntervalProcedure::NewcombeEffective];
+                check_ends(found, ends, methods, &what);
             }
             let ratio = one(&all, "demp_ratio", MetricScope::Pair(a, b));
             near(ratio.value.unwrap(), &pair["ratio"], name);
-            if weights.is_some() {
-                continue;
-            }
             let ends = [&pair["ratio_lo"], &pair["ratio_hi"]];
             let what = format!("{name} {letters} ratio");
-            check_ends(ratio, ends, [IntervalProcedure::KatzPersons; 2], &what);
+            check_ends(
+                ratio,
+                ends,
+                [IntervalProcedure::Katz, IntervalProcedure::KatzEffective],
+                &what,
+            );
         }
     }
     assert_eq!(compared, 2 * (18 * 2 + 3));
 }
 
 /// The rate of a group of a case with weights; these have two decimals.
-fn weighted_rate(case: &str, group: &str) -> PersonRate {
+fn weighted_share(case: &str, group: &str) -> Share {
     let file = parquet(expected("persons/rows.parquet"));
     let is = |name: &str, i: usize, value: &str| file.texts[name][i].as_deref() == Some(value);
     let all = 0..file.texts["case"].len();
@@ -257,9 +222,9 @@ fn weighted_rate(case: &str, group: &str) -> PersonRate {
     let sum = |of: usize| persons.values().map(|own| own[of]).sum::<u64>();
     let all = rate(sum(0), sum(1));
     let kish = (all.denominator as f64).powi(2) / squares as f64;
-    let single = persons.values().all(|own| own[2] == 1);
-    let each = persons.iter().map(|(key, own)| (*key, rate(own[0], own[1])));
-    PersonRate::weighted(all, (kish, single), each)
+    let each = persons.iter().map(|(key, own)| (*key, rate(own[0], own[1]), WeightSums::ones(1)));
+    let rows = RowsBelow { n: sum(2), kish, are_even: false };
+    Share::of_units(all, rows, each).unwrap()
 }
 
 #[test]
@@ -278,20 +243,20 @@ fn weighted_rows_of_persons_follow_the_definitions() {
             None => assert!(lo.is_null() && hi.is_null(), "{what}"),
         };
         for (letter, of) in object(&case["groups"]) {
-            let (rate, what) = (weighted_rate(name, letter), format!("{name} {letter}"));
-            near(rate.rate().value().unwrap(), &of["p"], &what);
-            near(rate.effective().unwrap(), &of["n_eff"], &what);
-            ends(rate.wilson(z), &of["lo"], &of["hi"], &what);
+            let (rate, what) = (weighted_share(name, letter), format!("{name} {letter}"));
+            near(rate.value, &of["p"], &what);
+            near(rate.size, &of["n_eff"], &what);
+            ends(Some(rate.wilson(z)), &of["lo"], &of["hi"], &what);
             compared += 1;
         }
         for (letters, pair) in object(&case["pairs"]) {
             let (a, b) = letters.split_once(" - ").unwrap();
-            let (a, b) = (weighted_rate(name, a), weighted_rate(name, b));
-            let correlation = a.correlation(&b);
-            near(correlation, &pair["correlation"], name);
-            let difference = newcombe_of_persons(&a, &b, correlation, z);
+            let (a, b) = (weighted_share(name, a), weighted_share(name, b));
+            near(a.influence.correlation(&b.influence), &pair["correlation"], name);
+            let (a, b) = (Estimate::from(a), Estimate::from(b));
+            let difference = a.minus(&b).interval(0.95).ok();
             ends(difference, &pair["difference_lo"], &pair["difference_hi"], name);
-            let ratio = katz_of_persons(&a, &b, correlation, z);
+            let ratio = a.over(&b).interval(0.95).ok();
             ends(ratio, &pair["ratio_lo"], &pair["ratio_hi"], name);
         }
     }
@@ -331,12 +296,9 @@ fn a_person_with_one_row_is_a_person() {
             (found.value, &found.flags, found.n_rows)
         );
         let (Some(one), Some(other)) = (plain.interval, found.interval) else { continue };
-        let (one, is_plain) = (one, !matches!(other.method, IntervalProcedure::Blocks { .. }));
-        if is_plain {
-            let far = (one.lo - other.lo).abs().max((one.hi - other.hi).abs());
-            assert!(far < 1e-12, "{} {:?}", found.metric.id, found.scope);
-            formulas += 1;
-        }
+        let far = (one.lo - other.lo).abs().max((one.hi - other.hi).abs());
+        assert!(far < 1e-12, "{} {:?}", found.metric.id, found.scope);
+        formulas += 1;
     }
     assert!(formulas > 20, "{formulas}");
 }
@@ -355,14 +317,14 @@ fn weights_of_rows_of_persons() {
         assert_eq!((one.value, one.n_rows), (other.value, other.n_rows), "{what}");
         let counts = |found: &MeasuredValue| found.persons.map(|of| (of.n, of.denominator));
         assert_eq!(counts(one), counts(other), "{what}");
-        let effective = |found: &MeasuredValue| found.persons.and_then(|of| of.effective);
+        let effective = |found: &MeasuredValue| found.effective;
         if let Some((x, y)) = effective(one).zip(effective(other)) {
             assert!((x - y).abs() < 1e-9 * x, "{what}: {x}, {y}");
         }
         assert_eq!(one.switched, other.switched, "{what}");
         let is_formula = |found: &MeasuredValue| {
             let method = found.interval.map(|interval| interval.method);
-            matches!(method, Some(IntervalProcedure::WilsonPeople { .. }))
+            matches!(method, Some(IntervalProcedure::WilsonPeople))
         };
         assert_eq!(is_formula(one), is_formula(other), "{what}");
     }
@@ -374,7 +336,7 @@ fn weights_of_rows_of_persons() {
     let of: Vec<f64> =
         (0..37).filter(|person| person % 3 == 0).map(|p| 1.0 + f64::from(p % 5)).collect();
     let (sum, squares) = (of.iter().sum::<f64>(), of.iter().map(|w| w * w).sum::<f64>());
-    assert!((found.persons.unwrap().effective.unwrap() - sum * sum / squares).abs() < 1e-9);
+    assert!((found.effective.unwrap() - sum * sum / squares).abs() < 1e-9);
     for parts in [2, 5, 330] {
         for (whole, part) in last.iter().zip(measured_by_weight(&rows, Some(&weights), 3, parts)) {
             assert_eq!(format!("{whole:?}"), format!("{part:?}"));
@@ -406,17 +368,17 @@ fn small_is_told_by_persons() {
     }
 }
 
-/// Of more than two groups a person's rows count once per target, and the persons are drawn.
+/// Of more than two groups a person's rows count once per target, and the person is the unit.
 #[test]
-fn where_rows_count_more_than_once_persons_are_drawn() {
+fn where_rows_count_more_than_once_persons_are_units() {
     let rows: Vec<PersonRow> =
         (0..360).map(|i| (i % 30, (i % 3) as usize, i % 30 < 11 && i % 5 > 0)).collect();
     let all = measured(&rows, 3, 4);
     let method = |id: &str, scope| one(&all, id, scope).interval.unwrap().method;
     let total = one(&all, "psr", MetricScope::Total);
-    assert!(matches!(total.interval.unwrap().method, IntervalProcedure::Blocks { .. }));
-    assert_eq!(total.persons.unwrap().effective, None);
-    assert_eq!(method("sr_any", MetricScope::Total), IntervalProcedure::WilsonPersons);
+    assert_eq!(total.interval.unwrap().method, IntervalProcedure::WilsonEffective);
+    assert!(total.effective.unwrap() < 60.0);
+    assert_eq!(method("sr_any", MetricScope::Total), IntervalProcedure::WilsonEffective);
     // As wide as persons, not as rows.
     let width = |interval: ValueInterval| interval.hi - interval.lo;
     let rows_for_people = rate(total.numerator.unwrap(), total.denominator.unwrap());
@@ -451,5 +413,5 @@ fn models_are_compared_by_person() {
     // Two of twenty persons more: rows taken for people would give a fifth of the width.
     assert!(drawn.hi - drawn.lo > 0.2, "{drawn:?}");
     let at_an_end = compared(&first, &counts(|_| false));
-    assert_eq!(at_an_end.method, IntervalProcedure::NewcombePersons);
+    assert_eq!(at_an_end.method, IntervalProcedure::NewcombeEffective);
 }

@@ -2,14 +2,14 @@
 
 use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::SetRepeat;
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::divergence_sums::DivergenceSums;
 use crate::metric::evidence::outcome_patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
-use crate::metric::evidence::shift_pass::DivergenceSums;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::gaps;
@@ -227,7 +227,7 @@ fn a_value_does_not_depend_on_what_else_is_asked() {
 }
 
 #[test]
-fn rates_of_repeated_people_are_bootstrapped() {
+fn rates_of_repeated_people_take_effective_sizes() {
     let method = |groups, per_target, scope| {
         let measured =
             gather(&people(groups, per_target, 500), groups, true, 1, &settings()).measured;
@@ -235,11 +235,11 @@ fn rates_of_repeated_people_are_bootstrapped() {
     };
     assert_eq!(method(2, 1, MetricScope::Total), "wilson");
     assert_eq!(method(2, 1, MetricScope::Difference(0, 1)), "newcombe");
-    assert_eq!(method(3, 1, MetricScope::Total), "bootstrap");
+    assert_eq!(method(3, 1, MetricScope::Total), "wilson-eff");
     assert_eq!(method(3, 1, MetricScope::Direction(2, 0)), "wilson");
-    assert_eq!(method(2, 2, MetricScope::Direction(0, 1)), "bootstrap");
-    assert_eq!(method(2, 2, MetricScope::Difference(0, 1)), "bootstrap");
-    assert_eq!(method(3, 1, MetricScope::OneToRest(1)), "bootstrap");
+    assert_eq!(method(2, 2, MetricScope::Direction(0, 1)), "wilson-eff");
+    assert_eq!(method(2, 2, MetricScope::Difference(0, 1)), "newcombe-eff");
+    assert_eq!(method(3, 1, MetricScope::OneToRest(1)), "wilson-eff");
     assert_eq!(method(3, 1, MetricScope::RestToOne(1)), "wilson");
     let measured = gather(&people(3, 2, 500), 3, true, 1, &settings()).measured;
     assert_eq!(
@@ -248,7 +248,7 @@ fn rates_of_repeated_people_are_bootstrapped() {
     );
     assert_eq!(
         one(&measured, "jscd", MetricScope::Total).interval.unwrap().method.as_str(),
-        "poisson-bootstrap"
+        "log-student"
     );
 }
 

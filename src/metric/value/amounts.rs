@@ -11,7 +11,7 @@
 //!   divided by m.
 //! - Quantile q: linear interpolation at (n - 1) q; interval of Woodruff 1952: with lo and hi the
 //!   ends of Wilson's interval of the share q of n people (with weights or persons as many as are
-//!   as sure, see [`person_interval`](crate::metric::person_interval), for the share at or below
+//!   as sure, see [`share`](crate::metric::estimate::share), for the share at or below
 //!   the quantile), from the last amount whose cumulative share of weight is at most lo to the one
 //!   after the first whose share is at least hi; none where one of them does not exist. Rows with
 //!   the same amount share their weight equally: the order of rows decides nothing.
@@ -35,9 +35,10 @@
 use crate::metric::catalog::amounts::{QUANTILES, of};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::SampleBasis;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_share};
-use crate::metric::person_interval::PersonRate;
+use crate::metric::evidence::units::WeightSums;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
@@ -140,8 +141,9 @@ impl AmountSample {
     }
 
     /// The persons behind the rows; none where each row is a person.
-    fn person_basis(&self, rate: Option<&PersonRate>) -> Option<PersonBasis> {
-        self.basis.persons.then(|| PersonBasis::new(self.n_persons(), rate))
+    fn person_basis(&self, share: Option<&Share>) -> Option<PersonBasis> {
+        let denominator = share.map(|share| share.n_units);
+        self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator })
     }
 
     fn mean(&self) -> MetricValue {
@@ -214,24 +216,21 @@ impl AmountSample {
         let rate =
             |numerator, denominator| Rate { numerator, denominator, empty: Undefined::EmptyGroup };
         let weights = rate(all[1], all[2]);
-        let single = !self.basis.persons || self.n_persons() == self.n();
+        let mut rows = WeightSums::default();
+        self.entries.iter().for_each(|entry| rows += WeightSums::one(entry.weight));
         let cases = self.by_person(|entry| add(entry)[1]);
         let each = cases.zip(self.by_person(|entry| entry.weight));
-        let each = each.map(|((key, cases), (_, weight))| (key, rate(cases, weight)));
-        let rows = self.weight * self.weight / self.squares;
-        AmountRate {
-            people: rate(all[0], self.n()),
-            by_person: PersonRate::weighted(weights, (rows, single), each),
-            weights,
-            basis: self.basis,
-        }
+        let each =
+            each.map(|((key, cases), (_, weight))| (key, rate(cases, weight), WeightSums::ones(1)));
+        let share = Share::of_units(weights, rows.into(), each);
+        AmountRate { people: rate(all[0], self.n()), share, weights }
     }
 
     /// Woodruff's interval of a quantile.
     fn woodruff(&self, q: f64, value: f64, z: f64) -> IntervalBasis {
         const TOO_FEW: &str = "boundary: too few people for this quantile";
         let at_or_below = self.rate(|entry| entry.value <= value);
-        let Some(n) = at_or_below.by_person.effective() else {
+        let Some(n) = at_or_below.share.map(|share| share.size) else {
             return IntervalBasis::NotFormed(TOO_FEW);
         };
         let ends = wilson_of_share(q, n, z, IntervalProcedure::Wilson);
@@ -259,22 +258,12 @@ impl AmountSample {
 struct AmountRate {
     people: Rate,
     weights: Rate,
-    by_person: PersonRate,
-    basis: SampleBasis,
+    share: Option<Share>,
 }
 
 impl AmountRate {
     fn interval(&self, z: f64) -> IntervalBasis {
-        if self.basis == SampleBasis::default() {
-            return IntervalBasis::Formula(wilson(self.people, z));
-        }
-        let interval = self.by_person.wilson(z).map(|interval| match interval.method {
-            IntervalProcedure::WilsonPersons if !self.basis.persons => {
-                ValueInterval { method: IntervalProcedure::WilsonKish, ..interval }
-            }
-            _ => interval,
-        });
-        IntervalBasis::Formula(interval)
+        IntervalBasis::Formula(self.share.as_ref().map(|share| share.wilson(z)))
     }
 }
 
@@ -401,7 +390,7 @@ impl AmountMeasurement<'_> {
         settings: &MeasureSettings,
     ) -> Option<MeasuredValue> {
         let value = if sample.basis.weighted { rate.weights } else { rate.people }.value();
-        let by_person = sample.basis.persons.then_some(&rate.by_person);
+        let by_person = sample.basis.persons.then_some(rate.share.as_ref()).flatten();
         let people = ValuePeople::one(sample.n(), Some(rate.people));
         let people = people.with_person_basis(sample.person_basis(by_person));
         let measured = self.value(of, value, people, || rate.interval(self.context.z))?;
@@ -414,6 +403,7 @@ impl AmountMeasurement<'_> {
         Some(
             measured
                 .with_rate(Some(rate.people), weights)
+                .with_size(rate.share.as_ref())
                 .with_impaired(worse)
                 .with_switches(changed, None),
         )

@@ -2,17 +2,19 @@
 
 use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;
-use crate::metric::evidence::block_bootstrap::{PEOPLE_BLOCKS, by_weight};
+use crate::metric::estimate::Estimate;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
-use crate::metric::evidence::strata::{self, FacetStratum, Strata};
-use crate::metric::interval::{IntervalProcedure, ReplicateSource, ValueInterval};
+use crate::metric::evidence::strata::{FacetStratum, Strata};
+use crate::metric::interval::ValueInterval;
+use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::disparity::cddpl;
 use crate::metric::value::gaps::first_is_impaired;
-use crate::metric::value::interval_choice::{CellBootstrap, is_clear};
+use crate::metric::value::interval_choice::is_clear;
 use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, stream_name,
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
 };
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, MetricFamily, Reads};
@@ -32,40 +34,41 @@ impl FactualMeasurement<'_> {
             GroupSelection::All => all,
         };
         let families = &self.context.settings.families;
-        let compare =
-            |scope: MetricScope| {
-                let mut out = Vec::new();
-                let (a, d) = facets_of(scope);
-                let (of_a, of_d) = (of(a), of(d));
-                // The family group has measured ratios in both orders, against all others where these
-                // are not one group.
-                let known = families.contains(&MetricFamily::Group)
-                    && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
-                let turned = match scope {
-                    MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
-                    MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
-                    scope => scope,
-                };
-                out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
-                    [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
-                }));
-                let mut replicates = None;
-                for metric in self.context.metrics(MetricFamily::Clarify) {
-                    match metric.reads {
-                        Reads::Benefit(_) => {}
-                        Reads::Strata(_) | Reads::StrataRate(_) => {
-                            out.extend(counts.strata.as_ref().map(|strata| {
-                                self.disparity(metric, scope, strata, &mut replicates)
-                            }));
-                        }
-                        Reads::Flips => {
-                            out.extend(flips.and_then(|flips| self.flip(metric, scope, flips)));
-                        }
-                        _ => out.push(self.gap(metric, scope, of_a, of_d)),
-                    }
-                }
-                out
+        let compare = |scope: MetricScope| {
+            let mut out = Vec::new();
+            let (a, d) = facets_of(scope);
+            let (of_a, of_d) = (of(a), of(d));
+            // The family group has measured ratios in both orders, against all others where these
+            // are not one group.
+            let known = families.contains(&MetricFamily::Group)
+                && (matches!(scope, MetricScope::Pair(..)) || groups.len() > 2);
+            let turned = match scope {
+                MetricScope::RestVsOne(group) => MetricScope::OneVsRest(group),
+                MetricScope::Pair(a, d) => MetricScope::Pair(d, a),
+                scope => scope,
             };
+            out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
+                [self.gap(di, scope, of_a, of_d), self.gap(di, turned, of_d, of_a)]
+            }));
+            for metric in self.context.metrics(MetricFamily::Clarify) {
+                match metric.reads {
+                    Reads::Benefit(_) => {}
+                    Reads::Strata(_) | Reads::StrataRate(_) => {
+                        out.extend(
+                            counts
+                                .strata
+                                .as_ref()
+                                .map(|strata| self.disparity(metric, scope, strata)),
+                        );
+                    }
+                    Reads::Flips => {
+                        out.extend(flips.and_then(|flips| self.flip(metric, scope, flips)));
+                    }
+                    _ => out.push(self.gap(metric, scope, of_a, of_d)),
+                }
+            }
+            out
+        };
         let compared: Vec<Vec<MeasuredValue>> = self
             .context
             .settings
@@ -83,14 +86,12 @@ impl FactualMeasurement<'_> {
         out
     }
 
-    /// One metric of the strata of two facets. `replicates` are those of both disparities, made
-    /// once.
+    /// One metric of the strata of two facets.
     fn disparity(
         &self,
         metric: &'static Metric,
         scope: MetricScope,
         strata: &Strata,
-        replicates: &mut Option<Vec<[MetricValue; 2]>>,
     ) -> MeasuredValue {
         let (a, d) = facets_of(scope);
         let turn = self.context.settings.favourable == FavourableClass::Negative;
@@ -113,40 +114,18 @@ impl FactualMeasurement<'_> {
             None => of(&people),
             Some(weights) => by_weight(of(weights), || of(&people)),
         };
-        let (interval, ci_method) =
-            match [metric.id == "cddpl", metric.id == "cddpl_defined_strata_only"]
-                .iter()
-                .position(|is| *is)
-            {
-                None => (None, "none: it describes these people".to_owned()),
-                Some(which) => self.context.interval(value, || {
-                    let settings = self.context.settings;
-                    let draw = || {
-                        let [of_a, of_d] = [a, d].map(|who| format!("{}/strata", stream_name(who)));
-                        let both = |strata_of: &[FacetStratum]| {
-                            let strata_of = seen(strata_of.to_vec());
-                            [strata::cddpl(&strata_of), strata::cddpl_defined(&strata_of)]
-                        };
-                        strata.replicates(
-                            (a, d),
-                            [&of_a, &of_d],
-                            (settings.samples.get(), settings.seed),
-                            || self.context.block_multiplicities(),
-                            both,
-                        )
-                    };
-                    let method = if strata.has_blocks() {
-                        IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
-                    } else {
-                        IntervalProcedure::Bootstrap
-                    };
-                    let source = ReplicateSource { method, persons: strata.fewest_persons(a, d) };
-                    self.context.percentile(
-                        replicates.get_or_insert_with(draw).iter().map(|both| both[which]),
-                        source,
-                    )
-                }),
-            };
+        let all = match metric.id {
+            "cddpl" => Some(true),
+            "cddpl_defined_strata_only" => Some(false),
+            _ => None,
+        };
+        let (interval, ci_method) = match all {
+            None => (None, "none: it describes these people".to_owned()),
+            Some(all) => self.context.interval(value, || {
+                let of = value.ok().map(|value| cddpl(strata, (a, d), value, turn, all));
+                self.context.estimated(of)
+            }),
+        };
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
@@ -162,7 +141,7 @@ impl FactualMeasurement<'_> {
         scope: MetricScope,
         flips: &FlipTestResult,
     ) -> Option<MeasuredValue> {
-        let (facet, blocks) = flips.facet(scope)?;
+        let (facet, units) = flips.facet(scope)?;
         let better = self.context.settings.favourable == FavourableClass::Positive;
         let of = move |[to_positive, to_negative, same]: [u64; 3]| {
             let (plus, minus) =
@@ -173,25 +152,18 @@ impl FactualMeasurement<'_> {
                 n => Ok((plus as f64 - minus as f64) / n as f64),
             }
         };
-        let weights = blocks.as_ref().map(|blocks| {
-            blocks.iter().fold([0; 3], |sum, (_, cells)| std::array::from_fn(|i| sum[i] + cells[i]))
-        });
-        let value = weights.map_or_else(
-            || of(facet.cells()),
-            |weights| by_weight(of(weights), || of(facet.cells())),
-        );
-        let kinds = || {
-            [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-                .into_iter()
-                .zip(facet.cells())
-                .filter(|(_, n)| *n > 0)
-                .collect()
+        let value = match flips.is_weighted() {
+            true => by_weight(of(units.weight()), || of(facet.cells())),
+            false => of(facet.cells()),
         };
-        let drawn =
-            CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)))
-                .of_persons([facet.persons.map(|[_, of_d, _]| of_d); 2]);
-        let (interval, mut ci_method) =
-            self.context.interval(value, || drawn.percentile(&self.context, false, of));
+        let (interval, mut ci_method) = self.context.interval(value, || {
+            self.context.estimated(Estimate::paired(&units, |[to_positive, to_negative, same]| {
+                let all = to_positive + to_negative + same;
+                let (plus, minus) =
+                    if better { (to_positive, to_negative) } else { (to_negative, to_positive) };
+                [all, *plus, *minus]
+            }))
+        });
         if interval.is_some() {
             ci_method.push_str(", their neighbours fixed");
         }

@@ -25,20 +25,22 @@
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).
 //!
-//! Not done here: score metrics, whose change between two runs
-//! [`redraw`](crate::metric::bootstrap::redraw) draws, and the family clarify.
+//! Not done here: score metrics, see [`paired_scores`](crate::metric::value::paired_scores), and the
+//! family clarify.
 
 use rayon::prelude::*;
 
 use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::evidence::block_bootstrap::by_weight;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{
     CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
-use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
-use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
+use crate::metric::evidence::units::{UnitSums, WeightSums};
+use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
@@ -77,8 +79,7 @@ struct ComparedSide<const N: usize> {
     weights: Option<[u64; N]>,
     /// People whom metrics count: all, and those with a label.
     n: [u64; 2],
-    /// Each person's own cells, ascending by key; none where each row is a person.
-    persons: Option<Vec<(u64, [u64; N])>>,
+    units: UnitSums<N>,
     bootstrap: CellBootstrap<N>,
 }
 
@@ -88,17 +89,15 @@ impl<const N: usize> ComparedSide<N> {
         people: [u64; N],
         weights: Option<[u64; N]>,
         n: [u64; 2],
-        persons: Option<Vec<(u64, [u64; N])>>,
+        (units, by_person): (UnitSums<N>, bool),
         blocks: Option<Vec<(u64, [u64; N])>>,
         is_labelled: impl Fn(&[u64; N]) -> bool,
     ) -> Option<Self> {
-        let labelled = |(_, own): &&(u64, [u64; N])| is_labelled(own);
-        let n_persons = persons.as_ref().map(|persons| persons.len() as u64);
-        let n_labelled =
-            persons.as_ref().map(|persons| persons.iter().filter(labelled).count() as u64);
+        let n_persons = by_person.then(|| units.n_units(|_| true));
+        let n_labelled = by_person.then(|| units.n_units(&is_labelled));
         let bootstrap = CellBootstrap::new(Some(blocks?), Vec::new, String::new())
             .of_persons([n_persons, n_labelled]);
-        Some(ComparedSide { people, weights, n, persons, bootstrap })
+        Some(ComparedSide { people, weights, n, units, bootstrap })
     }
 
     fn n(&self, metric: &Metric) -> u64 {
@@ -132,7 +131,7 @@ fn blocks_of_groups(
     counts: &FactualCounts,
     who: GroupSelection,
 ) -> Option<Vec<(u64, ConfusionCells)>> {
-    counts.blocks(who).or_else(|| counts.paired_blocks(who))
+    counts.paired_blocks(who)
 }
 
 /// The same of two runs, which may share only some of their people: who is in one of them counts
@@ -148,11 +147,9 @@ pub(crate) fn change_factual(
         let people = counts.confusion(who);
         let weights = counts.weight_confusion(who).map(Confusion::to_cells);
         let n = [false, true].map(|needs_label| people.people(needs_label));
-        let persons = counts
-            .persons(who)
-            .map(|persons| persons.into_iter().map(|(key, own)| (key, own.to_cells())).collect());
+        let units = (counts.units(who), counts.has_persons());
         let blocks = blocks_of_groups(counts, who);
-        ComparedSide::new(people.to_cells(), weights, n, persons, blocks, |own| {
+        ComparedSide::new(people.to_cells(), weights, n, units, blocks, |own| {
             Confusion::from_cells(*own).people(true) > 0
         })
     };
@@ -282,7 +279,7 @@ pub(crate) fn compare_counterfactual(
 }
 
 fn blocks_of_scope(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-    counts.blocks(place).or_else(|| counts.paired_blocks(place))
+    counts.paired_blocks(place)
 }
 
 /// The same of two runs, which may share only some of their people; see [`change_factual`].
@@ -293,6 +290,7 @@ pub(crate) fn change_counterfactual(
 ) -> Vec<ComparedValue> {
     let ask = MeasureContext::new(settings);
     let (places, spreads) = (first.scope_index(), [first.cell_profiles(), second.cell_profiles()]);
+    let weights = [first, second].map(CounterfactualCounts::weight_profiles);
     let labelled = spreads.iter().any(|spreads| spreads.total().counted(true) > 0);
     let asked = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
@@ -308,13 +306,20 @@ pub(crate) fn change_counterfactual(
     let in_scope = |(place, scope): (usize, MetricScope)| {
         let side = |counts: &CounterfactualCounts, m: usize| {
             let spread = spreads[m].at(place);
+            let kinds = |m: usize| match &weights[m] {
+                Some(weights) => weights[place].0.clone(),
+                None => {
+                    let ones = |(cells, n): &(SwitchCells, u64)| (*cells, WeightSums::ones(*n));
+                    spreads[m].at(place).0.iter().map(ones).collect()
+                }
+            };
             let weights = counts.weight_eccm(place).map(|eccm| eccm.0);
             let n = [false, true].map(|needs_label| spread.counted(needs_label));
             ComparedSide::<ECCM_CELLS>::new(
                 spread.eccm().0,
                 weights,
                 n,
-                counts.persons(place),
+                (counts.units(place, kinds(m)), counts.has_persons()),
                 blocks_of_scope(counts, place),
                 |own| Eccm(*own).n_labelled() > 0,
             )
@@ -377,18 +382,14 @@ fn compare_metric<const N: usize>(
         (RateOrScore::Rate(a), RateOrScore::Rate(b))
             if count_once && (a.is_boundary() || b.is_boundary()) =>
         {
-            let by_person = |side: &ComparedSide<N>, all: Rate| {
-                let own = |cells: [u64; N]| match of(cells) {
+            let share = |side: &ComparedSide<N>, all: Rate| {
+                let own = |cells: &[u64; N]| match of(*cells) {
                     RateOrScore::Rate(rate) => rate,
                     RateOrScore::Score(_) => all,
                 };
-                let persons = side.persons.as_ref()?.iter();
-                Some(PersonRate::new(all, persons.map(|(key, cells)| (*key, own(*cells)))))
+                Share::new(&side.units, own).map(Estimate::from)
             };
-            IntervalBasis::Formula(match by_person(x, a).zip(by_person(y, b)) {
-                Some((a, b)) => newcombe_of_persons(&a, &b, 0.0, ask.z),
-                None => newcombe(a, b, ask.z),
-            })
+            ask.estimated(share(x, a).zip(share(y, b)).map(|(x, y)| x.minus(&y)))
         }
         _ if is_at_end(x) || is_at_end(y) => IntervalBasis::Hybrid(None),
         _ => {
@@ -412,7 +413,7 @@ fn compared(
     let (interval, mut ci_method) = ask.interval(difference, basis);
     match interval {
         Some(ValueInterval {
-            method: IntervalProcedure::Newcombe | IntervalProcedure::NewcombePersons,
+            method: IntervalProcedure::Newcombe | IntervalProcedure::NewcombeEffective,
             ..
         }) => ci_method.push_str(", as for independent people: one of the rates is 0 or 1"),
         Some(_) => ci_method.push_str(", the same for both models"),

@@ -9,8 +9,7 @@
 //!
 //! Intervals are pointwise: Wilson's, of ratios Katz's. Of people with weights they take the
 //! effective number of those below the rate (Kish). Where rows do not count independently they
-//! divide by the design effect at the job's threshold: that of persons, or how often a person
-//! counts on average where a person has several counterfactuals and no other row. There is none
+//! divide by the design effect at the job's threshold. There is none
 //! where this design effect is not known, because nobody is below the rate at the job's threshold.
 //!
 //! Of several classes each against all others: a score of the class at the threshold or above it is
@@ -22,15 +21,16 @@
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::catalog::{catalog, find};
-use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::outcome_patterns::ScopeCellProfiles;
 use crate::metric::evidence::person::{
     CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
 use crate::metric::evidence::score_grid::{RowsAndWeights, ScoreGrid};
+use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, katz_of, wilson_of_share, z_of_level};
-use crate::metric::person_interval::PersonRate;
+use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::gaps::favourable_rate;
@@ -149,10 +149,10 @@ impl RateAtThreshold {
     }
 }
 
-/// How many rows say as much as one that is independent, by the persons who have them; none of no
-/// rows.
-fn design_of_persons(persons: &PersonRate, rate: Rate) -> Option<f64> {
-    Some(rate.denominator as f64 / persons.effective()?).filter(|design| design.is_finite())
+/// How many rows say as much as one that is independent, at the threshold of the job; none where
+/// nobody is below the rate there, and rows go together.
+fn design<const N: usize>(units: &UnitSums<N>, share: Option<Share>) -> Option<f64> {
+    share.map(|share| share.design()).or_else(|| units.are_rows().then_some(1.0))
 }
 
 /// Two-sided normal quantile of the intervals; none where none are requested.
@@ -162,11 +162,9 @@ fn quantile(settings: &MeasureSettings) -> Option<f64> {
 
 /// The rows of some groups at every threshold.
 struct RowsByThreshold {
-    /// At the threshold of the job.
-    now: Confusion,
     cells: Vec<CellsAtThreshold<CONFUSION_CELLS>>,
-    /// Persons by their rows at the threshold of the job; none where each row is a person.
-    persons: Option<Vec<(u64, Confusion)>>,
+    /// Units at the threshold of the job.
+    units: UnitSums<CONFUSION_CELLS>,
 }
 
 impl RowsByThreshold {
@@ -181,29 +179,19 @@ impl RowsByThreshold {
         let steps = grid.steps(who.groups(counts.groups.len()));
         let now = counts.confusion(who);
         let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
-        let weights = counts.weight_sums(who).map(|all| {
-            let mut sums = [WeightSums::default(); CONFUSION_CELLS];
-            for (cell, weight) in all {
-                let at = cell.iter().position(|&n| n > 0).and_then(|at| sums.get_mut(at));
-                at.into_iter().for_each(|sum| *sum += weight);
-            }
-            sums
-        });
+        let units = counts.units(who);
+        let weights = weighted.then(|| units.rows());
         cells.push(CellsAtThreshold { people: now.to_cells(), weights });
-        Some(RowsByThreshold { now, cells, persons: counts.persons(who) })
+        Some(RowsByThreshold { cells, units })
     }
 
-    fn by_person(&self, of: &dyn Fn(&Confusion) -> Rate) -> Option<PersonRate> {
-        let each = self.persons.as_ref()?.iter().map(|(key, own)| (*key, of(own)));
-        Some(PersonRate::new(of(&self.now), each))
+    fn share(&self, of: &dyn Fn(&Confusion) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cells| of(&Confusion::from_cells(*cells)))
     }
 
     /// A rate at every threshold.
     fn rates(&self, of: &dyn Fn(&Confusion) -> Rate) -> Vec<RateAtThreshold> {
-        let design = match self.by_person(of) {
-            Some(persons) => design_of_persons(&persons, of(&self.now)),
-            None => Some(1.0),
-        };
+        let design = design(&self.units, self.share(of));
         let of_cells = |cells: ConfusionCells| of(&Confusion::from_cells(cells));
         self.cells.iter().map(|cells| cells.rate(&of_cells).divided(design)).collect()
     }
@@ -272,8 +260,8 @@ fn favourable_ratio(
 ) -> Option<ThresholdCurve> {
     let (metric, favourable) = (find("di")?, settings.favourable);
     let of = |c: &Confusion| favourable_rate(c, favourable);
-    let persons = second.by_person(&of).zip(first.by_person(&of));
-    let correlation = persons.map_or(0.0, |(x, y)| x.correlation(&y));
+    let shares = second.share(&of).zip(first.share(&of));
+    let correlation = shares.map_or(0.0, |(x, y)| x.influence.correlation(&y.influence));
     let (x, y) = (second.rates(&of), first.rates(&of));
     let points = x.iter().zip(&y).map(|(x, y)| x.over(y, correlation, quantile(settings)));
     Some(ThresholdCurve { metric, scope, points: points.collect() })
@@ -281,12 +269,9 @@ fn favourable_ratio(
 
 /// The counterfactuals of a scope at every threshold.
 struct SwitchesByThreshold {
-    /// At the threshold of the job.
-    now: Eccm,
     cells: Vec<CellsAtThreshold<ECCM_CELLS>>,
-    /// Persons by their counterfactuals at the threshold of the job; none where each row is a
-    /// person.
-    persons: Option<Vec<(u64, SwitchCells)>>,
+    /// Units at the threshold of the job.
+    units: UnitSums<ECCM_CELLS>,
 }
 
 impl SwitchesByThreshold {
@@ -306,28 +291,14 @@ impl SwitchesByThreshold {
         let steps = grid.steps(counts.scope_index().directions_of(place));
         let now = profiles.at(place).eccm();
         let mut cells: Vec<_> = steps.into_iter().map(at_step).collect();
-        let weights = counts.weight_profiles().map(|of| {
-            let mut sums = [WeightSums::default(); ECCM_CELLS];
-            for (kind, weight) in &of[place].0 {
-                for (sum, times) in sums.iter_mut().zip(kind) {
-                    (0..*times).for_each(|_| *sum += *weight);
-                }
-            }
-            sums
-        });
-        cells.push(CellsAtThreshold { people: now.0, weights });
-        Some(SwitchesByThreshold { now, cells, persons: counts.persons(place) })
-    }
-
-    fn design(&self, of: fn(&Eccm) -> Rate, people: u64) -> Option<f64> {
-        let rate = of(&self.now);
-        match &self.persons {
-            Some(persons) => {
-                let each = persons.iter().map(|(key, own)| (*key, of(&Eccm(*own))));
-                design_of_persons(&PersonRate::new(rate, each), rate)
-            }
-            None => (people > 0).then(|| rate.denominator as f64 / people as f64),
-        }
+        let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
+        let kinds = match counts.weight_profiles() {
+            Some(weights) => weights[place].0.clone(),
+            None => profiles.at(place).0.iter().map(ones).collect(),
+        };
+        let units = counts.units(place, kinds);
+        cells.push(CellsAtThreshold { people: now.0, weights: weighted.then(|| units.rows()) });
+        Some(SwitchesByThreshold { cells, units })
     }
 }
 
@@ -356,13 +327,10 @@ impl CurveEvidence for CounterfactualCounts {
         let Some(switches) = SwitchesByThreshold::new(self, &profiles, place) else {
             return Vec::new();
         };
-        let own = profiles.at(place);
         let curve = |metric: &'static Metric| {
             let of = switch_rate(metric, settings)?;
-            let design = match own.has_repeats() || switches.persons.is_some() {
-                true => switches.design(of, own.denominator(|kind| of(&Eccm(*kind)))),
-                false => Some(1.0),
-            };
+            let share = Share::new(&switches.units, |cells| of(&Eccm(*cells)));
+            let design = design(&switches.units, share);
             let rate = |cells: SwitchCells| of(&Eccm(cells));
             let points = switches.cells.iter().map(|cells| cells.rate(&rate).divided(design));
             let points = points.map(|rate| rate.point(z)).collect();

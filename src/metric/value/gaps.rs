@@ -3,21 +3,14 @@
 //! A is first. Clarify's metrics are about favourable labels and predictions: where the
 //! negative prediction is the favourable one they see both classes under each other's names.
 
-use std::rc::Rc;
-
-use crate::metric::catalog::performance::rates_of_mean;
-use crate::metric::evidence::block_bootstrap::by_weight;
-use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, katz, mover_ratio, newcombe, newcombe_of, wilson, z_of_level,
-};
-use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::catalog::performance::score_shape;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
+use crate::metric::evidence::person::Confusion;
+use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::{IntervalBasis, is_clear};
-use crate::metric::value::largest::{
-    IntervalAt, joint_level, largest_gap, smallest_ratio_of_shares,
-};
+use crate::metric::value::largest::{joint_level, largest_gap, smallest_ratio_of_shares};
 use crate::metric::value::mean_gap::mean_gap;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
@@ -157,74 +150,34 @@ impl FactualMeasurement<'_> {
             true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
         };
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
-        let of_persons = match metric.reads {
+        let shares = match metric.reads {
             Reads::RateDifference(rate) | Reads::RateRatio(rate) => {
-                of_a.person_rate(|c| rate(&seen(c))).zip(of_b.person_rate(|c| rate(&seen(c))))
+                [of_a, of_b].map(|of| of.share(|c| rate(&seen(c))))
             }
             Reads::FavourableRatio => {
-                let rate = |c: &Confusion| favourable_rate(&seen(c), favourable);
-                of_b.person_rate(rate).zip(of_a.person_rate(rate))
+                [of_b, of_a].map(|of| of.share(|c| favourable_rate(&seen(c), favourable)))
             }
-            _ => None,
-        };
-        let is_difference = matches!(metric.reads, Reads::RateDifference(_));
-        // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
-        let at_end = |rate: &fn(&Confusion) -> Rate| {
-            [of_a, of_b].iter().any(|of| rate(&seen(of.cells())).is_boundary())
+            _ => [None, None],
         };
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
-        // A ratio to or of a rate of 0 has no interval.
-        let at_one = |rate: &dyn Fn(&Confusion) -> Rate| {
-            let rates = [of_a, of_b].map(|of| rate(&seen(of.cells())));
-            rates.iter().any(|rate| is_one(*rate)) && rates.iter().all(|rate| rate.numerator > 0)
-        };
         let level = self.context.settings.level.map_or(0.0, |level| level.get());
-        let apart = |rate: fn(&Confusion) -> Rate| {
-            self.rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b)
-        };
-        let hybrid = || match metric.reads {
-            Reads::RateDifference(rate) if at_end(&rate) => Some(apart(rate)(level)),
-            Reads::RateRatio(rate) if at_one(&rate) => {
-                Some(self.rate_ratio(|c: &Confusion| rate(&seen(c)), of_a, of_b, level))
-            }
-            Reads::FavourableRatio if at_one(&|c| favourable_rate(c, favourable)) => {
-                let rate = |c: &Confusion| favourable_rate(&seen(c), favourable);
-                Some(self.rate_ratio(rate, of_b, of_a, level))
-            }
-            Reads::ScoreDifference(_) | Reads::ScoreRatio(_) => {
-                self.gap_of_means(metric, of_a, of_b).map(|at| at(level))
-            }
-            _ => None,
-        };
-        // The larger or smaller of several has the interval of that.
-        let extreme = || match metric.reads {
-            Reads::WidestGap(rates) => Some(largest_gap(level, &rates.map(apart))),
-            Reads::FavourableMinRatio => {
-                let share = |of| self.rate_part(|c| favourable_rate(c, favourable), of);
-                let shares: Vec<IntervalPart> =
-                    [of_a, of_b].into_iter().filter_map(share).collect();
-                Some(smallest_ratio_of_shares(level, &shares))
-            }
-            _ => None,
-        };
-        let z = self.context.z;
-        let basis = || match (&of_persons, people) {
-            (Some((x, y)), _) if !weighed => {
-                let of = if is_difference { newcombe_of_persons } else { katz_of_persons };
-                IntervalBasis::Formula(of(x, y, x.correlation(y), z))
-            }
-            (None, Some((x, y))) if !weighed => {
-                IntervalBasis::Formula(if is_difference { newcombe } else { katz }(x, y, z))
-            }
-            _ => match hybrid() {
-                Some(interval) => IntervalBasis::Hybrid(interval),
-                None => of_a.bootstrap.joint_percentile(
-                    &of_b.bootstrap,
-                    &self.context,
-                    metric.needs_label,
-                    |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y)),
-                ),
-            },
+        let estimate = || {
+            let scores = || {
+                let shape = score_shape(metric)?;
+                let score = |of: &FactualSubject| of.score(shape, score_of(metric, of, seen), seen);
+                Some((score(of_a)?, score(of_b)?))
+            };
+            let rates = || {
+                let [x, y] = shares.clone();
+                Some((Estimate::from(x?), Estimate::from(y?)))
+            };
+            Some(match metric.reads {
+                Reads::RateDifference(_) => rates().map(|(x, y)| x.minus(&y))?,
+                Reads::RateRatio(_) | Reads::FavourableRatio => rates().map(|(x, y)| x.over(&y))?,
+                Reads::ScoreDifference(_) => scores().map(|(x, y)| x.minus(&y))?,
+                Reads::ScoreRise(_) => scores().map(|(x, y)| y.minus(&x))?,
+                _ => scores().map(|(x, y)| x.over(&y))?,
+            })
         };
         let (interval, method) = self.context.interval(value, || match metric.reads {
             Reads::MeanDifference(mean) => {
@@ -232,7 +185,19 @@ impl FactualMeasurement<'_> {
                 let level = self.context.settings.level.map_or(0.0, |level| level.get());
                 mean_gap(a, b, of_a.is_plain(), level)
             }
-            _ => extreme().map_or_else(basis, IntervalBasis::Extreme),
+            // The larger or smaller of several has the interval of that.
+            Reads::WidestGap(rates) => {
+                let apart = |rate: fn(&Confusion) -> Rate| {
+                    rate_gap(|c: &Confusion| rate(&seen(c)), of_a, of_b)
+                };
+                IntervalBasis::Extreme(largest_gap(level, &rates.map(apart)))
+            }
+            Reads::FavourableMinRatio => {
+                let share = |of: &FactualSubject| of.share(|c| favourable_rate(c, favourable));
+                let shares: Vec<Share> = [of_a, of_b].into_iter().filter_map(share).collect();
+                IntervalBasis::Extreme(smallest_ratio_of_shares(level, &shares))
+            }
+            _ => self.context.estimated(estimate()),
         });
         let clear = match metric.reads {
             // It is below 1 by chance too.
@@ -251,15 +216,15 @@ impl FactualMeasurement<'_> {
         let (n_a, n_b) =
             (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
         let denominators = people.map(|(x, y)| (x.denominator, y.denominator));
-        let below = |c: &Confusion| {
-            let rates = rates_behind(metric, favourable, &seen(c), &seen(c));
-            rates.map_or(0, |(rate, _)| rate.denominator)
+        // The share of a favourable ratio on top is that of the second group.
+        let [x, y] = match metric.reads {
+            Reads::FavourableRatio => [&shares[1], &shares[0]],
+            _ => [&shares[0], &shares[1]],
         };
-        let basis = |of: &FactualSubject, rate: Option<&PersonRate>| {
-            of.person_basis(metric.needs_label, rate, people.is_some().then_some(&below))
-        };
-        let (x, y) = of_persons.as_ref().map_or((None, None), |(x, y)| (Some(x), Some(y)));
-        let carriers = [basis(of_a, x), basis(of_b, y)];
+        let carriers = [
+            of_a.person_basis(metric.needs_label, people.is_some().then_some(x.as_ref())),
+            of_b.person_basis(metric.needs_label, people.is_some().then_some(y.as_ref())),
+        ];
         let people = ValuePeople::two([n_a, n_b], denominators)
             .with_persons(all_persons([of_a, of_b].into_iter(), metric.needs_label), &carriers);
         let impaired =
@@ -284,182 +249,35 @@ impl FactualMeasurement<'_> {
         pairs: usize,
     ) -> bool {
         let Some(level) = self.context.settings.level else { return false };
-        let interval = self.rate_gap(rate, of_a, of_b)(joint_level(level.get(), pairs));
+        let gap = rate_gap(rate, of_a, of_b);
+        let interval = gap.and_then(|gap| gap.interval(joint_level(level.get(), pairs)).ok());
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
-
-    /// The interval of a rate of one subject.
-    fn rate_interval(
-        &self,
-        rate: impl Fn(&Confusion) -> Rate + Copy,
-        of: &FactualSubject,
-    ) -> IntervalAt {
-        if of.weight.is_none() {
-            let people = rate(&of.people);
-            return match of.person_rate(rate) {
-                Some(by_person) => Rc::new(move |level| by_person.wilson(z_of_level(level))),
-                None => Rc::new(move |level| wilson(people, z_of_level(level))),
-            };
-        }
-        if let Some(own) = of.boundary_interval(rate) {
-            return own;
-        }
-        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
-        let replicates = of.bootstrap.replicates(&self.context).iter();
-        let own = rate(of.cells()).value().unwrap_or(f64::NAN);
-        self.context.percentile_at(own, (0.0, 1.0), replicates.map(value), of.source_of(rate))
-    }
-
-    /// A rate of one subject with its interval; none of an undefined rate.
-    pub(crate) fn rate_part(
-        &self,
-        rate: impl Fn(&Confusion) -> Rate + Copy,
-        of: &FactualSubject,
-    ) -> Option<IntervalPart> {
-        Some((rate(of.cells()).value().ok()?, self.rate_interval(rate, of)))
-    }
-
-    /// The mean of two rates of one subject, which are of different people, and its interval: the
-    /// hybrid of theirs.
-    pub(crate) fn mean_part(
-        &self,
-        rates: [fn(&Confusion) -> Rate; 2],
-        of: &FactualSubject,
-    ) -> Option<IntervalPart> {
-        let [part, other] = rates.map(|rate| self.rate_part(rate, of));
-        let ((p, of_p), (q, of_q)) = (part?, other?);
-        let mean = f64::midpoint(p, q);
-        let at = move |level| {
-            let (of_p, of_q) = (of_p(level)?, of_q(level)?);
-            Some(ValueInterval {
-                lo: mean - libm::hypot(p - of_p.lo, q - of_q.lo) / 2.0,
-                hi: mean + libm::hypot(of_p.hi - p, of_q.hi - q) / 2.0,
-                method: IntervalProcedure::Mover,
-            })
-        };
-        Some((mean, Rc::new(at)))
-    }
-
-    /// The interval of the ratio of a rate of two subjects at a level, from those of both.
-    fn rate_ratio(
-        &self,
-        rate: impl Fn(&Confusion) -> Rate + Copy,
-        top: &FactualSubject,
-        bottom: &FactualSubject,
-        level: f64,
-    ) -> Option<ValueInterval> {
-        ratio_of_parts(&self.rate_part(rate, top)?, &self.rate_part(rate, bottom)?, level)
-    }
-
-    /// The interval of the difference of a rate of two subjects.
-    pub(crate) fn rate_gap(
-        &self,
-        rate: impl Fn(&Confusion) -> Rate + Copy,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
-    ) -> IntervalAt {
-        if of_a.weight.is_none() {
-            let (a, b) = (rate(&of_a.people), rate(&of_b.people));
-            return match of_a.person_rate(rate).zip(of_b.person_rate(rate)) {
-                Some((a, b)) => {
-                    let together = a.correlation(&b);
-                    Rc::new(move |level| newcombe_of_persons(&a, &b, together, z_of_level(level)))
-                }
-                None => Rc::new(move |level| newcombe(a, b, z_of_level(level))),
-            };
-        }
-        let (a, b) = (rate(of_a.cells()), rate(of_b.cells()));
-        if a.is_boundary() || b.is_boundary() {
-            return difference_of_parts(self.rate_part(rate, of_a), self.rate_part(rate, of_b));
-        }
-        let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
-        let replicates = of_a
-            .bootstrap
-            .replicates(&self.context)
-            .iter()
-            .zip(of_b.bootstrap.replicates(&self.context));
-        self.context.percentile_at(
-            difference(a.value(), b.value()).unwrap_or(f64::NAN),
-            (-1.0, 1.0),
-            replicates.map(|(a, b)| difference(value(a), value(b))),
-            of_a.source_of(rate).with(of_b.source_of(rate)),
-        )
-    }
-
-    /// The interval of the difference or ratio of a mean of two rates of two subjects, where one of
-    /// the rates is 0 or 1, so that no replicate of it differs; none of other metrics and rates.
-    fn gap_of_means(
-        &self,
-        metric: &Metric,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
-    ) -> Option<IntervalAt> {
-        let (_, seen) = self.orientation(metric);
-        let at_end = |rate: &fn(&Confusion) -> Rate| {
-            [of_a, of_b].iter().any(|of| rate(&seen(of.cells())).is_boundary())
-        };
-        let rates = rates_of_mean(metric).filter(|rates| rates.iter().any(at_end))?;
-        let [a, b] = [of_a, of_b].map(|of| self.mean_part(rates, of));
-        if !matches!(metric.reads, Reads::ScoreRatio(_)) {
-            return Some(difference_of_parts(a, b));
-        }
-        let both = a.zip(b);
-        Some(Rc::new(move |level| {
-            let (a, b) = both.as_ref()?;
-            ratio_of_parts(a, b, level)
-        }))
-    }
-
-    /// The interval of the difference or ratio of a value of two subjects that is no rate.
-    pub(crate) fn score_gap(
-        &self,
-        metric: &Metric,
-        of_a: &FactualSubject,
-        of_b: &FactualSubject,
-    ) -> IntervalAt {
-        if let Some(of_means) = self.gap_of_means(metric, of_a, of_b) {
-            return of_means;
-        }
-        let (favourable, _) = self.orientation(metric);
-        let of = |a: &Confusion, b: &Confusion| value(metric, favourable, a, b);
-        let replicates = of_a
-            .bootstrap
-            .replicates(&self.context)
-            .iter()
-            .zip(of_b.bootstrap.replicates(&self.context));
-        let source = |of: &FactualSubject| of.bootstrap.source(metric.needs_label);
-        self.context.percentile_at(
-            of(of_a.cells(), of_b.cells()).unwrap_or(f64::NAN),
-            metric.range,
-            replicates.map(|(a, b)| of(&Confusion::from_cells(*a), &Confusion::from_cells(*b))),
-            source(of_a).with(source(of_b)),
-        )
-    }
 }
 
-/// A value with its interval.
-pub(crate) type IntervalPart = (f64, IntervalAt);
-
-/// The hybrid interval of the difference of two values; none where one is undefined.
-fn difference_of_parts(a: Option<IntervalPart>, b: Option<IntervalPart>) -> IntervalAt {
-    Rc::new(move |level| {
-        let ((p, of_p), (q, of_q)) = (a.as_ref()?, b.as_ref()?);
-        let ends = (of_p(level)?, of_q(level)?);
-        Some(newcombe_of((*p, *q), ends, 0.0, IntervalProcedure::Mover))
-    })
+/// The difference of a rate of two subjects; none where one is undefined.
+pub(crate) fn rate_gap(
+    rate: impl Fn(&Confusion) -> Rate + Copy,
+    of_a: &FactualSubject,
+    of_b: &FactualSubject,
+) -> Option<Estimate> {
+    let [a, b] = [of_a, of_b].map(|of| of.share(rate).map(Estimate::from));
+    Some(a?.minus(&b?))
 }
 
-/// The hybrid interval of a ratio of two values above 0; none of others, and where it has no end.
-fn ratio_of_parts(
-    (p, of_p): &IntervalPart,
-    (q, of_q): &IntervalPart,
-    level: f64,
-) -> Option<ValueInterval> {
-    if *p <= 0.0 || *q <= 0.0 {
-        return None;
+/// The value of the metric behind a gap, of one subject.
+pub(crate) fn score_of(
+    metric: &Metric,
+    of: &FactualSubject,
+    seen: impl Fn(&Confusion) -> Confusion,
+) -> MetricValue {
+    match metric.reads {
+        Reads::ScoreDifference(score)
+        | Reads::ScoreRise(score)
+        | Reads::ScoreRatio(score)
+        | Reads::ScoreToTotal(score) => score(&seen(of.cells())),
+        _ => Err(Undefined::OperandMissing),
     }
-    let found = mover_ratio((*p, *q), (of_p(level)?, of_q(level)?));
-    found.hi.is_finite().then_some(found)
 }
 
 /// Whether the sign of a value says that the first of two facets is at a disadvantage.

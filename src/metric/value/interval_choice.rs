@@ -1,11 +1,10 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
-use std::rc::Rc;
 use std::sync::OnceLock;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::catalog::catalog;
+use crate::metric::estimate::{Estimate, OPERAND_MISSING};
 use crate::metric::evidence::block_bootstrap::{
     BlockMultiplicities, PEOPLE_BLOCKS, block_replicates,
 };
@@ -14,7 +13,7 @@ use crate::metric::interval::{
     z_of_level,
 };
 use crate::metric::rate::MetricValue;
-use crate::metric::value::largest::{ExtremeInterval, IntervalAt};
+use crate::metric::value::largest::ExtremeInterval;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::num::seed::RandomStream;
@@ -53,17 +52,6 @@ impl<const N: usize> CellBootstrap<N> {
     /// The same of so many persons with several rows, and so many of them with a label.
     pub(crate) fn of_persons(self, persons: [Option<u64>; 2]) -> Self {
         CellBootstrap { persons, ..self }
-    }
-
-    /// The percentiles of a value over the replicates; whether it counts those with a label only.
-    pub(crate) fn percentile(
-        &self,
-        ask: &MeasureContext<'_>,
-        needs_label: bool,
-        value: impl Fn([u64; N]) -> MetricValue,
-    ) -> IntervalBasis {
-        let replicates = self.replicates(ask).iter().copied();
-        ask.percentile(replicates.map(value), self.source(needs_label))
     }
 
     /// The same of the replicates of two, drawn together.
@@ -114,8 +102,13 @@ const PART_WITHOUT_INTERVAL: &str = "boundary: one of the gaps behind it has no 
 const TOO_FEW_PERSONS: &str =
     "boundary: too few persons, or replicates, for percentiles of this level";
 
+/// An interval with the number of replicates that have no value, or why there is none.
+pub(crate) type BootstrapInterval = Result<(ValueInterval, usize), NoIntervalReason>;
+
 /// What a value gets as interval.
 pub(crate) enum IntervalBasis {
+    /// That of an estimate, or why it has none.
+    Estimated(Result<ValueInterval, &'static str>),
     /// This one, or none because a numerator is 0.
     Formula(Option<ValueInterval>),
     /// The percentiles of so many replicates.
@@ -209,7 +202,10 @@ impl<'a> MeasureContext<'a> {
 
     fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
         match basis {
-            IntervalBasis::NotFormed(why) => (None, why.to_owned()),
+            IntervalBasis::NotFormed(why) | IntervalBasis::Estimated(Err(why)) => {
+                (None, why.to_owned())
+            }
+            IntervalBasis::Estimated(Ok(interval)) => (Some(interval), interval_text(interval)),
             IntervalBasis::Hybrid(None) => (None, RATE_AT_END.to_owned()),
             IntervalBasis::Extreme(of) => match of.interval {
                 Some(interval) => (Some(interval), extreme_text(&of)),
@@ -250,27 +246,11 @@ impl<'a> MeasureContext<'a> {
         }
     }
 
-    /// The percentiles of the replicates of a value at any level: at another than that of the
-    /// settings they are stretched within the range of the value. None where they do not hold
-    /// the value: replicates may have their own bias.
-    pub(crate) fn percentile_at(
-        &self,
-        value: f64,
-        range: (f64, f64),
-        replicates: impl Iterator<Item = MetricValue>,
-        source: ReplicateSource,
-    ) -> IntervalAt {
-        let drawn_at = self.settings.level.unwrap_or(Level::DEFAULT).get();
-        let drawn = percentile(replicates, drawn_at, source).ok().map(|(interval, _)| interval);
-        let drawn = drawn.filter(|drawn| (drawn.lo..=drawn.hi).contains(&value));
-        Rc::new(move |level| {
-            // Not stretched by 1: that would move the last bits.
-            if level == drawn_at {
-                return drawn;
-            }
-            let wider = z_of_level(level) / z_of_level(drawn_at);
-            drawn.map(|drawn| drawn.stretched(value, wider, range))
-        })
+    /// The interval of an estimate at the level of the settings; none of an undefined value.
+    pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalBasis {
+        let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
+        let interval = estimate.map(|estimate| estimate.interval(level));
+        IntervalBasis::Estimated(interval.unwrap_or(Err(OPERAND_MISSING)))
     }
 
     /// What a reader must know of a value on so few people.
@@ -317,8 +297,8 @@ fn extreme_text(of: &ExtremeInterval) -> String {
     }
 }
 
-/// What the formulas say about rows of which a person may have several.
-const OF_PERSONS: &str = ", rows divided by the design effect of persons (Rao and Scott)";
+/// What the formulas say about rows that weigh differently, or of which a person may have several.
+const EFFECTIVE: &str = ", on the effective number of rows (Kish, Rao and Scott)";
 
 fn interval_text(interval: ValueInterval) -> String {
     let centred = |centred| {
@@ -330,23 +310,25 @@ fn interval_text(interval: ValueInterval) -> String {
     };
     match interval.method {
         IntervalProcedure::Wilson => "Wilson score".to_owned(),
-        IntervalProcedure::WilsonPeople { weighed: false } => {
-            "Wilson score on people, because the rate is 0 or 1".to_owned()
-        }
-        IntervalProcedure::WilsonPeople { weighed: true } => {
-            "Wilson score on the effective number of people (Kish), because the rate is 0 or \
-             1"
-            .to_owned()
+        IntervalProcedure::WilsonPeople => {
+            "Wilson score on the effective number of people, because the rate is 0 or 1".to_owned()
         }
         IntervalProcedure::WilsonMoved => {
             "from the Wilson score of the share of people whose score moves, because no score moves"
                 .to_owned()
         }
-        IntervalProcedure::WilsonPersons => format!("Wilson score{OF_PERSONS}"),
-        IntervalProcedure::WilsonKish => {
-            "Wilson score on the effective number of people (Kish)".to_owned()
+        IntervalProcedure::WilsonEffective => format!("Wilson score{EFFECTIVE}"),
+        IntervalProcedure::Score => {
+            "score interval on the effective number of people that the influences give".to_owned()
+        }
+        IntervalProcedure::Paired => {
+            "Student's t of the paired differences, on the effective number of people".to_owned()
+        }
+        IntervalProcedure::PairedPeople => {
+            "on the effective number of people, because none or all of them differ".to_owned()
         }
         IntervalProcedure::Student => "Student's t".to_owned(),
+        IntervalProcedure::LogStudent => "Student's t on the logarithm".to_owned(),
         IntervalProcedure::Welch => "Welch's t".to_owned(),
         IntervalProcedure::WelchLog => "Welch's t on the logarithm".to_owned(),
         IntervalProcedure::InfluenceGap => {
@@ -372,18 +354,16 @@ fn interval_text(interval: ValueInterval) -> String {
             "Wilson score of the share of positive labels, over the mean score".to_owned()
         }
         IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
-        IntervalProcedure::NewcombePersons => {
-            format!("Newcombe hybrid score, method 10{OF_PERSONS}")
+        IntervalProcedure::NewcombeEffective => {
+            format!("Newcombe hybrid score, method 10{EFFECTIVE}")
         }
-        IntervalProcedure::Mover => "hybrid of the intervals of its rates (MOVER), because one of \
-            them is 0 or 1 and no replicate of it differs"
-            .to_owned(),
+        IntervalProcedure::Mover => "hybrid of the intervals of its parts (MOVER)".to_owned(),
         IntervalProcedure::Largest => "from the intervals of all gaps".to_owned(),
         IntervalProcedure::Katz => "Katz log".to_owned(),
-        IntervalProcedure::KatzPersons => format!("Katz log{OF_PERSONS}"),
+        IntervalProcedure::KatzEffective => format!("Katz log{EFFECTIVE}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
-        IntervalProcedure::Poisson { centred: c } => {
-            format!("percentile bootstrap of people with Poisson weights{}", centred(c))
+        IntervalProcedure::Poisson => {
+            "percentile bootstrap of people with Poisson weights".to_owned()
         }
         IntervalProcedure::Blocks { of, centred: c } => format!(
             "percentile bootstrap of {of} blocks of people with Poisson weights{}",

@@ -17,12 +17,9 @@
 //! to 99.8 % where one is 5 to 20 points away. Choice: intervals of both ends at their own levels
 //! are 12 to 26 % narrower than two at 1 - alpha / k.
 
-use std::rc::Rc;
-
-use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio};
-
-/// The interval of a value at any level in (0, 1); none where it has none.
-pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> Option<ValueInterval>>;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, z_of_level};
 
 /// The interval of the largest gap or of the smallest ratio.
 pub(crate) struct ExtremeInterval {
@@ -39,11 +36,12 @@ pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
 }
 
-/// The interval of the largest distance of some gaps from 0.
-pub(crate) fn largest_gap(level: f64, gaps: &[IntervalAt]) -> ExtremeInterval {
+/// The interval of the largest distance of some gaps from 0; none of them is undefined.
+pub(crate) fn largest_gap(level: f64, gaps: &[Option<Estimate>]) -> ExtremeInterval {
     let joint = joint_level(level, gaps.len());
     let widened = gaps.iter().try_fold((0.0_f64, 0.0_f64), |(lo, hi), gap| {
-        let (own, all) = (gap(level)?, gap(joint)?);
+        let gap = gap.as_ref()?;
+        let (own, all) = (gap.interval(level).ok()?, gap.interval(joint).ok()?);
         Some((lo.max(all.lo).max(-all.hi), hi.max(own.lo.abs()).max(own.hi.abs())))
     });
     let ends = widened.filter(|_| !gaps.is_empty());
@@ -52,70 +50,84 @@ pub(crate) fn largest_gap(level: f64, gaps: &[IntervalAt]) -> ExtremeInterval {
     ExtremeInterval { interval, of: gaps.len(), is_ratio: false }
 }
 
-/// The interval of the smallest of the ratios of so many pairs in both orders.
-pub(crate) fn smallest_ratio(level: f64, pairs: usize, ordered: &[IntervalAt]) -> ExtremeInterval {
-    let joint = joint_level(level, pairs);
-    let ends = ordered.iter().try_fold((1.0_f64, 1.0_f64), |(lo, hi), ratio| {
-        Some((lo.min(ratio(level)?.lo), hi.min(ratio(joint)?.hi)))
-    });
-    let interval = ends.filter(|_| !ordered.is_empty()).map(|(lo, hi)| ValueInterval {
-        lo,
-        hi,
-        method: IntervalProcedure::Largest,
-    });
+/// The interval of the smallest of the ratios of so many pairs, each with its intervals at both
+/// levels: the ordinary one and that of all together.
+fn smallest_ratio(
+    pairs: usize,
+    ordered: impl Iterator<Item = Option<[ValueInterval; 2]>>,
+) -> ExtremeInterval {
+    let mut ends = None;
+    for ratio in ordered {
+        let Some([own, all]) = ratio else {
+            return ExtremeInterval { interval: None, of: pairs, is_ratio: true };
+        };
+        let (lo, hi) = ends.unwrap_or((1.0_f64, 1.0_f64));
+        ends = Some((lo.min(own.lo), hi.min(all.hi)));
+    }
+    let interval =
+        ends.map(|(lo, hi)| ValueInterval { lo, hi, method: IntervalProcedure::Largest });
     ExtremeInterval { interval, of: pairs, is_ratio: true }
 }
 
-/// The same of shares, each with its interval: over every ordered pair with a share above 0 below
-/// the line.
-pub(crate) fn smallest_ratio_of_shares(
-    level: f64,
-    shares: &[(f64, IntervalAt)],
-) -> ExtremeInterval {
-    let (mut pairs, mut ordered) = (0, Vec::<IntervalAt>::new());
-    for (i, (p, of_p)) in shares.iter().enumerate() {
-        for (q, of_q) in &shares[i + 1..] {
-            pairs += usize::from(*p > 0.0 || *q > 0.0);
-            for ((p, of_p), (q, of_q)) in [((*p, of_p), (*q, of_q)), ((*q, of_q), (*p, of_p))] {
-                let (of_p, of_q) = (Rc::clone(of_p), Rc::clone(of_q));
-                let ratio = move |level| Some(mover_ratio((p, q), (of_p(level)?, of_q(level)?)));
-                if q > 0.0 {
-                    ordered.push(Rc::new(ratio));
-                }
-            }
-        }
-    }
-    smallest_ratio(level, pairs, &ordered)
+/// The smallest of ratios of values that are no shares, of each pair in both orders.
+pub(crate) fn smallest_ratio_of_scores(level: f64, ratios: &[Option<Estimate>]) -> ExtremeInterval {
+    let joint = joint_level(level, ratios.len());
+    let both = |ratio: &Option<Estimate>| {
+        let ratio = ratio.as_ref()?;
+        Some([ratio.interval(level).ok()?, ratio.interval(joint).ok()?])
+    };
+    let ordered = ratios.iter().flat_map(|ratio| {
+        let own = both(ratio);
+        let turned = own.and_then(|[own, all]| Some([reciprocal(own)?, reciprocal(all)?]));
+        [own, turned]
+    });
+    smallest_ratio(ratios.len(), ordered)
+}
+
+/// The smallest ratio of shares: over every ordered pair with a share above 0 below the line.
+pub(crate) fn smallest_ratio_of_shares(level: f64, shares: &[Share]) -> ExtremeInterval {
+    let pairs: Vec<(&Share, &Share)> = (0..shares.len())
+        .flat_map(|i| shares[i + 1..].iter().map(move |q| (&shares[i], q)))
+        .filter(|(p, q)| p.value > 0.0 || q.value > 0.0)
+        .collect();
+    let levels = [level, joint_level(level, pairs.len())];
+    let ordered = pairs.iter().flat_map(|&(p, q)| [(p, q), (q, p)]);
+    let ordered = ordered.filter(|(_, q)| q.value > 0.0).map(|(p, q)| {
+        Some(levels.map(|level| {
+            let z = z_of_level(level);
+            mover_ratio((p.value, q.value), (p.wilson(z), q.wilson(z)))
+        }))
+    });
+    smallest_ratio(pairs.len(), ordered)
 }
 
 /// The interval of the reciprocal of a ratio; none where the whole ratio is below 0.
-pub(crate) fn reciprocal(ratio: ValueInterval) -> Option<ValueInterval> {
+fn reciprocal(ratio: ValueInterval) -> Option<ValueInterval> {
     let hi = if ratio.lo > 0.0 { 1.0 / ratio.lo } else { f64::INFINITY };
     (ratio.hi > 0.0).then(|| ValueInterval { lo: 1.0 / ratio.hi, hi, ..ratio })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
-    use super::{IntervalAt, joint_level, largest_gap, smallest_ratio_of_shares};
-    use crate::metric::interval::{newcombe, wilson, z_of_level};
+    use super::{joint_level, largest_gap, smallest_ratio_of_shares};
+    use crate::metric::estimate::Estimate;
+    use crate::metric::estimate::share::Share;
+    use crate::metric::interval::{newcombe, z_of_level};
     use crate::metric::rate::Rate;
-    use crate::metric::tests::rate;
+    use crate::metric::tests::{counted, rate};
     use crate::num::seed::RandomStream;
 
-    fn gap(a: Rate, b: Rate) -> IntervalAt {
-        Rc::new(move |level| newcombe(a, b, z_of_level(level)))
+    fn gap(a: Rate, b: Rate) -> Option<Estimate> {
+        Some(Estimate::from(counted(a, 0)?).minus(&Estimate::from(counted(b, 1)?)))
     }
 
-    fn pairs(rates: &[Rate]) -> Vec<IntervalAt> {
+    fn pairs(rates: &[Rate]) -> Vec<Option<Estimate>> {
         let each = rates.iter().enumerate();
         each.flat_map(|(i, a)| rates[i + 1..].iter().map(|b| gap(*a, *b))).collect()
     }
 
-    fn share(of: Rate) -> (f64, IntervalAt) {
-        let at = move |level| wilson(of, z_of_level(level));
-        (of.value().expect("people"), Rc::new(at))
+    fn share(of: Rate) -> Share {
+        counted(of, 0).expect("people")
     }
 
     /// Of two groups it is the interval of the pair without its sign; the values of three are those
@@ -188,8 +200,10 @@ mod tests {
             let gaps = pairs(&rates);
             let found = largest_gap(0.95, &gaps).interval.expect("people");
             covered[0] += u32::from(found.lo <= truth[0] && truth[0] <= found.hi);
-            let contain =
-                gaps.iter().all(|gap| gap(0.95).is_some_and(|i| i.lo <= 0.0 && i.hi >= 0.0));
+            let contain = gaps.iter().all(|gap| {
+                let of = gap.as_ref().and_then(|gap| gap.interval(0.95).ok());
+                of.is_some_and(|i| i.lo <= 0.0 && i.hi >= 0.0)
+            });
             odd += u32::from(contain && found.lo > 0.0);
             let shares: Vec<_> = rates.iter().map(|rate| share(*rate)).collect();
             let ratio = smallest_ratio_of_shares(0.95, &shares).interval;

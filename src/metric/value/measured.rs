@@ -10,30 +10,24 @@
 //! Where people have weights, values are computed from what they weigh; cases are people anyway.
 //! Flags and gates count people (persons, where one may have several rows) who weigh more than 0.
 //!
-//! Streams of chance are named by scope, so that a value does not depend on which other values are
-//! asked for, nor on the thread that makes it: work is shared among the threads of the pool that
-//! the caller is in, and values keep their order.
-
-use std::rc::Rc;
+//! Work is shared among the threads of the pool that the caller is in, and values keep their order.
 
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::repeats::RepeatSpread;
-use crate::metric::catalog::performance::rates_of_mean;
-use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
+use crate::metric::catalog::performance::{ScoreShape, score_shape};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
-use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
-use crate::metric::interval::{
-    IntervalProcedure, ReplicateSource, ValueInterval, wilson, wilson_of_people, z_of_level,
-};
-use crate::metric::person_interval::PersonRate;
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion};
+use crate::metric::evidence::units::UnitSums;
+use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::value::interval_choice::{CellBootstrap, IntervalBasis, MeasureContext};
-use crate::metric::value::largest::IntervalAt;
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::mean_gap::MeanInfluences;
 pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::{MeasureSettings, NEGATIVE_PART, RATE_OF_ONE};
@@ -60,6 +54,9 @@ pub(crate) struct MeasuredValue {
     /// Those behind these rows who carry information; none where each row is a person who counts
     /// as one.
     pub(crate) persons: Option<PersonBasis>,
+    /// The effective size of a rate: as many independent cases would be as sure. None where its
+    /// cases are independent and count as one.
+    pub(crate) effective: Option<f64>,
     /// Its interval.
     pub interval: Option<ValueInterval>,
     /// The method of the interval in full, or why there is none.
@@ -99,30 +96,6 @@ pub(crate) struct PersonBasis {
     pub n: u64,
     /// Persons with a row below the rate; none where the value is not a rate of counts.
     pub denominator: Option<u64>,
-    /// Rows below the rate, of weights Kish's number, over the design effect of persons: as many
-    /// independent cases would be as sure. None where a row counts more than once.
-    pub effective: Option<f64>,
-}
-
-impl PersonBasis {
-    /// Those behind a rate, of so many persons in all.
-    pub(crate) fn new(n: u64, rate: Option<&PersonRate>) -> Self {
-        PersonBasis {
-            n,
-            denominator: rate.map(PersonRate::n_persons),
-            effective: rate.and_then(PersonRate::effective),
-        }
-    }
-
-    /// People with weights, each with one row: all who count, and the cases of a rate below it with
-    /// their effective number.
-    pub(crate) fn weighed(all: WeightSums, below: Option<(u64, f64)>) -> Self {
-        PersonBasis {
-            n: all.people(),
-            denominator: below.map(|(cases, _)| cases),
-            effective: below.map(|(_, effective)| effective).filter(|n| n.is_finite()),
-        }
-    }
 }
 
 /// How many people and cases are behind a value.
@@ -175,7 +148,7 @@ impl ValuePeople {
     /// The same of two facets with the numbers of those who carry information: in the first, in the
     /// second, and in both together; none where each row is a person who counts as one.
     pub(crate) fn with_carriers(self, of: Option<[u64; 3]>) -> Self {
-        let basis = |n| Some(PersonBasis { n, denominator: None, effective: None });
+        let basis = |n| Some(PersonBasis { n, denominator: None });
         of.map_or(self, |[a, d, all]| self.with_persons(Some(all), &[basis(a), basis(d)]))
     }
 
@@ -185,7 +158,7 @@ impl ValuePeople {
             return self;
         };
         ValuePeople {
-            persons: Some(PersonBasis::new(n, None)),
+            persons: Some(PersonBasis { n, denominator: None }),
             smallest_group: of.iter().map(|of| of.n).fold(self.smallest_group, u64::min),
             // Those who carry a rate are never more than its cases.
             smallest_denominator: of
@@ -220,6 +193,7 @@ impl MeasuredValue {
             weights: None,
             n_rows: people.n,
             persons: people.persons,
+            effective: None,
             interval,
             ci_method,
             ideal: if is_difference { Some(0.0) } else { metric.ideal },
@@ -243,6 +217,12 @@ impl MeasuredValue {
         }
     }
 
+    /// The effective size of the rate that the value is.
+    pub(crate) fn with_size(self, share: Option<&Share>) -> Self {
+        let counts = |share: &&Share| !share.is_plain || self.persons.is_some();
+        MeasuredValue { effective: share.filter(counts).map(|share| share.size), ..self }
+    }
+
     /// Flags a ratio of scores, such as correlations, of which one is negative; `cells` are those
     /// of the groups behind it.
     pub(crate) fn with_score_parts(mut self, cells: impl IntoIterator<Item = Confusion>) -> Self {
@@ -256,7 +236,7 @@ impl MeasuredValue {
     /// Flags a ratio whose interval takes a rate of 1 as certain; `has_one` says whether one of the
     /// two rates is 1.
     pub(crate) fn with_certain_rate(mut self, has_one: bool) -> Self {
-        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
         let is_katz = self.interval.is_some_and(|interval| katz.contains(&interval.method));
         if is_katz && has_one {
             self.ci_method.push_str(", which takes a rate of 1 as certain");
@@ -310,7 +290,7 @@ pub(crate) fn measure_factual(
     let gaps = |metric: &'static Metric| {
         let mut out = Vec::new();
         if n_groups > 1 {
-            out.push(audit.worst(metric, &groups, &rests));
+            out.push(audit.worst(metric, (&groups, &rests, &all)));
         }
         if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
             return out;
@@ -367,50 +347,51 @@ pub(crate) struct FactualSubject {
     pub(crate) people: Confusion,
     /// What they weigh; none where nobody has a weight.
     pub(crate) weight: Option<Confusion>,
-    /// The same by the cell that each fills, with the squares.
-    weight_sums: Option<Vec<(ConfusionCells, WeightSums)>>,
-    /// Its persons, ascending by key, each with the own rows; none where each row is a person.
-    persons: Option<Vec<(u64, Confusion)>>,
-    /// The same with what the rows weigh; none where nobody has a weight.
-    weighed_persons: Option<Vec<(u64, Confusion)>>,
-    pub(crate) bootstrap: CellBootstrap<CONFUSION_CELLS>,
+    /// Its units.
+    pub(crate) units: UnitSums<CONFUSION_CELLS>,
 }
 
 impl FactualSubject {
-    fn new(counts: &FactualCounts, who: GroupSelection) -> Self {
-        let people = counts.confusion(who);
-        let drawn =
-            CellBootstrap::new(counts.blocks(who), || one_per_cell(people), stream_name(who));
-        let mut subject = FactualSubject {
-            people,
+    pub(crate) fn new(counts: &FactualCounts, who: GroupSelection) -> Self {
+        FactualSubject {
+            people: counts.confusion(who),
             weight: counts.weight_confusion(who),
-            weight_sums: counts.weight_sums(who),
-            persons: counts.persons(who),
-            weighed_persons: counts.weighed_persons(who),
-            bootstrap: drawn,
-        };
-        let counted = |needs_label| Some(subject.counted_persons(needs_label)?.count() as u64);
-        let persons = [false, true].map(counted);
-        subject.bootstrap = subject.bootstrap.of_persons(persons);
-        subject
+            units: counts.units(who),
+        }
     }
 
-    /// A rate by person, of what the rows weigh where they have weights; none where each row is a
-    /// person.
-    pub(crate) fn person_rate(&self, of: impl Fn(&Confusion) -> Rate) -> Option<PersonRate> {
-        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?;
-        let each = persons.iter().map(|(key, own)| (*key, of(own)));
-        Some(match &self.weight {
-            None => PersonRate::new(of(&self.people), each),
-            Some(weight) => {
-                PersonRate::of_weights(of(weight), self.below(&|c| of(c).denominator), each)
+    /// A rate with its effective size; none where nothing is below it.
+    pub(crate) fn share(&self, of: impl Fn(&Confusion) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cells| of(&Confusion::from_cells(*cells)))
+    }
+
+    /// A value that is no rate, by its shape; none where it is undefined.
+    pub(crate) fn score(
+        &self,
+        shape: ScoreShape,
+        value: MetricValue,
+        seen: impl Fn(&Confusion) -> Confusion,
+    ) -> Option<Estimate> {
+        let value = value.ok()?;
+        let share = |rate: fn(&Confusion) -> Rate| {
+            self.share(|c: &Confusion| rate(&seen(c))).map(Estimate::from)
+        };
+        match shape {
+            ScoreShape::MeanOfRates([one, other]) => Some(share(one)?.mean_with(share(other)?)),
+            ScoreShape::OfRate(rate, function) => Some(share(rate)?.mapped(value, function)),
+            ScoreShape::OfCells(function) => {
+                let table = |cells: &[u64; CONFUSION_CELLS]| {
+                    let c = seen(&Confusion::from_cells(*cells));
+                    [c.tp, c.fp, c.fn_, c.tn]
+                };
+                Some(Estimate::of_cells(value, &self.units, table, function))
             }
-        })
+        }
     }
 
     /// Whether each row is a person who counts as one.
     pub(crate) fn is_plain(&self) -> bool {
-        self.weight.is_none() && self.persons.is_none()
+        self.weight.is_none() && !self.units.are_persons()
     }
 
     /// A mean over the people with a label, and what each row or person adds to it; none where it
@@ -424,95 +405,42 @@ impl FactualSubject {
         // What these rows add, which have a mean of their own.
         let add =
             |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
-        if let Some(persons) = self.weighed_persons.as_ref().or(self.persons.as_ref()) {
-            let counted = persons.iter().filter(|(_, own)| own.n() > 0);
-            let each = counted.map(|(key, own)| (*key, add(own))).collect();
+        let kinds = self.units.kinds().iter().map(|of| (of, Confusion::from_cells(of.cells)));
+        let counted = kinds.filter(|(_, own)| own.n() > 0);
+        if self.units.are_persons() {
+            let each = counted.map(|(of, own)| (of.key, add(&own))).collect();
             return Some((all, MeanInfluences::Persons(each)));
         }
-        let kinds: Vec<(ConfusionCells, f64, f64)> = match &self.weight_sums {
-            Some(sums) => {
-                sums.iter().map(|(cells, of)| (*cells, of.people() as f64, of.squares())).collect()
-            }
-            None => {
-                let kinds = one_per_cell(self.people).into_iter();
-                kinds.map(|(cells, people)| (cells, people as f64, people as f64)).collect()
-            }
-        };
         let (mut n, mut sum) = (0.0, 0.0);
-        for (cells, people, squares) in kinds {
-            let one = Confusion::from_cells(cells);
-            if one.n() > 0 {
-                let added = add(&one);
-                n += people;
-                sum += squares * added * added;
-            }
+        for (kind, one) in counted {
+            let added = add(&one);
+            n += kind.sums.people() as f64;
+            sum += kind.sums.squares() * added * added;
         }
         Some((all, MeanInfluences::Rows(n, sum)))
     }
 
-    /// What the rows that a function counts weigh; nothing where nobody has a weight.
-    fn below(&self, counts: &dyn Fn(&Confusion) -> u64) -> WeightSums {
-        let mut below = WeightSums::default();
-        for (cells, sums) in self.weight_sums.iter().flatten() {
-            if counts(&Confusion::from_cells(*cells)) > 0 {
-                below += *sums;
-            }
-        }
-        below
+    /// The persons whom a metric counts, ascending by key; none where each row is a person.
+    fn counted_persons(&self, needs_label: bool) -> Option<impl Iterator<Item = u64> + '_> {
+        let is_counted = move |cells: &_| Confusion::from_cells(*cells).people(needs_label) > 0;
+        let persons = self.units.kinds().iter().filter(move |kind| is_counted(&kind.cells));
+        self.units.are_persons().then(|| persons.map(|kind| kind.key))
     }
 
-    /// The persons whom a metric counts, with weights those with a row that weighs more than 0,
-    /// ascending by key; none where each row is a person.
-    pub(crate) fn counted_persons(
-        &self,
-        needs_label: bool,
-    ) -> Option<impl Iterator<Item = u64> + '_> {
-        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?.iter();
-        let counted = persons.filter(move |(_, own)| own.people(needs_label) > 0);
-        Some(counted.map(|(key, _)| *key))
+    /// The units that a metric counts.
+    fn counted_units(&self, needs_label: bool) -> u64 {
+        self.units.n_units(|cells| Confusion::from_cells(*cells).people(needs_label) > 0)
     }
 
-    /// How replicates of a rate are drawn, and from whom: those with a label where it counts nobody
-    /// else, as far as these people tell.
-    pub(crate) fn source_of(&self, rate: impl Fn(&Confusion) -> Rate) -> ReplicateSource {
-        let needs_label = rate(&self.people).denominator <= self.people.people(true);
-        self.bootstrap.source(needs_label)
-    }
-
-    /// People whom a metric counts with what they weigh; none where nobody has a weight.
-    fn counted_weight(&self, needs_label: bool) -> Option<WeightSums> {
-        self.weight?;
-        Some(self.below(&|c| c.people(needs_label)))
-    }
-
-    /// The people who carry a value of this subject alone; of a rate with the rate by person, where
-    /// a person may have several rows, and with the function that counts those below it.
+    /// The people who carry a value of this subject alone, of a rate with its share, or none where
+    /// nothing is below it; none where each row is a person who counts as one.
     pub(crate) fn person_basis(
         &self,
         needs_label: bool,
-        by_person: Option<&PersonRate>,
-        below: Option<&dyn Fn(&Confusion) -> u64>,
+        rate: Option<Option<&Share>>,
     ) -> Option<PersonBasis> {
-        if let Some(counted) = self.counted_persons(needs_label) {
-            return Some(PersonBasis::new(counted.count() as u64, by_person));
-        }
-        let all = self.counted_weight(needs_label)?;
-        let below = below.map(|below| self.below(below));
-        Some(PersonBasis::weighed(all, below.map(|below| (below.people(), below.effective()))))
-    }
-
-    /// The interval of a rate of weight of which no case counts, or all do; none without weights
-    /// and for every other rate.
-    pub(crate) fn boundary_interval(&self, of: impl Fn(&Confusion) -> Rate) -> Option<IntervalAt> {
-        let rate = Some(of(&self.weight?)).filter(|rate| rate.is_boundary())?;
-        if let Some(by_person) = self.person_rate(&of) {
-            return Some(Rc::new(move |level| by_person.wilson(z_of_level(level))));
-        }
-        let people = self.below(&|c| of(c).denominator).effective();
-        let method = IntervalProcedure::WilsonPeople { weighed: true };
-        Some(Rc::new(move |level| {
-            wilson_of_people(rate.numerator > 0, people, z_of_level(level), method)
-        }))
+        let denominator = rate.map(|share| share.map_or(0, |share| share.n_units));
+        (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(needs_label), denominator })
     }
 
     /// What values are computed from.
@@ -529,33 +457,17 @@ pub(crate) fn all_persons<'a>(
 ) -> Option<u64> {
     let (mut all, mut weighed) = (Vec::new(), 0);
     for subject in subjects {
+        if subject.is_plain() {
+            return None;
+        }
         match subject.counted_persons(needs_label) {
             Some(counted) => all.extend(counted),
-            None => weighed += subject.counted_weight(needs_label)?.people(),
+            None => weighed += subject.counted_units(needs_label),
         }
     }
     all.sort_unstable();
     all.dedup();
     Some(all.len() as u64 + weighed)
-}
-
-/// The name of the chance of some people.
-pub(crate) fn stream_name(who: GroupSelection) -> String {
-    match who {
-        GroupSelection::One(group) => format!("bootstrap/group/{group}"),
-        GroupSelection::Rest(group) => format!("bootstrap/rest/{group}"),
-        GroupSelection::All => "bootstrap/total".to_owned(),
-    }
-}
-
-/// A confusion as kinds of people: each fills one cell.
-fn one_per_cell(confusion: Confusion) -> Vec<(ConfusionCells, u64)> {
-    let kinds = confusion.to_cells().into_iter().enumerate().map(|(i, people)| {
-        let mut cells = [0; CONFUSION_CELLS];
-        cells[i] = 1;
-        (cells, people)
-    });
-    kinds.filter(|(_, people)| *people > 0).collect()
 }
 
 impl FactualMeasurement<'_> {
@@ -581,48 +493,28 @@ impl FactualMeasurement<'_> {
             _ => None,
         };
         let (people, n_rows) = (rate(&subject.people), subject.people.people(metric.needs_label));
-        let of_persons = match metric.reads {
-            Reads::Rate(rate) => subject.person_rate(|c| rate(&seen(c))),
+        let share = match metric.reads {
+            Reads::Rate(rate) => subject.share(|c| rate(&seen(c))),
             _ => None,
         };
-        // Shares of weight are drawn: only of those of 0 and 1 are all draws alike.
-        let z = self.context.z;
-        let level = self.context.settings.level.map_or(0.0, |level| level.get());
-        let is_plain = subject.weight.is_none();
-        let formula = match (metric.reads, &of_persons) {
-            (_, Some(rate)) if is_plain => Some(rate.wilson(z)),
-            (Reads::Rate(_), None) if is_plain => Some(people.and_then(|rate| wilson(rate, z))),
-            (Reads::Rate(rate), _) => {
-                subject.boundary_interval(|c| rate(&seen(c))).map(|at| at(level))
-            }
-            _ => None,
-        };
-        // The replicates of a rate of 0 or 1 are all equal, as if it were known for certain.
-        let ends = rates_of_mean(metric)
-            .filter(|rates| rates.iter().any(|rate| rate(subject.cells()).is_boundary()));
-        let interval = self.context.interval(value, || match (formula, ends) {
-            (Some(formula), _) => IntervalBasis::Formula(formula),
-            (None, Some(rates)) => {
-                let of_mean = self.mean_part(rates, subject);
-                IntervalBasis::Hybrid(of_mean.and_then(|(_, at)| at(level)))
-            }
-            (None, None) => {
-                subject.bootstrap.percentile(&self.context, metric.needs_label, |cells| {
-                    of(&Confusion::from_cells(cells))
-                })
-            }
+        let interval = self.context.interval(value, || {
+            let estimate = match score_shape(metric) {
+                Some(shape) => subject.score(shape, value, seen),
+                None => share.clone().map(Estimate::from),
+            };
+            self.context.estimated(estimate)
         });
         MeasuredValue::new(
             &self.context,
             (metric, scope),
             value,
             interval,
-            ValuePeople::one(n_rows, people).with_person_basis(subject.person_basis(
-                metric.needs_label,
-                of_persons.as_ref(),
-                people.is_some().then_some(&|c| rate(c).map_or(0, |rate| rate.denominator)),
-            )),
+            ValuePeople::one(n_rows, people).with_person_basis(
+                subject
+                    .person_basis(metric.needs_label, people.is_some().then_some(share.as_ref())),
+            ),
         )
+        .with_size(share.as_ref())
         .with_rate(people, subject.weight.as_ref().and_then(rate))
     }
 }

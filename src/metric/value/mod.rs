@@ -5,6 +5,7 @@ pub(crate) mod clarify;
 pub(crate) mod classes;
 pub(crate) mod compare;
 pub(crate) mod curves;
+mod disparity;
 pub(crate) mod gaps;
 pub(crate) mod interval_choice;
 pub(crate) mod largest;

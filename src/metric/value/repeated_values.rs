@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::{RepeatSpread, SetRepeat};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
@@ -36,7 +36,7 @@ impl RepeatedValues {
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
-            let shift = second.clone().map(|second| ShiftEvidence { second, intervals: None });
+            let shift = second.clone().map(|second| ShiftEvidence { second, spreads: None });
             all.add_switches(counts, shift.as_ref(), untaught);
         }
         all

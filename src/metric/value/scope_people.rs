@@ -1,152 +1,126 @@
-//! The people behind the values of one scope of counterfactuals, and the replicates drawn from
-//! them: by kind, by weight and by person.
+//! The people behind the values of one scope of counterfactuals, by the cells that they fill.
 
 use std::ops::Range;
 
-use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::evidence::block_bootstrap::WeightSums;
+use crate::metric::catalog::ccm::{self, switch_rate};
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::curve::CellFunction;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, CellProfiles};
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::units::{UnitSums, WeightSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_people};
-use crate::metric::person_interval::PersonRate;
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::CellBootstrap;
 use crate::metric::value::measured::PersonBasis;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 
-/// The people of one scope, and the replicates drawn from them.
+/// The people of one scope.
 pub(crate) struct ScopePeople<'a> {
-    pub(crate) profiles: &'a CellProfiles,
-    /// What they weigh; none where nobody has a weight.
-    pub(crate) weights: Option<&'a CellProfiles<WeightSums>>,
-    pub(crate) has_repeats: bool,
-    /// Each person with a counterfactual here, ascending by key, with the own cells; none where
-    /// each row is a person.
-    persons: Option<Vec<(u64, SwitchCells)>>,
-    /// The same with what the rows weigh; none where nobody has a weight.
-    weighed_persons: Option<Vec<(u64, SwitchCells)>>,
-    /// Each person by whether anything switches, rows or what they weigh; none where the cells say
-    /// it.
-    any_persons: Option<Vec<(u64, [u64; 4])>>,
-    pub(crate) bootstrap: CellBootstrap<ECCM_CELLS>,
-    /// By whether anything switches; only where people have weights.
-    pub(crate) any_bootstrap: Option<CellBootstrap<4>>,
+    profiles: &'a CellProfiles,
+    /// The units of the scope.
+    units: UnitSums<ECCM_CELLS>,
+    /// The same by whether anything switches; none where the cells say it.
+    any: Option<UnitSums<4>>,
+    weighted: bool,
 }
 
 impl<'a> ScopePeople<'a> {
-    /// Those of a scope, by its number and by what it is; `stream` names the draws.
+    /// Those of a scope, by its number and by what it is.
     pub(crate) fn new(
         counts: &CounterfactualCounts,
         (place, scope): (usize, MetricScope),
-        (spread, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
-        stream: String,
+        (profiles, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
     ) -> Self {
-        let groups = any_groups(counts.scope_index(), scope);
-        let any = groups.clone().and_then(|groups| counts.any_blocks(groups));
-        let (persons, weighed_persons) = (counts.persons(place), counts.weighed_persons(place));
-        let counted = |is_counted: fn(&Eccm) -> u64| {
-            let persons = weighed_persons.as_ref().or(persons.as_ref())?.iter();
-            Some(persons.filter(|(_, cells)| is_counted(&Eccm(*cells)) > 0).count() as u64)
+        let ones = |(cells, people): &(SwitchCells, u64)| (*cells, WeightSums::ones(*people));
+        let kinds = match weights {
+            Some(weights) => weights.0.clone(),
+            None => profiles.0.iter().map(ones).collect(),
         };
-        let n_persons = [Eccm::n, Eccm::n_labelled].map(counted);
+        let groups = any_groups(counts.scope_index(), scope);
         ScopePeople {
-            profiles: spread,
-            weights,
-            has_repeats: spread.has_repeats(),
-            persons,
-            weighed_persons,
-            any_persons: groups.and_then(|groups| {
-                counts.any_weighed_persons(groups.clone()).or_else(|| counts.any_persons(groups))
-            }),
-            bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream)
-                .of_persons(n_persons),
-            any_bootstrap: any.map(|blocks| {
-                CellBootstrap::new(Some(blocks), Vec::new, String::new()).of_persons(n_persons)
-            }),
+            profiles,
+            any: groups.map(|groups| counts.any_units(groups, place, &kinds)),
+            units: counts.units(place, kinds),
+            weighted: weights.is_some(),
         }
     }
 
-    /// A rate of cells by person, of what the rows weigh where they have weights; none where each
-    /// row is a person.
-    pub(crate) fn person_rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<PersonRate> {
-        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?;
-        let each = persons.iter().map(|(key, cells)| (*key, of(&Eccm(*cells))));
-        let below =
-            |weights: &CellProfiles<WeightSums>| weights.denominator(|kind| of(&Eccm(*kind)));
-        Some(self.rate_of_persons(of(&self.profiles.eccm()), each, below))
+    /// Whether each row is a person who counts as one.
+    fn is_plain(&self) -> bool {
+        !self.weighted && !self.units.are_persons()
     }
 
-    /// What a rate counts by person, whatever it reads.
-    pub(crate) fn rate_by_person(
+    /// The share that a rate is, whatever it reads; none of what is no rate, and where nothing is
+    /// below it.
+    pub(crate) fn share(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Share> {
+        match (metric.reads, &self.any) {
+            (Reads::AnySwitch(of), Some(any)) => {
+                Share::new(any, |cells| of(&AnySwitch::from_cells(*cells)))
+            }
+            _ => self.rate(switch_rate(metric, settings)?),
+        }
+    }
+
+    /// A rate of the cells.
+    fn rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cells| of(&Eccm(*cells)))
+    }
+
+    /// A value that cells give, with its interval; none of another, and where it is undefined.
+    pub(crate) fn estimate(
         &self,
         metric: &Metric,
+        value: MetricValue,
         settings: &MeasureSettings,
-    ) -> Option<PersonRate> {
-        match (metric.reads, &self.any_persons) {
-            (Reads::AnySwitch(of), Some(persons)) => {
-                let own = |cells: &[u64; 4]| of(&AnySwitch::from_cells(*cells));
-                let each = persons.iter().map(|(key, cells)| (*key, own(cells)));
-                let below = |weights: &CellProfiles<WeightSums>| {
-                    weights.denominator(|kind| of_any(of, kind))
-                };
-                Some(self.rate_of_persons(of(&self.profiles.any_switch()), each, below))
+    ) -> Option<Estimate> {
+        match metric.id {
+            "p2nr" => {
+                let [psr, nsr] = [ccm::psr, ccm::nsr].map(|of| self.rate(of).map(Estimate::from));
+                Some(psr?.over(&nsr?))
             }
-            _ => self.person_rate(switch_rate(metric, settings)?),
+            "cmcc" => {
+                let table = |cells: &SwitchCells| {
+                    let e = Eccm(*cells);
+                    [e.cp(), e.sp(), e.sn(), e.cn()]
+                };
+                let function = CellFunction::Correlation;
+                Some(Estimate::of_cells(value.ok()?, &self.units, table, function))
+            }
+            _ => self.share(metric, settings).map(Estimate::from),
         }
     }
 
-    /// The rate that those of each person make: `all` of rows, else the sums of what they weigh.
-    fn rate_of_persons(
-        &self,
-        all: Rate,
-        each: impl Iterator<Item = (u64, Rate)> + Clone,
-        below: impl Fn(&CellProfiles<WeightSums>) -> WeightSums,
-    ) -> PersonRate {
-        let Some(weights) = self.weights else { return PersonRate::new(all, each) };
-        let (mut numerator, mut denominator) = (0, 0);
-        for (_, own) in each.clone() {
-            numerator += own.numerator;
-            denominator += own.denominator;
-        }
-        PersonRate::of_weights(Rate { numerator, denominator, ..all }, below(weights), each)
+    /// Units with a counterfactual that a metric counts.
+    fn counted_units(&self, metric: &Metric) -> u64 {
+        self.units.n_units(|cells| is_counted(metric, cells))
     }
 
-    /// The persons whom a metric counts, with weights those with a row that weighs more than 0,
-    /// ascending by key; none where each row is a person.
+    /// The persons whom a metric counts, ascending by key; none where each row is a person.
     pub(crate) fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
-        let persons = self.weighed_persons.as_ref().or(self.persons.as_ref())?.iter();
-        let counted = persons.filter(|(_, cells)| is_counted(metric, cells));
-        Some(counted.map(|(key, _)| *key).collect())
+        let kinds = self.units.kinds().iter().filter(|kind| is_counted(metric, &kind.cells));
+        self.units.are_persons().then(|| kinds.map(|kind| kind.key).collect())
     }
 
-    /// The people who carry a value of this scope alone.
+    /// The people who carry a value of this scope alone; none where each row is a person who counts
+    /// as one.
     pub(crate) fn person_basis(
         &self,
         metric: &Metric,
-        rate: Option<&PersonRate>,
+        of: Option<&Share>,
         settings: &MeasureSettings,
     ) -> Option<PersonBasis> {
-        if let Some(counted) = self.counted_persons(metric) {
-            return Some(PersonBasis::new(counted.len() as u64, rate));
-        }
-        let weights = self.weights?;
-        let mut all = WeightSums::default();
-        let counted = weights.0.iter().filter(|(cells, _)| is_counted(metric, cells));
-        counted.for_each(|(_, sums)| all += *sums);
-        // Cases, as without weights: a person has one for each counterfactual that counts.
-        let below = |of: &dyn Fn(&SwitchCells) -> Rate| {
-            let cases =
-                |(kind, sums): &(SwitchCells, WeightSums)| sums.people() * of(kind).denominator;
-            (weights.0.iter().map(cases).sum(), weights.denominator(of).effective())
+        let is_rate =
+            matches!(metric.reads, Reads::AnySwitch(_)) || switch_rate(metric, settings).is_some();
+        // Without persons cases, as without weights: a row has one for each counterfactual.
+        let below = |share: &Share| match self.units.are_persons() {
+            true => share.n_units,
+            false => share.n_rows,
         };
-        let below = match metric.reads {
-            Reads::AnySwitch(of) => Some(below(&|kind| of_any(of, kind))),
-            _ => switch_rate(metric, settings).map(|of| below(&|kind| of(&Eccm(*kind)))),
-        };
-        Some(PersonBasis::weighed(all, below))
+        let denominator = is_rate.then(|| of.map_or(0, below));
+        (!self.is_plain()).then(|| PersonBasis { n: self.counted_units(metric), denominator })
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a
@@ -154,25 +128,14 @@ impl<'a> ScopePeople<'a> {
     /// None of what names nobody.
     pub(crate) fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
-        let counts = |cells: &SwitchCells| {
+        Some(self.units.n_units(|cells| {
             let e = Eccm(*cells);
             match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
                 (None, _) => e.sp() + e.sn() > 0,
                 (Some(rate), WorseEnd::High) => rate.numerator > 0,
                 (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
             }
-        };
-        Some(match (self.weighed_persons.as_ref().or(self.persons.as_ref()), self.weights) {
-            (Some(persons), _) => persons.iter().filter(|(_, cells)| counts(cells)).count() as u64,
-            (None, Some(weights)) => {
-                let switch = weights.0.iter().filter(|(cells, _)| counts(cells));
-                switch.map(|(_, sums)| sums.people()).sum()
-            }
-            (None, None) => {
-                let switch = self.profiles.0.iter().filter(|(cells, _)| counts(cells));
-                switch.map(|(_, people)| people).sum()
-            }
-        })
+        }))
     }
 
     /// People whom a metric counts.
@@ -180,61 +143,17 @@ impl<'a> ScopePeople<'a> {
         self.profiles.counted(metric.needs_label)
     }
 
-    /// How many people are below a rate: their effective number where they weigh differently.
-    fn effective_people(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
-        match (self.weights, self.weighed_persons.as_ref().or(self.persons.as_ref())) {
-            (None, None) => self.profiles.denominator(rate) as f64,
-            (Some(weights), None) => weights.denominator(rate).effective(),
-            (_, Some(persons)) => {
-                let mut rows = WeightSums::default();
-                persons.iter().for_each(|(_, cells)| {
-                    rows += WeightSums::one(rate(cells).denominator);
-                });
-                rows.effective()
-            }
-        }
-    }
-
-    /// The interval of a rate of which no case counts, or all do.
-    pub(crate) fn boundary_interval(
-        &self,
-        everybody: bool,
-        rate: impl Fn(&SwitchCells) -> Rate,
-        z: f64,
-    ) -> Option<ValueInterval> {
-        wilson_of_people(
-            everybody,
-            self.effective_people(rate),
-            z,
-            IntervalProcedure::WilsonPeople {
-                weighed: self.weights.is_some() || self.persons.is_some(),
-            },
-        )
-    }
-
     /// The interval of a distance where nobody's score moves; none of a metric that says no
     /// distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
-        let pairs =
-            |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
-        unmoved(metric, self.effective_people(pairs), z)
-    }
-
-    /// Whether a rate is one of independent cases.
-    pub(crate) fn is_plain(&self) -> bool {
-        !self.has_repeats && self.weights.is_none()
+        let pairs = self.rate(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
+        unmoved(metric, pairs.size, z)
     }
 }
 
 /// Whether a metric counts the people who fill these cells.
 fn is_counted(metric: &Metric, cells: &SwitchCells) -> bool {
     if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
-}
-
-/// What a rate of switches counts of one person with these counterfactuals.
-pub(crate) fn of_any(rate: fn(&AnySwitch) -> Rate, kind: &SwitchCells) -> Rate {
-    let at = AnySwitch::index_of(kind);
-    rate(&AnySwitch::from_cells(std::array::from_fn(|i| u64::from(i == at))))
 }
 
 /// The interval of a distance where the score of none of so many people moves; none of a metric

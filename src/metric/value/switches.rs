@@ -2,38 +2,31 @@
 //! group and the rest, and all together. A ratio of two directions is in the scope of their
 //! difference, in both orders, and in no other.
 //!
-//! Where a person counts more than once (one group to the rest, the total of more than two groups,
-//! several counterfactuals), rates are not independent cases: their interval is the bootstrap of
-//! people, or Wilson's on people where no case counts or all do. Where people have weights, values
-//! are computed from what they weigh. Score metrics have the one of
-//! [`redraw`](crate::metric::bootstrap::redraw), or where nobody's score moves that of the share of
-//! people who move.
+//! Where people have weights, values are computed from what they weigh. Intervals are those of
+//! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the one of
+//! [`shift_influence`](crate::metric::evidence::shift_influence), or where nobody's score moves that
+//! of the share of people who move.
 
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::outcome_patterns::{AnySwitch, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
-use crate::metric::evidence::shift_pass::ShiftPass;
-use crate::metric::interval::{
-    IntervalProcedure, katz, mover_ratio, newcombe, newcombe_of, wilson,
-};
-use crate::metric::person_interval::{katz_of_persons, newcombe_of_persons};
+use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
+use crate::metric::rate::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext, is_clear};
-use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
-use crate::metric::value::scope_people::{ScopePeople, any_groups, of_any};
+use crate::metric::value::measured::{MeasuredValue, ValuePeople};
+use crate::metric::value::scope_people::{ScopePeople, any_groups};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference, ratio,
 };
-use crate::param::Count;
+use crate::param::{Count, Level};
 
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
@@ -63,21 +56,11 @@ pub(crate) fn measure_counterfactual(
         .filter(|&family| family != MetricFamily::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
-    let people = |place: usize, scope, stream| {
-        ScopePeople::new(
-            counts,
-            (place, scope),
-            (spreads.at(place), weights.as_ref().map(|of| &of[place])),
-            stream,
-        )
+    let people = |place: usize, scope| {
+        let kinds = (spreads.at(place), weights.as_ref().map(|of| &of[place]));
+        ScopePeople::new(counts, (place, scope), kinds)
     };
-    let direction = |from, to| {
-        people(
-            places.direction(from, to),
-            MetricScope::Direction(from, to),
-            format!("bootstrap/direction/{from}/{to}"),
-        )
-    };
+    let direction = |from, to| people(places.direction(from, to), MetricScope::Direction(from, to));
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
         let (forth, back) = (direction(a, b), direction(b, a));
@@ -97,12 +80,7 @@ pub(crate) fn measure_counterfactual(
         out
     };
     let together = |(place, scope): (usize, MetricScope)| {
-        let stream = match scope {
-            MetricScope::OneToRest(from) => format!("bootstrap/one-to-rest/{from}"),
-            MetricScope::RestToOne(to) => format!("bootstrap/rest-to-one/{to}"),
-            _ => "bootstrap/counterfactual-total".to_owned(),
-        };
-        let people = people(place, scope, stream);
+        let people = people(place, scope);
         let any = audit.evidence[place].any.is_some();
         let measured = metrics
             .iter()
@@ -160,13 +138,15 @@ impl ScopeEvidence {
         second: Option<&ShiftPass>,
     ) -> Option<Vec<ScopeEvidence>> {
         let places = counts.scope_index();
+        let kinds = counts.weight_profiles()?;
         let mut any = vec![None; places.len()];
         for (place, scope) in places.scopes() {
-            let blocks = any_groups(places, scope).and_then(|groups| counts.any_blocks(groups));
-            any[place] = blocks.map(|blocks| {
-                let mut all = AnySwitch::default();
-                blocks.iter().for_each(|(_, cells)| all.merge(&AnySwitch::from_cells(*cells)));
-                all
+            any[place] = any_groups(places, scope).map(|_| {
+                let mut cells = [0; 4];
+                for (kind, sums) in &kinds[place].0 {
+                    cells[AnySwitch::index_of(kind)] += sums.sum();
+                }
+                AnySwitch::from_cells(cells)
             });
         }
         let evidence = any.into_iter().zip(shifts(counts, second)).enumerate();
@@ -272,15 +252,15 @@ struct SwitchMeasurement<'a> {
 }
 
 impl SwitchMeasurement<'_> {
-    /// The drawn interval of a score metric.
+    /// The interval of a score metric.
     fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalBasis {
-        let found = self
-            .shift
-            .and_then(|shift| shift.intervals.as_ref())
-            .and_then(|i| Some((i.get(scope, metric.id)?, i.replicates())));
-        found.map_or(IntervalBasis::NotDrawn, |(found, replicates)| {
-            IntervalBasis::Replicates(found, replicates)
-        })
+        let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
+        let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
+        match spreads.and_then(|spreads| spreads.interval(metric, scope, level)) {
+            Some(Ok(interval)) => IntervalBasis::Formula(Some(interval)),
+            Some(Err(why)) => IntervalBasis::NotFormed(why),
+            None => IntervalBasis::NotDrawn,
+        }
     }
 
     /// One metric of one scope.
@@ -304,67 +284,21 @@ impl SwitchMeasurement<'_> {
                 by_weight(weighed.value(metric, settings), || of.value(metric, settings))
             }
         };
-        let z = self.context.z;
-        let at_an_end = weights.or(rate).is_some_and(Rate::is_boundary);
-        let everybody = value.is_ok_and(|value| value > 0.0);
         let shift = weighed.unwrap_or(of).shift.as_deref();
-        let of_kind = switch_rate(metric, settings);
-        let of_persons = people.rate_by_person(metric, settings);
-        // Where a row counts more than once, or has a weight, its persons are drawn.
-        let counts_once = matches!(metric.reads, Reads::AnySwitch(_)) || !people.has_repeats;
-        let formula = of_persons.as_ref().filter(|rate| match people.weights {
-            Some(_) => rate.is_boundary(),
-            None => counts_once,
-        });
+        let share = people.share(metric, settings);
         let (interval, method) = self.context.interval(value, || {
-            if let Some(of_persons) = formula {
-                return IntervalBasis::Formula(of_persons.wilson(z));
+            if !matches!(metric.reads, Reads::Shift(_)) {
+                return self.context.estimated(people.estimate(metric, value, settings));
             }
-            match (metric.reads, rate, value_of_cells(metric, settings)) {
-                (Reads::AnySwitch(_), Some(rate), _) if people.any_bootstrap.is_none() => {
-                    IntervalBasis::Formula(wilson(rate, z))
-                }
-                (Reads::AnySwitch(of), ..) if at_an_end => {
-                    let one = |kind: &SwitchCells| of_any(of, kind);
-                    IntervalBasis::Formula(people.boundary_interval(everybody, one, z))
-                }
-                (Reads::AnySwitch(of), ..) => {
-                    people.any_bootstrap.as_ref().map_or(IntervalBasis::NotDrawn, |drawn| {
-                        drawn.percentile(&self.context, metric.needs_label, |cells| {
-                            of(&AnySwitch::from_cells(cells)).value()
-                        })
-                    })
-                }
-                (_, Some(rate), _) if people.is_plain() => IntervalBasis::Formula(wilson(rate, z)),
-                (_, Some(_), Some(replicate)) => match of_kind.filter(|_| at_an_end) {
-                    Some(of) => IntervalBasis::Formula(people.boundary_interval(
-                        everybody,
-                        |kind| of(&Eccm(*kind)),
-                        z,
-                    )),
-                    None => {
-                        people.bootstrap.percentile(&self.context, metric.needs_label, replicate)
-                    }
-                },
-                (_, _, Some(replicate)) => {
-                    people.bootstrap.percentile(&self.context, metric.needs_label, replicate)
-                }
-                _ => match shift
-                    .filter(|shift| shift.absolute == 0.0)
-                    .and_then(|_| people.unmoved_interval(metric, z))
-                {
-                    Some(interval) => IntervalBasis::Formula(Some(interval)),
-                    None => self.shift_interval(metric, scope),
-                },
+            let still = shift.is_some_and(|shift| shift.absolute == 0.0);
+            match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
+                Some(interval) => IntervalBasis::Formula(Some(interval)),
+                None => self.shift_interval(metric, scope),
             }
         });
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
-        let basis = people.person_basis(metric, of_persons.as_ref(), settings);
-        let basis = basis.map(|basis| PersonBasis {
-            effective: basis.effective.filter(|_| counts_once || formula.is_some() || at_an_end),
-            ..basis
-        });
+        let basis = people.person_basis(metric, share.as_ref(), settings);
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = value
             .ok()
@@ -373,6 +307,7 @@ impl SwitchMeasurement<'_> {
         let people = ValuePeople::one(n_rows, rate).with_person_basis(basis);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_rate(rate, weights)
+            .with_size(share.as_ref())
             .with_switches(switched, placebo)
             .with_impaired(impaired)
     }
@@ -392,45 +327,18 @@ impl SwitchMeasurement<'_> {
             |x: MetricValue, y: MetricValue| if is_ratio { ratio(x, y) } else { difference(x, y) };
         let value = of_two(forth.value, back.value);
         let settings = self.context.settings;
-        let is_end = |value: MetricValue| value.is_ok_and(|value| value == 0.0 || value == 1.0);
         let (interval, method) = self.context.interval(value, || {
-            match (switch_rate(metric, settings), value_of_cells(metric, settings)) {
-                (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
-                    let rates = of_forth.person_rate(rate).zip(of_back.person_rate(rate));
-                    if let Some((x, y)) = rates {
-                        let both = x.correlation(&y);
-                        let of = if is_ratio { katz_of_persons } else { newcombe_of_persons };
-                        return IntervalBasis::Formula(of(&x, &y, both, self.context.z));
-                    }
-                    let of = if is_ratio { katz } else { newcombe };
-                    IntervalBasis::Formula(of(
-                        rate(&self.evidence[from_a].eccm),
-                        rate(&self.evidence[from_b].eccm),
-                        self.context.z,
-                    ))
-                }
-                // The replicates of a rate of 0 or 1 are all equal, as if it were known for
-                // certain.
-                (Some(_), _) if [forth, back].iter().any(|of| is_end(of.value)) => {
-                    let values = forth.value.ok().zip(back.value.ok());
-                    let ends = forth.interval.zip(back.interval);
-                    IntervalBasis::Hybrid(values.zip(ends).and_then(|(values, ends)| {
-                        if !is_ratio {
-                            return Some(newcombe_of(values, ends, 0.0, IntervalProcedure::Mover));
-                        }
-                        // A ratio to or of a rate of 0 has no interval.
-                        let found = (values.0 > 0.0).then(|| mover_ratio(values, ends))?;
-                        found.hi.is_finite().then_some(found)
-                    }))
-                }
-                (_, Some(replicate)) => of_forth.bootstrap.joint_percentile(
-                    &of_back.bootstrap,
-                    &self.context,
-                    metric.needs_label,
-                    |x, y| of_two(replicate(x), replicate(y)),
-                ),
-                _ => self.shift_interval(metric, scope),
+            if matches!(metric.reads, Reads::Shift(_)) {
+                return self.shift_interval(metric, scope);
             }
+            let of = |(value, people): (&MeasuredValue, &ScopePeople<'_>)| {
+                people.estimate(metric, value.value, settings)
+            };
+            let of_two = of(one).zip(of(other)).map(|(x, y)| match is_ratio {
+                true => x.over(&y),
+                false => x.minus(&y),
+            });
+            self.context.estimated(of_two)
         });
         let placebo = self.noise.band(|evidence| {
             of_two(

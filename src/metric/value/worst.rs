@@ -11,27 +11,26 @@
 //! The interval is that of the largest of all gaps, see [`largest`](super::largest). A group is as
 //! far from all in a rate as it is from the others, times their share of all.
 
-use std::rc::Rc;
-
-use super::gaps::{IntervalPart, favourable_rate, first_is_lower};
-use crate::metric::evidence::block_bootstrap::by_weight;
+use super::gaps::{favourable_rate, first_is_lower, rate_gap, score_of};
+use crate::metric::catalog::performance::score_shape;
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::share::Share;
 use crate::metric::evidence::person::Confusion;
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::rate::{MetricValue, Rate, Undefined, by_weight};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::interval_choice::IntervalBasis;
 use crate::metric::value::largest::{
-    ExtremeInterval, IntervalAt, largest_gap, reciprocal, smallest_ratio, smallest_ratio_of_shares,
+    ExtremeInterval, largest_gap, smallest_ratio_of_scores, smallest_ratio_of_shares,
 };
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };
 use crate::metric::value::settings::{FavourableClass, FurthestGroups};
-use crate::metric::{ImpairedGroupRule, Metric, Reads, difference};
+use crate::metric::{ImpairedGroupRule, Metric, Reads};
 use crate::param::Level;
 
-/// The interval of a gap of two subjects.
-type GapAt<'a> = dyn Fn(&FactualSubject, &FactualSubject) -> IntervalAt + 'a;
+/// The gap of two subjects.
+type GapOf<'a> = dyn Fn(&FactualSubject, &FactualSubject) -> Option<Estimate> + 'a;
 
 /// The values of some groups: the highest and the lowest with their groups.
 #[derive(Debug, Clone, Copy)]
@@ -191,35 +190,38 @@ fn rate(metric: &Metric, favourable: FavourableClass, c: &Confusion) -> Option<R
 }
 
 impl FactualMeasurement<'_> {
-    /// The interval of a metric over all groups that have a value; `rests` are all others of each.
+    /// The interval of a metric over all groups that have a value; `rests` are all others of each,
+    /// `all` is everybody.
     fn extreme(
         &self,
         metric: &Metric,
-        groups: &[FactualSubject],
-        rests: &[FactualSubject],
+        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
     ) -> ExtremeInterval {
         let level = self.context.settings.level.unwrap_or(Level::DEFAULT).get();
         let with = |has_value: &dyn Fn(&Confusion) -> bool| -> Vec<&FactualSubject> {
             groups.iter().filter(|of| has_value(of.cells())).collect()
         };
-        let gaps = |of: Vec<&FactualSubject>, gap: &GapAt<'_>| {
+        let gaps = |of: Vec<&FactualSubject>, gap: &GapOf<'_>| {
             let each = of.iter().enumerate();
             let pairs = each.flat_map(|(i, a)| of[i + 1..].iter().map(move |b| gap(a, b)));
-            pairs.collect::<Vec<IntervalAt>>()
+            pairs.collect::<Vec<Option<Estimate>>>()
+        };
+        let score = |of: &FactualSubject| {
+            of.score(score_shape(metric)?, score_of(metric, of, |c| *c), |c| *c)
         };
         match metric.reads {
             Reads::RateDifference(rate) => {
                 let of = with(&|c| rate(c).denominator > 0);
-                largest_gap(level, &gaps(of, &|a, b| self.rate_gap(rate, a, b)))
+                largest_gap(level, &gaps(of, &|a, b| rate_gap(rate, a, b)))
             }
             Reads::WidestGap(rates) => {
                 let of = || with(&|c| rates.iter().all(|rate| rate(c).denominator > 0));
-                let each = rates.map(|rate| gaps(of(), &|a, b| self.rate_gap(rate, a, b)));
+                let each = rates.map(|rate| gaps(of(), &|a, b| rate_gap(rate, a, b)));
                 largest_gap(level, &each.concat())
             }
-            Reads::ScoreDifference(score) => {
-                let of = with(&|c| score(c).is_ok());
-                largest_gap(level, &gaps(of, &|a, b| self.score_gap(metric, a, b)))
+            Reads::ScoreDifference(value) => {
+                let of = with(&|c| value(c).is_ok());
+                largest_gap(level, &gaps(of, &|a, b| Some(score(a)?.minus(&score(b)?))))
             }
             Reads::RateRatio(_) | Reads::FavourableRatio | Reads::FavourableMinRatio => {
                 let favourable = self.context.settings.favourable;
@@ -227,77 +229,39 @@ impl FactualMeasurement<'_> {
                     Reads::RateRatio(rate) => rate(c),
                     _ => favourable_rate(c, favourable),
                 };
-                let shares: Vec<IntervalPart> =
-                    groups.iter().filter_map(|of| self.rate_part(share, of)).collect();
+                let shares: Vec<Share> = groups.iter().filter_map(|of| of.share(share)).collect();
                 smallest_ratio_of_shares(level, &shares)
             }
-            Reads::ScoreRatio(score) => {
-                let of = with(&|c| score(c).is_ok());
-                let ratios = gaps(of, &|a, b| self.score_gap(metric, a, b));
-                let turned = ratios.iter().map(|ratio| -> IntervalAt {
-                    let ratio = Rc::clone(ratio);
-                    Rc::new(move |level| ratio(level).and_then(reciprocal))
-                });
-                let turned: Vec<IntervalAt> = turned.collect();
-                smallest_ratio(level, ratios.len(), &[ratios, turned].concat())
+            Reads::ScoreRatio(value) => {
+                let of = with(&|c| value(c).is_ok());
+                let ratios = gaps(of, &|a, b| Some(score(a)?.over(&score(b)?)));
+                smallest_ratio_of_scores(level, &ratios)
             }
-            Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
-                let each = groups.iter().zip(rests);
-                let distances: Vec<IntervalAt> =
-                    each.filter_map(|(of, rest)| self.distance_to_all(metric, of, rest)).collect();
+            Reads::RateToTotal(rate) => {
+                let far = |(group, rest): (&FactualSubject, &FactualSubject)| {
+                    let [n, others] = [group, rest].map(|of| rate(of.cells()).denominator as f64);
+                    let both = n > 0.0 && others > 0.0;
+                    let gap = both.then(|| rate_gap(rate, group, rest))??;
+                    Some(Some(gap.times(others / (n + others))))
+                };
+                let distances: Vec<_> = groups.iter().zip(rests).filter_map(far).collect();
                 largest_gap(level, &distances)
+            }
+            Reads::ScoreToTotal(value) => {
+                let everybody = score(all);
+                let far = |of: &FactualSubject| Some(score(of)?.minus(everybody.as_ref()?));
+                let of = groups.iter().filter(|of| value(of.cells()).is_ok());
+                largest_gap(level, &of.map(far).collect::<Vec<_>>())
             }
             _ => unreachable!("`{}` is not a metric of groups", metric.id),
         }
     }
 
-    /// The interval of the value of a group minus that of all; none of a group without a value.
-    fn distance_to_all(
-        &self,
-        metric: &Metric,
-        group: &FactualSubject,
-        rest: &FactualSubject,
-    ) -> Option<IntervalAt> {
-        let score = match metric.reads {
-            Reads::RateToTotal(rate) => {
-                let [n, others] = [group, rest].map(|of| rate(of.cells()).denominator as f64);
-                if n == 0.0 || others == 0.0 {
-                    return None;
-                }
-                let (gap, share) = (self.rate_gap(rate, group, rest), others / (n + others));
-                return Some(Rc::new(move |level| {
-                    let gap = gap(level)?;
-                    Some(ValueInterval { lo: share * gap.lo, hi: share * gap.hi, ..gap })
-                }));
-            }
-            Reads::ScoreToTotal(score) => score,
-            _ => return None,
-        };
-        let distance = |of: Confusion, rest: Confusion| {
-            let mut all = rest;
-            all.merge(&of);
-            difference(score(&of), score(&all))
-        };
-        let value = distance(*group.cells(), *rest.cells()).ok()?;
-        let drawn = |of: &FactualSubject| -> Vec<Confusion> {
-            let replicates = of.bootstrap.replicates(&self.context).iter();
-            replicates.map(|cells| Confusion::from_cells(*cells)).collect()
-        };
-        let source = |of: &FactualSubject| of.bootstrap.source(metric.needs_label);
-        Some(self.context.percentile_at(
-            value,
-            (-metric.range.1, metric.range.1),
-            drawn(group).into_iter().zip(drawn(rest)).map(|(of, rest)| distance(of, rest)),
-            source(group).with(source(rest)),
-        ))
-    }
-
-    /// One metric over all groups; `rests` are all others of each.
+    /// One metric over all groups; `rests` are all others of each, `all` is everybody.
     pub(crate) fn worst(
         &self,
         metric: &'static Metric,
-        groups: &[FactualSubject],
-        rests: &[FactualSubject],
+        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
     ) -> MeasuredValue {
         let favourable = self.context.settings.favourable;
         let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
@@ -310,7 +274,7 @@ impl FactualMeasurement<'_> {
         };
         let interval = self
             .context
-            .interval(value, || IntervalBasis::Extreme(self.extreme(metric, groups, rests)));
+            .interval(value, || IntervalBasis::Extreme(self.extreme(metric, (groups, rests, all))));
         let furthest = FurthestGroups {
             n_undefined: found.furthest.n_undefined,
             ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }
@@ -337,13 +301,10 @@ impl FactualMeasurement<'_> {
         let basis = |group: usize| {
             let subject = &groups[group];
             let behind = rate(metric, favourable, &subject.people).filter(|_| held);
-            let of_persons = behind.and_then(|of_rows| {
-                subject.person_rate(|c| rate(metric, favourable, c).unwrap_or(of_rows))
+            let share = behind.and_then(|of_rows| {
+                subject.share(|c| rate(metric, favourable, c).unwrap_or(of_rows))
             });
-            let below =
-                |c: &Confusion| rate(metric, favourable, c).map_or(0, |rate| rate.denominator);
-            let is_rate = behind.is_some();
-            subject.person_basis(metric.needs_label, of_persons.as_ref(), is_rate.then_some(&below))
+            subject.person_basis(metric.needs_label, behind.map(|_| share.as_ref()))
         };
         let behind: Vec<Option<PersonBasis>> = match held {
             true => holders().map(basis).collect(),

@@ -13,7 +13,6 @@ use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::judged::JudgedValue;
 use crate::report::read::quality::QualityKey;
 use crate::report::section::graphs;
 use crate::report::section::graphs::values::ValueKnobs;
@@ -39,12 +38,6 @@ const LABELS_AT_MOST: usize = 2;
 fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
     let key = &result.key;
     (key.attribute.clone(), result.side, key.from.clone(), key.to.clone())
-}
-
-/// The limit that judges exactly this value.
-fn limit_of(limits: &[AuditLimit], result: &HarmResult) -> Option<f64> {
-    let value = JudgedValue::plain(&result.key, result.metric);
-    limits::deciding(limits, &value).map(|limit| limit.limit)
 }
 
 /// Who is worse off in a block: named where the tables name the same group in every row, or in
@@ -106,7 +99,7 @@ fn row(
             result.point,
             result.side,
             result.placebo,
-            limit_of(limits, result),
+            limits::of_result(limits, result).map(|limit| limit.limit),
             &title,
         ),
         label: RichText::new().quote(label),
@@ -211,7 +204,7 @@ fn notes(
     if shown.iter().any(|result| result.placebo.is_some()) {
         keys = keys.key(KeyShape::Band, "with group names shuffled");
     }
-    if shown.iter().any(|result| limit_of(limits, result).is_some()) {
+    if shown.iter().any(|result| limits::of_result(limits, result).is_some()) {
         keys = keys.key(KeyShape::Limit, "limit, where one is set");
     }
     vec![PageBlock::Note(words), PageBlock::Note(keys)]

@@ -149,7 +149,7 @@ fn result(
             method if method == IntervalProcedure::Wilson.as_str() => {
                 measure.counts.map(|(_, whole)| whole as f64)
             }
-            method if method == IntervalProcedure::WilsonPersons.as_str() => measure.effective,
+            method if method == IntervalProcedure::WilsonEffective.as_str() => measure.effective,
             _ => None,
         },
         number: 0,

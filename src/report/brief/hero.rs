@@ -11,10 +11,10 @@
 //! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
 //! audits.
 
+use crate::gate::reason::GateCount;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limit_notes::in_plain_words;
 use crate::report::brief::limits::{self, AuditLimit, LimitPart};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
@@ -135,8 +135,9 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn worst_of_all(&self) -> HeroFinding<'a> {
         let switch = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
         let compared = self.results.len();
-        let switch =
-            switch.map(|result| HeroFinding::Switch(result, self.limit_of(result), compared));
+        let switch = switch.map(|result| {
+            HeroFinding::Switch(result, limits::of_result(self.limits, result), compared)
+        });
         let n_gaps: usize = self.shares.iter().map(ModelShares::n_pairs).sum();
         let gaps = self.shares.iter().filter_map(|shares| {
             let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(n_gaps))?;
@@ -158,11 +159,6 @@ impl<'a> BriefInputs<'a> {
         } else {
             HeroFinding::NothingClear
         })
-    }
-
-    /// The limit that judges a result.
-    fn limit_of(&self, result: &HarmResult) -> Option<&'a AuditLimit> {
-        limits::deciding(self.limits, &JudgedValue::plain(&result.key, result.metric))
     }
 
     /// Whether some gate judges a result: also a part of a gate on harm that is folded.
@@ -706,10 +702,7 @@ fn limit_sentence(
     {
         let [a, b] =
             [&part.key.from, &part.key.to].map(|group| voice.people(&part.key.attribute, group));
-        // `subgroups with at least 20 affected people in the smaller group that are unfair to ...`
-        let size = limit
-            .counted_subgroups()
-            .and_then(|judged| judged.split_once(" that are unfair")?.0.strip_prefix("subgroups "));
+        let size = limit.counted_subgroups().and_then(GateCount::size);
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
         let of_all = format!(
             " of the {} subgroups that the limit counts{size}, the favourable decision is harder \
@@ -732,7 +725,7 @@ fn limit_sentence(
     let said = part.into_iter().chain(broken.filter(|_| limit.verdict == "fail"));
     let said: Vec<_> = said.filter_map(|part| Some((part, part.value?))).collect();
     if said.is_empty() {
-        return words.quote(capital(&in_plain_words(&limit.reason))).text(".");
+        return words.quote(capital(&limit.reason)).text(".");
     }
     said.into_iter().enumerate().fold(words, |words, (i, (part, value))| {
         let ends = part.interval.map(|ends| format!("; {}", ends_text(kind, ends)));

@@ -1,6 +1,9 @@
 //! The chart below the sentence of the page: who holds the favourable decision as people are, and
 //! as members of another group.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked, switches};
 use crate::report::brief::hero::HeroFinding;
@@ -10,7 +13,7 @@ use crate::report::draw::panel::{SwitchCounts, SwitchLabels, share_bars};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, share_row};
 use crate::report::page::PageBlock;
 use crate::report::page::number::{NumberFormat, count};
-use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
+use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::words::people;
@@ -102,17 +105,16 @@ impl<'a> BriefInputs<'a> {
             let group = |(from, to, counts): &(&String, &String, SwitchCounts)| {
                 let name = voice.group_heading(&key.attribute, from);
                 let percent = |n| value_text(NumberFormat::Share, share(n, counts.all()), None);
-                ShareGroup {
-                    people: people(self.audit, counts.all()),
-                    shares: [percent(counts.held()), percent(counts.held_after())],
-                    other: voice.as_group(&key.attribute, to),
-                    drawing: share_bars(&name, *counts, top, &labels()),
-                    name,
+                context! {
+                    people => people(self.audit, counts.all()), before => percent(counts.held()),
+                    after => percent(counts.held_after()), name => &name,
+                    other => voice.as_group(&key.attribute, to),
+                    drawing => share_bars(&name, *counts, top, &labels()),
                 }
             };
-            let shown: Vec<ShareGroup> = both.iter().map(group).collect();
-            return (!shown.is_empty())
-                .then(|| vec![BriefBlock::Shares(self.caption(key), shown).into()]);
+            let groups: Value = both.iter().map(group).collect();
+            let facts = context!(caption => self.caption(key), groups);
+            return (!both.is_empty()).then(|| vec![PageBlock::Part("shares.html", facts)]);
         }
         // Where the finding is about two groups without the reference, all are shown as its other.
         if groups.first().is_some_and(|first| key.from != *first)

@@ -79,32 +79,6 @@ impl LimitNeed {
     }
 }
 
-/// The reason of a verdict without the words of the tables: `the value is undefined: CODE: ...`,
-/// `too few for a conclusion: small_group`.
-pub(crate) fn in_plain_words(reason: &str) -> String {
-    let reason = reason.trim_end_matches('.');
-    if let Some(rest) = reason.strip_prefix("the value is undefined: ") {
-        let meaning = rest.split_once(": ").map_or(rest, |(_, meaning)| meaning);
-        return format!("there is no value: {}", lower(meaning));
-    }
-    if let Some(flags) = reason.strip_prefix("too few for a conclusion: ") {
-        let words = flags.split(',').map(|flag| match flag {
-            "small_group" => "a group has too few people",
-            "small_denominator" => "too few people count in a rate",
-            other => other,
-        });
-        return format!("too few for a conclusion: {}", words.collect::<Vec<_>>().join(", "));
-    }
-    reason.to_owned()
-}
-
-/// The first letter in lower case.
-fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_lowercase);
-    first.chain(letters.as_str().chars()).collect()
-}
-
 /// A number with two digits, rounded up.
 fn rounded_up(n: i64) -> i64 {
     let mut unit = 1;

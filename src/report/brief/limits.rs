@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::GapTransform;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
-use crate::report::brief::limit_notes::{LimitNeed, in_plain_words, no_threshold};
+use crate::report::brief::harm::HarmResult;
+use crate::report::brief::limit_notes::{LimitNeed, no_threshold};
 pub(crate) use crate::report::brief::limit_part::{LimitBound, LimitPart};
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
@@ -19,7 +21,7 @@ use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::words::LARGEST_BY_CHANCE;
-use crate::table::deciding_range::{DecidingRange, is_of_few_repeats};
+use crate::table::deciding_range::DecidingRange;
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -47,8 +49,12 @@ pub(crate) struct AuditLimit {
     pub(crate) bound: LimitBound,
     /// What decides: interval, estimate, worlds, ...
     pub(crate) decides: String,
-    /// Why, in words.
+    /// Why, in words, without those of tables.
     pub(crate) reason: String,
+    /// Whether it is based on so few repeats that another seed may change the verdict.
+    is_of_few_repeats: bool,
+    /// What a gate on a table of its own counts.
+    counted: Option<GateCount>,
     /// What the job says about it.
     pub(crate) note: Option<String>,
     /// The part that decides, then the other part of a gate on harm about the same two groups.
@@ -80,6 +86,7 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             }));
         }
         let (bound, decides) = row.rule_words();
+        let findings = GateFindings::of_row(row);
         let mut limit = AuditLimit {
             name: row.gate.as_str().to_owned(),
             verdict: row.verdict.as_str().to_owned(),
@@ -94,7 +101,11 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
                 _ => LimitBound::AtMost,
             },
             decides: decides.to_owned(),
-            reason: row.reason.as_str().to_owned(),
+            reason: findings
+                .as_ref()
+                .map_or_else(|| row.reason.to_string(), GateFindings::plain_words),
+            is_of_few_repeats: findings.as_ref().is_some_and(GateFindings::is_of_few_repeats),
+            counted: findings.and_then(|of| of.counted).filter(|_| row.value.is_some()),
             note: audit.manifest.words.gate_notes.get(row.gate.as_str()).cloned(),
             parts,
             judged: own().filter_map(JudgedValue::of_gate).collect(),
@@ -120,13 +131,18 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
 }
 
 /// The limit whose deciding part is this value; of several the worst.
-pub(crate) fn deciding<'a>(
-    limits: &'a [AuditLimit],
-    value: &JudgedValue,
-) -> Option<&'a AuditLimit> {
+fn deciding<'a>(limits: &'a [AuditLimit], value: &JudgedValue) -> Option<&'a AuditLimit> {
     limits.iter().find(|limit| {
         !limit.is_of_change() && limit.parts.iter().any(|part| limit.value_of(part) == *value)
     })
+}
+
+/// The limit that judges exactly this result.
+pub(crate) fn of_result<'a>(
+    limits: &'a [AuditLimit],
+    result: &HarmResult,
+) -> Option<&'a AuditLimit> {
+    deciding(limits, &JudgedValue::plain(&result.key, result.metric))
 }
 
 /// The limit that holds for all of these values alike, and so may be drawn across them; none where
@@ -259,11 +275,9 @@ impl AuditLimit {
         self.parts.first().is_some_and(|part| counts.contains(&part.metric.as_str()))
     }
 
-    /// Which subgroups a gate on recourse counts, in the words of its reason; none of other gates,
-    /// and of one without a count.
-    pub(crate) fn counted_subgroups(&self) -> Option<&str> {
-        let part = self.parts.first().filter(|part| part.metric == UNFAIR_SUBGROUPS)?;
-        part.value.and(self.reason.split_once(": ")).map(|(judged, _)| judged)
+    /// Which subgroups a gate on recourse counts; none of other gates, and of one without a count.
+    pub(crate) fn counted_subgroups(&self) -> Option<&GateCount> {
+        self.counted.as_ref().filter(|of| matches!(of, GateCount::Subgroups { .. }))
     }
 
     /// The group that a gate on harm protects.
@@ -501,7 +515,7 @@ impl AuditLimit {
         }
         match self.verdict.as_str() {
             "inconclusive" | "skipped" => {
-                words = words.quote(capital(&in_plain_words(&self.reason))).text(".");
+                words = words.quote(capital(&self.reason)).text(".");
                 if let Some(needed) = &self.needed {
                     words = words.text(" ").quote(needed.sentence(voice));
                 }
@@ -510,8 +524,8 @@ impl AuditLimit {
                 if let Some(no_threshold) = &self.no_threshold {
                     words = words.text(format!("{no_threshold} "));
                 }
-                if let Some(judged) = self.counted_subgroups() {
-                    words = words.quote(format!("Counted: {judged}. "));
+                if let Some(of) = self.counted_subgroups() {
+                    words = words.quote(format!("Counted: {}. ", of.words()));
                 }
                 words = match (self.decides.as_str(), self.range()) {
                     ("estimate", _) => words.text("The value decides."),
@@ -530,7 +544,7 @@ impl AuditLimit {
                          model.",
                     );
                 }
-                if self.range().is_some() && is_of_few_repeats(&self.reason) {
+                if self.range().is_some() && self.is_of_few_repeats {
                     words = words.text(
                         " It is based on few repeats: another seed may change its ends, and close \
                          to the limit the verdict.",

@@ -22,6 +22,10 @@ pub(crate) mod voice;
 
 use std::collections::BTreeSet;
 
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::folder::manifest::AwaitedScores;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
@@ -324,7 +328,7 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
         "not",
         "What this audit does not show".into(),
         "What is not shown",
-        vec![BriefBlock::Points("not", not).into()],
+        vec![not],
     ));
     let sign = vec![closing::sign_off(audit, voice)];
     sections.push(section("sign", "Sign-off".into(), "Sign-off", sign));
@@ -336,68 +340,19 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
     let audit = inputs.audit;
     let m = &audit.manifest;
     let audited = i64::try_from(m.rows.audited).unwrap_or(i64::MAX);
-    let mut models: Vec<&str> = m.awaited.iter().map(|file| file.model.as_str()).collect();
-    models.sort_unstable();
-    models.dedup();
-    let begin = if audit.is_measured() {
-        "Not all results are there yet: "
-    } else {
-        "There is no result yet: "
+    let models: BTreeSet<&str> = m.awaited.iter().map(|file| file.model.as_str()).collect();
+    let file = |file: &AwaitedScores| {
+        let (model, set, rows) = (&file.model, &file.counterfactual, file.rows);
+        context!(to_score => &file.to_score, rows, path => &file.path, model, set)
     };
-    let words =
-        RichText::from(begin).strong(words::people(audit, audited)).text(if models.len() == 1 {
-            " wait to be scored by the model "
-        } else {
-            " wait to be scored by the models "
-        });
-    let words = models
-        .iter()
-        .enumerate()
-        .fold(words, |words, (i, model)| if i > 0 { words.text(", ") } else { words }.name(*model));
-    let files = if m.awaited.len() == 1 {
-        "1 file of scores is missing".to_owned()
-    } else {
-        format!("{} files of scores are missing", m.awaited.len())
+    let facts = context! {
+        measured => audit.is_measured(), people => words::people(audit, audited),
+        models => models.into_iter().collect::<Value>(), so_far => so_far(audit),
+        files => m.awaited.iter().map(file).collect::<Value>(), command => &m.command,
+        tally => (!audit.gates.is_empty()).then(|| limits::tally(inputs.limits)),
+        annex => inputs.annex,
     };
-    let mut blocks: Vec<PageBlock> = vec![
-        BriefBlock::State(VerdictBadge::Waiting, format!("{files}. {}", so_far(audit)).into())
-            .into(),
-        BriefBlock::Hero(words.text(".")).into(),
-        BriefBlock::How(
-            RichText::from(
-                "Score the rows in each folder below, write the scores to the file, and start the \
-                 same run again with the command below and the ",
-            )
-            .code("--out")
-            .text(" of the first call, if it had one. It continues from here."),
-        )
-        .into(),
-    ];
-    let file = |file: &crate::folder::manifest::AwaitedScores| {
-        let rows = i64::try_from(file.rows).unwrap_or(i64::MAX);
-        RichText::new()
-            .code(&file.to_score)
-            .text(format!(
-                ": {}; scores go to ",
-                crate::report::page::number::count_of(rows, "row", "rows")
-            ))
-            .quote(&file.path)
-            .text(" (model ")
-            .name(&file.model)
-            .text(if file.counterfactual.is_empty() { ", rows as they are" } else { ", set " })
-            .name(&file.counterfactual)
-            .text(")")
-    };
-    blocks.push(BriefBlock::Points("lines", m.awaited.iter().map(file).collect()).into());
-    blocks.push(PageBlock::Code("Command", m.command.clone()));
-    if !audit.gates.is_empty() {
-        let words = format!("So far: {}", limits::tally(inputs.limits));
-        blocks.push(BriefBlock::How(words.into()).into());
-    }
-    if inputs.annex {
-        let words = RichText::from("The required content of the files is described in ");
-        blocks.push(PageBlock::Note(inputs.link(words, "the annex", "waiting").text(".")));
-    }
+    let blocks = vec![PageBlock::Part("waits.html", facts)];
     section("verdict", "Verdict".into(), "Verdict", blocks)
 }
 

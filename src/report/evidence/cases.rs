@@ -1,6 +1,9 @@
 //! People who switched, where the job asks for them: what changed for each, and what the model said
 //! before and after.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::folder::manifest::ModelWords;
 use crate::num::short_number::short_text;
 use crate::report::brief::harm::ranked;
@@ -11,7 +14,6 @@ use crate::report::draw::plot::SwitchSide;
 use crate::report::draw::score_track::{TrackMark, score_track};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::plots::{BriefBlock, CaseCard, CaseLine};
 use crate::report::page::words::{RichText, level, short};
 use crate::report::read::cases::{CaseFeature, ReportedCase};
 use crate::report::read::panel::ResultKey;
@@ -44,31 +46,17 @@ pub(super) fn section<'a>(
 ) -> Option<BriefSection> {
     let cases = shown(inputs, finding);
     let first = cases.first()?;
-    let people = match cases.len() {
-        1 => "One person who switches".to_owned(),
-        n => format!("{n} of the people who switch"),
-    };
-    let lead = RichText::new().quote(format!(
-        "{people} by {} ({}), drawn at random with the seed of the run.",
-        inputs.voice.model(&first.model),
-        inputs.voice.set_label(&first.set)
-    ));
     let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
-    let note = RichText::from(
-        "Examples: so few people do not represent all. People of other models and sets: ",
-    )
-    .code("tables/cf_examples.parquet")
-    .text(".");
-    let blocks: Vec<PageBlock> = vec![
-        BriefBlock::Lead(lead).into(),
-        BriefBlock::Cases(cases.iter().enumerate().map(card).collect()).into(),
-        PageBlock::Note(note),
-    ];
+    let facts = context! {
+        n => cases.len(), model => inputs.voice.model(&first.model),
+        set => inputs.voice.set_label(&first.set),
+        cards => cases.iter().enumerate().map(card).collect::<Value>(),
+    };
     Some(BriefSection {
         id: "cases",
         title: "What it means for single people".into(),
         short: "Cases",
-        blocks,
+        blocks: vec![PageBlock::Part("cases.html", facts)],
     })
 }
 
@@ -91,7 +79,7 @@ fn decisions(decision: &DecisionVoice) -> [&str; 2] {
     }
 }
 
-fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> CaseCard {
+fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> Value {
     let (voice, side) = (inputs.voice, side(inputs, case));
     let [better, worse] = decisions(&voice.decision);
     let (before, after) = match side {
@@ -103,15 +91,11 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> CaseCar
         voice.group(&case.attribute, &case.from),
         voice.as_group(&case.attribute, &case.to)
     );
-    let turn =
-        RichText::new().quote(before).text(" \u{2192} ").side(side).text("\u{a0}").strong(after);
+    let side_mark = RichText::new().side(side);
     let (lines, rest) = lines(inputs, case);
-    CaseCard {
-        title: RichText::from(format!("Case {}", number + 1)).text(" ").small(capital(&groups)),
-        turn,
-        drawing: drawing(inputs, case, side, better),
-        lines,
-        rest,
+    context! {
+        number => number + 1, groups => capital(&groups), before, after, side => side_mark,
+        drawing => drawing(inputs, case, side, better), lines, rest,
     }
 }
 
@@ -168,7 +152,7 @@ fn score_texts(model: &ModelWords, scores: &[Option<f64>]) -> Vec<String> {
 }
 
 /// What changed first, then what did not, as far as there is room, and what is left out.
-fn lines(inputs: &BriefInputs<'_>, case: &ReportedCase) -> (Vec<CaseLine>, Option<String>) {
+fn lines(inputs: &BriefInputs<'_>, case: &ReportedCase) -> (Value, Value) {
     let is_entry = |feature: &CaseFeature| is_entry(inputs, case, feature);
     let (mut changed, same): (Vec<&CaseFeature>, Vec<&CaseFeature>) =
         case.features.iter().partition(|feature| feature.changed);
@@ -184,15 +168,10 @@ fn lines(inputs: &BriefInputs<'_>, case: &ReportedCase) -> (Vec<CaseLine>, Optio
             RichText::new().name(&feature.name)
         };
         let [before, after] = values(inputs, feature);
-        CaseLine { name, before, after: feature.changed.then_some(after) }
+        context!(name, before, after => feature.changed.then_some(after))
     };
-    let rest = match left {
-        (0, 0) => None,
-        (0, same) => Some(format!("{same} more stay as they are.")),
-        (changed, 0) => Some(format!("{changed} more change.")),
-        (changed, same) => Some(format!("{changed} more change, {same} stay as they are.")),
-    };
-    (shown.map(line).collect(), rest)
+    let (changed, same) = left;
+    (shown.map(line).collect(), context!(changed, same))
 }
 
 /// Whether a feature is the attribute itself, or a column that is set along with it.

@@ -17,7 +17,6 @@ use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel, PlotBody, PlotLine, PlotRow, PlotTable};
 use crate::report::page::words::{RichText, short};
-use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::score_tables::ReportedCurve;
 use crate::report::read::words;
@@ -262,7 +261,7 @@ fn curves(inputs: &BriefInputs<'_>) -> Vec<ChartPanel> {
     let panel = |result: &&HarmResult| {
         let curve = inputs.audit.scores.curve(&result.key, result.metric)?;
         let key = &result.key;
-        let limit = limits::deciding(inputs.limits, &JudgedValue::plain(key, result.metric));
+        let limit = limits::of_result(inputs.limits, result);
         let name =
             capital(&inputs.voice.switch_label(result.side, &key.attribute, (&key.from, &key.to)));
         let cut_off =

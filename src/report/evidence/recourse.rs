@@ -1,13 +1,16 @@
 //! Who has a way out of the unfavourable decision: in words, and the worst subgroups as bars and
 //! curves where people and chance allow a conclusion.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count, three_digits};
-use crate::report::page::plots::{BriefBlock, ReachPanel};
+use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::RichText;
 use crate::report::section::recourse;
 use crate::report::section::recourse::cards::{UnfairSubgroup, UnfairSubgroups, unfair_subgroups};
@@ -48,20 +51,14 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.
-fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Vec<PageBlock> {
-    let Some(first) = of.subgroups.first() else { return Vec::new() };
+fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Option<PageBlock> {
+    let first = of.subgroups.first()?;
     let [a, b] = first.curves.names.map(|group| inputs.voice.people(of.recourse, group));
     let most = end_of(of.subgroups.iter().map(|subgroup| &subgroup.curves));
-    let note = RichText::from("The worst subgroups. ")
-        .quote(format!(
-            "Bars: share of each group whom an action helps at the cost named. Curves: the same \
-             at every cost; full line {a}, dashed line {b}. "
-        ))
-        .text("Costs have the units of the job and add up over the changes of an action: ")
-        .and(recourse::costs(inputs.audit, of.recourse))
-        .text(".");
     let panels = of.subgroups.iter().map(|subgroup| panel(inputs, of.recourse, subgroup, most));
-    vec![PageBlock::Note(note), BriefBlock::Reach(panels.collect()).into()]
+    let costs = recourse::costs(inputs.audit, of.recourse);
+    let facts = context!(first => a, second => b, costs, panels => panels.collect::<Value>());
+    Some(PageBlock::Part("reach.html", facts))
 }
 
 /// A group next to a bar or curve, where there is room for few letters.
@@ -77,7 +74,7 @@ fn panel(
     recourse: &str,
     subgroup: &UnfairSubgroup<'_>,
     most: f64,
-) -> ReachPanel {
+) -> Value {
     let curves = &subgroup.curves;
     let groups = curves.names.map(|group| few_letters(&inputs.voice.group(recourse, group)));
     let share = |step: usize, g: usize| {
@@ -109,14 +106,9 @@ fn panel(
     let within = format!("within cost {}", three_digits(cost));
     let (bars, ends) = ([bar(0), bar(1)], [end(0), end(1)]);
     let told = format!("{within}: {}; {}", bars[0].text, bars[1].text);
-    ReachPanel {
-        title: RichText::new().quote(&subgroup.traits).text(" ").small(within),
-        bars: reach_bars(&told, &bars),
-        curves: reach_curves(
-            &format!("Share helped by cost: {}", subgroup.traits),
-            &steps,
-            most,
-            &ends,
-        ),
+    let title = format!("Share helped by cost: {}", subgroup.traits);
+    context! {
+        traits => &subgroup.traits, within, bars => reach_bars(&told, &bars),
+        curves => reach_curves(&title, &steps, most, &ends),
     }
 }

@@ -54,7 +54,6 @@ const SECOND_PAGE: &str = "all";
 impl BriefPage {
     /// The page as HTML.
     pub(crate) fn html(&self) -> String {
-        let mut tables = 0;
         let mut sections: Vec<Value> = Vec::new();
         for section in &self.brief {
             let class = match section.id {
@@ -64,13 +63,13 @@ impl BriefPage {
             };
             sections.push(context!(id => section.id, title => &section.title, class => class,
                 number => Value::from(()), first_evidence => false, end => false, blocks =>
-                values(&section.blocks, &mut tables)));
+                values(&section.blocks)));
         }
         for (i, section) in self.evidence.iter().enumerate() {
             let class = if i == 0 { "evidence" } else { "" };
             sections.push(context!(id => section.id, title => &section.title, class => class,
                 number => i + 1, first_evidence => i == 0, end => false, blocks =>
-                values(&section.blocks, &mut tables)));
+                values(&section.blocks)));
         }
         if self.evidence.is_empty() {
             // The contents are behind the brief anyway.

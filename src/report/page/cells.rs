@@ -1,58 +1,108 @@
-//! Cells of tables that several sections print.
+//! Tables of values: cells of metrics at keys, and what is below them.
 
+use crate::report::draw::chart::{self, IntervalWhisker};
+use crate::report::page::below::Below;
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::{PageCell, terms};
-use crate::report::read::panel::ReportedValue;
+use crate::report::page::words::RichText;
+use crate::report::page::{DASH, PageCell, PageTable, ReportRow, terms};
+use crate::report::read::panel::{ReportedValue, ResultKey};
 
 /// A value with counts and interval as a cell.
 pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
-    let Some(measure) = measure else { return "\u{2013}".into() };
+    let Some(measure) = measure else { return DASH.into() };
     let Some(value) = measure.value else {
-        return PageCell {
-            main: "undefined".into(),
-            small: vec![terms::why(measure).into()],
-            ..PageCell::default()
-        };
+        return PageCell::new("undefined", [terms::why(measure)]);
     };
-    let mut small = Vec::new();
-    if let Some((part, whole)) = measure.counts {
-        small.push(format!("{} of {}", number::count(part), number::count(whole)).into());
-    }
-    if let Some((lo, hi)) = measure.interval {
-        small.push(kind.interval(value, lo, hi).into());
-    }
-    if measure.small {
-        small.push("few cases".into());
-    }
-    PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
+    let counts = measure.counts.map(|(part, whole)| number::of(part, whole));
+    let interval = measure.interval.map(|(lo, hi)| kind.interval(value, lo, hi));
+    let few = measure.small.then(|| "few cases".to_owned());
+    PageCell::new(kind.value(value), counts.into_iter().chain(interval).chain(few))
 }
 
-/// What is below the values of a table that shows these: counts, intervals and their level, if
-/// there are any.
-pub(crate) fn level_in_words<'a>(measures: impl IntoIterator<Item = &'a ReportedValue>) -> String {
-    let (mut levels, mut weighted, mut counted) = (Vec::new(), false, false);
-    for measure in measures.into_iter().filter(|m| m.value.is_some()) {
-        weighted |= measure.weights.is_some();
-        counted |= measure.counts.is_some();
-        levels.extend(measure.level.filter(|_| measure.interval.is_some()));
+/// A value with counts and interval, and the band of the placebo and the range of other fits and
+/// trainings where there are such.
+pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
+    let mut shown = cell(measure, kind);
+    let Some((measure, value)) = measure.and_then(|of| Some((of, of.value?))) else { return shown };
+    for (what, ends) in [
+        ("noise", measure.placebo),
+        ("other fits", measure.fit),
+        ("other trainings", measure.training),
+    ] {
+        let words = ends.map(|(lo, hi)| format!("{what} {}", terms::noise(kind, value, lo, hi)));
+        shown.small.extend(words.map(RichText::from));
     }
-    levels.sort_by(f64::total_cmp);
-    levels.dedup();
-    let interval = match levels.as_slice() {
-        [] => String::new(),
-        [level] => format!("its {} interval", number::level(*level)),
-        _ => "its interval".to_owned(),
+    shown
+}
+
+/// The marks of values on an axis from 0 to `end`; empty where not all of them have one.
+pub(crate) fn whiskers(
+    measures: &[Option<&ReportedValue>],
+    end: f64,
+    noise: fn(&ReportedValue) -> Option<(f64, f64)>,
+) -> PageCell {
+    let mark = |of: &ReportedValue| {
+        Some(IntervalWhisker { value: of.value?, interval: of.interval, noise: noise(of) })
     };
-    match (counted, weighted) {
-        (_, true) if interval.is_empty() => {
-            "; shares are weighted, with the number of cases below each share".to_owned()
-        }
-        (_, true) => format!(
-            "; shares are weighted, with the number of cases and {interval} below each value"
-        ),
-        (true, _) if interval.is_empty() => "; below each share its counts".to_owned(),
-        (true, _) => format!("; below each value its counts and {interval}"),
-        (false, _) if interval.is_empty() => String::new(),
-        (false, _) => format!("; below each value {interval}"),
+    let drawn: Option<Vec<IntervalWhisker>> = measures.iter().map(|of| mark((*of)?)).collect();
+    let drawing = drawn.map(|drawn| RichText::new().drawing(chart::whiskers(&drawn, end)));
+    drawing.unwrap_or_default().into()
+}
+
+/// How the cells of a table of values are made.
+type CellFn = fn(Option<&ReportedValue>, NumberFormat) -> PageCell;
+
+/// Values with a row per key and a column per metric.
+pub(crate) struct ValuesByKey<'t, 'a> {
+    /// The head over the heads of rows.
+    pub(crate) first: &'t str,
+    /// The head and the key of each row.
+    pub(crate) keys: &'t [(RichText, ResultKey)],
+    /// The metrics; those of which no key has a value are left out.
+    pub(crate) metrics: &'t [&'static str],
+    /// Where values come from.
+    pub(crate) at: &'t dyn Fn(&ResultKey, &str) -> Option<&'a ReportedValue>,
+    /// How a value is shown.
+    pub(crate) cell: CellFn,
+}
+
+impl<'a> ValuesByKey<'_, 'a> {
+    /// The metrics of which any key has a value.
+    pub(crate) fn present(&self) -> Vec<&'static str> {
+        let there = |metric: &&str| self.keys.iter().any(|(_, k)| (self.at)(k, metric).is_some());
+        self.metrics.iter().copied().filter(there).collect()
     }
+
+    /// What is below its values.
+    pub(crate) fn below(&self) -> Below {
+        let of = move |key| self.metrics.iter().filter_map(move |metric| (self.at)(key, metric));
+        Below::of(self.keys.iter().flat_map(|(_, key)| of(key)))
+    }
+
+    /// The table; none where no key has a value. `head` gives the head of a metric's column.
+    pub(crate) fn table(&self, head: &mut dyn FnMut(&str) -> RichText) -> Option<PageTable> {
+        let metrics = self.present();
+        if metrics.is_empty() {
+            return None;
+        }
+        let heads: Vec<RichText> = metrics.iter().map(|metric| head(metric)).collect();
+        let cell = |key: &ResultKey, metric: &str| {
+            let measure = (self.at)(key, metric);
+            let mut cell = (self.cell)(measure, terms::kind(metric, &key.scope));
+            cell.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
+            cell
+        };
+        let row = |(name, key): &(RichText, ResultKey)| {
+            ReportRow::new(name.clone(), metrics.iter().map(|metric| cell(key, metric)))
+        };
+        let rows = self.keys.iter().map(row);
+        let table = PageTable::new(std::iter::once(self.first.into()).chain(heads), rows);
+        Some(PageTable { below: self.below(), ..table })
+    }
+}
+
+/// How a value was found out, if that is not obvious.
+pub(crate) fn how(measure: &ReportedValue, metric: &str) -> Option<String> {
+    let words = measure.words.split_once("; ").filter(|_| metric == "ft");
+    words.filter(|_| measure.value.is_some()).map(|(_, how)| how.to_owned())
 }

@@ -5,6 +5,7 @@
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
+pub(crate) mod below;
 pub(crate) mod brief;
 pub(crate) mod cells;
 pub(crate) mod glossary;
@@ -13,14 +14,17 @@ pub(crate) mod plots;
 pub(crate) mod terms;
 pub(crate) mod words;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
 use crate::report::draw::{palette, plot};
+use crate::report::page::below::Below;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::{RichText, entry_anchor};
+use crate::report::page::words::{RichText, breakable, entry_anchor, short};
 use crate::report::visible::visible;
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
@@ -59,26 +63,12 @@ pub(crate) enum PageBlock {
     Text(RichText),
     /// A paragraph in small print.
     Note(RichText),
-    /// The verdict: drawing, its class, one word, and a sentence.
-    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: RichText },
-    /// A numbered list of sentences.
-    Findings(Vec<RichText>),
-    /// Names and what they represent.
-    Facts(Vec<(RichText, RichText)>),
     /// A table.
     Table(PageTable),
-    /// Narrow tables, side by side where there is room.
-    Tables(Vec<PageTable>),
-    /// Directions side by side, each with its matrix.
-    Heats(Vec<SwitchMatrix>),
-    /// Drawings side by side, each an SVG with its caption below them.
-    Figure(PageFigure),
-    /// What opens on demand, and always in print.
-    Fold(&'static str, Vec<PageBlock>),
-    /// Text as it is in a file.
-    Code(&'static str, String),
     /// Metrics with formula and source.
     Glossary(Vec<GlossaryEntry>),
+    /// A template, and the facts that it gets as `f`.
+    Part(&'static str, Value),
     /// A block of the brief or of the evidence.
     Brief(BriefBlock),
 }
@@ -100,6 +90,32 @@ pub(crate) struct PageTable {
     pub(super) rows: Vec<ReportRow>,
     /// Whether cells are words rather than numbers.
     pub(super) prose: bool,
+    /// What is below its values.
+    pub(super) below: Below,
+}
+
+impl PageTable {
+    /// A table of numbers, whose caption the template of its section gives.
+    pub(super) fn new(
+        head: impl IntoIterator<Item = impl Into<RichText>>,
+        rows: impl IntoIterator<Item = ReportRow>,
+    ) -> Self {
+        let head = head.into_iter().map(Into::into).collect();
+        PageTable { head, rows: rows.into_iter().collect(), ..PageTable::default() }
+    }
+
+    /// A table of words.
+    pub(super) fn of_words(
+        head: impl IntoIterator<Item = impl Into<RichText>>,
+        rows: impl IntoIterator<Item = ReportRow>,
+    ) -> Self {
+        PageTable { prose: true, ..PageTable::new(head, rows) }
+    }
+
+    /// The table; none without a row.
+    pub(super) fn filled(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
+    }
 }
 
 /// In place of a value that does not exist.
@@ -129,72 +145,70 @@ pub(crate) struct PageCell {
     pub(super) heat: Option<usize>,
 }
 
+impl ReportRow {
+    /// A row without an anchor.
+    pub(super) fn new(
+        head: impl Into<RichText>,
+        cells: impl IntoIterator<Item = impl Into<PageCell>>,
+    ) -> Self {
+        let cells = cells.into_iter().map(Into::into).collect();
+        ReportRow { id: String::new(), head: head.into(), cells }
+    }
+}
+
+impl PageCell {
+    /// A cell with small print below it.
+    pub(super) fn new(
+        main: impl Into<RichText>,
+        small: impl IntoIterator<Item = impl Into<RichText>>,
+    ) -> Self {
+        let small = small.into_iter().map(Into::into).collect();
+        PageCell { small, ..PageCell::from(main) }
+    }
+
+    /// In place of a value that does not exist.
+    pub(super) fn none() -> Self {
+        DASH.into()
+    }
+
+    /// A name; a dash where there is none.
+    pub(super) fn name(name: &str) -> Self {
+        if name.is_empty() { PageCell::none() } else { RichText::new().name(name).into() }
+    }
+
+    /// The same with an anchor.
+    pub(super) fn at(self, id: String) -> Self {
+        PageCell { id, ..self }
+    }
+}
+
 impl<W: Into<RichText>> From<W> for PageCell {
     fn from(main: W) -> Self {
         PageCell { main: main.into(), ..PageCell::default() }
     }
 }
 
-/// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
-pub(crate) struct SwitchMatrix {
-    /// Anchor.
-    pub(super) id: String,
-    /// The direction.
-    pub(super) title: RichText,
-    /// What it adds up to.
-    pub(super) sentence: RichText,
-    /// What it counts.
-    pub(super) caption: &'static str,
-    /// Rows: the CCM, and below it the ECCM where there is a label.
-    pub(super) rows: Vec<MatrixRow>,
-}
-
-/// A row of a [`SwitchMatrix`].
-pub(crate) struct MatrixRow {
-    /// The heading over this row and the next; empty where an earlier row holds it or the matrix
-    /// has none.
-    pub(super) label: &'static str,
-    /// The factual prediction.
-    pub(super) head: &'static str,
-    /// Counterfactually positive, then negative.
-    pub(super) cells: [MatrixCell; 2],
-}
-
-/// A cell of a [`SwitchMatrix`].
-pub(crate) struct MatrixCell {
-    /// Its symbol: `SN`, `TSN`.
-    pub(super) symbol: &'static str,
-    /// How many.
-    pub(super) n: String,
-    /// Share of the row; empty where the row is.
-    pub(super) share: String,
-    /// Step of the heat scale.
-    pub(super) step: usize,
-    /// Whether the prediction switches.
-    pub(super) switches: bool,
-}
-
-/// Drawings side by side.
-pub(crate) struct PageFigure {
-    /// The SVG texts.
-    pub(super) drawings: Vec<String>,
-    /// What they say together.
-    pub(super) caption: RichText,
-    /// Whether they are small, many side by side.
-    pub(super) small: bool,
+impl PageSection {
+    /// A section of one template, and the facts that it gets as `f`.
+    pub(super) fn of_facts(
+        (id, title): (&'static str, &'static str),
+        template: &'static str,
+        facts: Value,
+    ) -> Self {
+        PageSection { id, title, blocks: vec![PageBlock::Part(template, facts)] }
+    }
 }
 
 impl SectionPage {
     /// The page as HTML.
     pub(super) fn html(&self) -> String {
-        let mut tables = 0;
         let sections: Value = self
             .sections
             .iter()
             .enumerate()
             .map(|(i, s)| {
                 context!(number => i + 1, id => s.id, title => s.title, blocks =>
-                values(&s.blocks, &mut tables))
+                values(&s.blocks))
             })
             .collect();
         let page = context! {
@@ -227,10 +241,39 @@ fn environment() -> Environment<'static> {
         Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
         _ => escape_formatter(out, state, value),
     });
+    environment.add_filter("short", |name: &str| short(name).into_owned());
+    environment.add_filter("breakable", breakable);
+    environment.add_filter("count", number::count);
+    environment.add_filter("level", number::level);
+    let tables = AtomicUsize::new(0);
+    environment.add_function("next_table", move || tables.fetch_add(1, Ordering::Relaxed) + 1);
     for (name, source) in [
         ("report.html", include_str!("report.html")),
         ("sections.html", include_str!("sections.html")),
         ("blocks.html", include_str!("blocks.html")),
+        ("words.html", include_str!("words.html")),
+        ("all_results.html", include_str!("../section/all_results.html")),
+        ("against.html", include_str!("../section/against.html")),
+        ("amounts.html", include_str!("../section/amounts.html")),
+        ("graphs.html", include_str!("../section/graphs/graphs.html")),
+        ("cases.html", include_str!("../evidence/cases.html")),
+        ("closing.html", include_str!("../brief/closing.html")),
+        ("reach.html", include_str!("../evidence/reach.html")),
+        ("shares.html", include_str!("../brief/shares.html")),
+        ("groups.html", include_str!("../section/groups.html")),
+        ("left_out.html", include_str!("../section/left_out.html")),
+        ("method.html", include_str!("../section/method.html")),
+        ("models.html", include_str!("../section/models.html")),
+        ("classes.html", include_str!("../section/classes.html")),
+        ("plausibility.html", include_str!("../section/plausibility/plausibility.html")),
+        ("provenance.html", include_str!("../section/provenance.html")),
+        ("recourse.html", include_str!("../section/recourse/recourse.html")),
+        ("shift.html", include_str!("../section/shift.html")),
+        ("slices.html", include_str!("../section/slices.html")),
+        ("switches.html", include_str!("../section/switches.html")),
+        ("waits.html", include_str!("../brief/waits.html")),
+        ("waiting.html", include_str!("../section/waiting.html")),
+        ("experiments.html", include_str!("../section/experiments.html")),
     ] {
         environment
             .add_template(name, source)
@@ -239,52 +282,33 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-fn values(blocks: &[PageBlock], tables: &mut usize) -> Value {
-    blocks.iter().map(|block| value(block, tables)).collect()
+fn values(blocks: &[PageBlock]) -> Value {
+    blocks.iter().map(value).collect()
 }
 
-fn value(block: &PageBlock, tables: &mut usize) -> Value {
+fn value(block: &PageBlock) -> Value {
     match block {
         PageBlock::Brief(block) => plots::value(block),
         PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
         PageBlock::Text(words) => context!(kind => "text", words => words),
         PageBlock::Note(words) => context!(kind => "note", words => words),
-        PageBlock::Verdict { class, drawing, word, sentence } => {
-            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words =>
-                sentence)
+        PageBlock::Part(template, facts) => {
+            context!(kind => "part", template => *template, facts => facts)
         }
-        PageBlock::Findings(items) => {
-            context!(kind => "findings", items => items.iter().collect::<Value>())
-        }
-        PageBlock::Facts(items) => {
-            context!(kind => "facts", items =>
-                items.iter().map(|(name, words)| context!(name => name, words =>
-                    words)).collect::<Value>())
-        }
-        PageBlock::Table(table) => table_value(table, tables),
-        PageBlock::Tables(all) => {
-            context!(kind => "tables", items =>
-                all.iter().map(|table| table_value(table, tables)).collect::<Value>())
-        }
-        PageBlock::Heats(heats) => {
-            context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>())
-        }
-        PageBlock::Figure(figure) => {
-            context!(kind => "figure", small => figure.small, drawings =>
-                figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
-        }
-        PageBlock::Fold(summary, blocks) => {
-            context!(kind => "fold", summary => *summary, blocks => values(blocks, tables))
-        }
-        PageBlock::Code(label, text) => context!(kind => "code", label => *label, text => text),
+        PageBlock::Table(table) => table_value(table),
         PageBlock::Glossary(entries) => {
             context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>())
         }
     }
 }
 
-fn table_value(table: &PageTable, tables: &mut usize) -> Value {
-    *tables += 1;
+impl From<PageTable> for Value {
+    fn from(table: PageTable) -> Self {
+        table_value(&table)
+    }
+}
+
+fn table_value(table: &PageTable) -> Value {
     let shown: Vec<usize> = (0..table.head.len())
         .filter(|&column| column == 0 || table.says_something(column))
         .collect();
@@ -293,7 +317,7 @@ fn table_value(table: &PageTable, tables: &mut usize) -> Value {
     let heads: Vec<String> =
         if table.prose { table.head.iter().map(RichText::plain).collect() } else { Vec::new() };
     context! {
-        kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
+        kind => "table", caption => &table.caption, prose => table.prose, below => &table.below,
         head => shown.iter().map(|&column| Value::from(&table.head[column])).collect::<Value>(),
         rows => table.rows.iter().map(|of| row(of, &shown, &heads)).collect::<Value>(),
     }
@@ -327,33 +351,6 @@ fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
     };
     context!(id => &row.id, head => &row.head, cells =>
         shown.iter().filter_map(cell).collect::<Value>())
-}
-
-fn heat(heat: &SwitchMatrix) -> Value {
-    let rows: Value = heat
-        .rows
-        .iter()
-        .map(|row| {
-            let cells: Value = row
-                .cells
-                .iter()
-                .map(|c| {
-                    context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step,
-                    switches => c.switches)
-                })
-                .collect();
-            context!(label => row.label, head => row.head, cells => cells)
-        })
-        .collect();
-    // Three letters and four digits, or more digits, need a line each.
-    let wide = heat
-        .rows
-        .iter()
-        .flat_map(|row| &row.cells)
-        .any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
-    let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
-    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption,
-        labelled => labelled, wide => wide, rows => rows)
 }
 
 fn entry(e: &GlossaryEntry) -> Value {

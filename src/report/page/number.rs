@@ -336,6 +336,16 @@ pub(crate) fn count(n: i64) -> String {
     if n < 0 { format!("\u{2212}{digits}") } else { digits }
 }
 
+/// So many of a whole: `16 of 122`.
+pub(crate) fn of(part: i64, whole: i64) -> String {
+    format!("{} of {}", count(part), count(whole))
+}
+
+/// A count of things in memory.
+pub(crate) fn size(n: usize) -> String {
+    count(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
 /// A count with its noun: `1 action`, `5 actions`.
 pub(crate) fn count_of(n: i64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })

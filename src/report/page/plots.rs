@@ -19,8 +19,6 @@ pub(crate) enum VerdictBadge {
     NotChecked,
     /// The job sets no limit.
     NoLimit,
-    /// Scores are awaited.
-    Waiting,
     /// Rows are made up.
     StandIn,
 }
@@ -34,7 +32,6 @@ impl VerdictBadge {
             VerdictBadge::CannotTell => "Cannot tell",
             VerdictBadge::NotChecked => "Not checked",
             VerdictBadge::NoLimit => "No limit",
-            VerdictBadge::Waiting => "Waiting",
             VerdictBadge::StandIn => "Stand-in data",
         }
     }
@@ -45,7 +42,6 @@ impl VerdictBadge {
             VerdictBadge::Pass => "pass",
             VerdictBadge::CannotTell => "unsure",
             VerdictBadge::NotChecked | VerdictBadge::NoLimit => "none",
-            VerdictBadge::Waiting => "wait",
             VerdictBadge::StandIn => "made",
         }
     }
@@ -124,78 +120,6 @@ pub(crate) struct ChartPanel {
     pub(crate) drawing: String,
 }
 
-/// A group of the hero chart.
-#[derive(Debug, Clone)]
-pub(crate) struct ShareGroup {
-    /// `Women`.
-    pub(crate) name: String,
-    /// `3,576 people`.
-    pub(crate) people: String,
-    /// The favourable share as they are, and as the other group.
-    pub(crate) shares: [String; 2],
-    /// `as men`.
-    pub(crate) other: String,
-    /// The bars.
-    pub(crate) drawing: String,
-}
-
-/// A person who switched.
-#[derive(Debug, Clone)]
-pub(crate) struct CaseCard {
-    /// `Case 1`, and the two groups.
-    pub(crate) title: RichText,
-    /// Both decisions.
-    pub(crate) turn: RichText,
-    /// Both scores; empty without scores.
-    pub(crate) drawing: String,
-    /// The features that are shown.
-    pub(crate) lines: Vec<CaseLine>,
-    /// How many are not shown.
-    pub(crate) rest: Option<String>,
-}
-
-/// A feature of a case.
-#[derive(Debug, Clone)]
-pub(crate) struct CaseLine {
-    /// Its name.
-    pub(crate) name: RichText,
-    /// The value of the person.
-    pub(crate) before: RichText,
-    /// The value of the counterpart; none where it stays.
-    pub(crate) after: Option<RichText>,
-}
-
-/// A subgroup with what its two groups can reach.
-#[derive(Debug, Clone)]
-pub(crate) struct ReachPanel {
-    /// What its people share.
-    pub(crate) title: RichText,
-    /// The shares at one cost.
-    pub(crate) bars: String,
-    /// The shares at each cost.
-    pub(crate) curves: String,
-}
-
-/// A term of the sign-off; without words it is a blank line.
-#[derive(Debug, Clone)]
-pub(crate) struct SignOffTerm {
-    /// `Purpose`.
-    pub(crate) name: &'static str,
-    /// What the job gives.
-    pub(crate) words: Option<RichText>,
-    /// Whether it takes the whole width.
-    pub(crate) full: bool,
-}
-
-/// Somebody who signs: the step, then role, name and date, blank where the job gives none.
-#[derive(Debug, Clone)]
-pub(crate) struct SignOffRow {
-    /// `Prepared by`.
-    pub(crate) step: &'static str,
-    /// Role, name, date.
-    pub(crate) given: [String; 3],
-}
-
 /// The blocks that only the brief and the evidence have.
 pub(crate) enum BriefBlock {
     /// The sentence that opens a section.
@@ -208,22 +132,12 @@ pub(crate) enum BriefBlock {
     How(RichText),
     /// What must be read first.
     Boxed(RichText),
-    /// Sentences as a list of this class.
-    Points(&'static str, Vec<RichText>),
-    /// The hero chart of two groups.
-    Shares(RichText, Vec<ShareGroup>),
     /// A table of plots.
     Plots(PlotTable),
     /// Charts side by side, in a grid of this class.
     Panels(&'static str, Vec<ChartPanel>),
     /// One chart over the whole width, with its caption.
     Wide(RichText, String),
-    /// People who switched, side by side.
-    Cases(Vec<CaseCard>),
-    /// Subgroups, one below the other.
-    Reach(Vec<ReachPanel>),
-    /// Terms and signatures.
-    SignOff(Vec<SignOffTerm>, Vec<SignOffRow>),
 }
 
 pub(super) fn value(block: &BriefBlock) -> Value {
@@ -235,17 +149,6 @@ pub(super) fn value(block: &BriefBlock) -> Value {
         BriefBlock::Hero(words) => context!(kind => "hero", words => words),
         BriefBlock::How(words) => context!(kind => "how", words => words),
         BriefBlock::Boxed(words) => context!(kind => "boxed", words => words),
-        BriefBlock::Points(class, items) => {
-            context!(kind => "points", class => *class, items => items.iter().collect::<Value>())
-        }
-        BriefBlock::Shares(caption, groups) => {
-            let group = |g: &ShareGroup| {
-                context!(name => &g.name, people => &g.people, before => &g.shares[0], after =>
-                    &g.shares[1], other => &g.other, drawing => &g.drawing)
-            };
-            context!(kind => "shares", caption => caption, groups =>
-                groups.iter().map(group).collect::<Value>())
-        }
         BriefBlock::Plots(table) => {
             let bodies = table.bodies.iter().map(|body| {
                 context!(block => body.block, lines =>
@@ -262,36 +165,7 @@ pub(super) fn value(block: &BriefBlock) -> Value {
         BriefBlock::Wide(caption, drawing) => {
             context!(kind => "wide", caption => caption, drawing => drawing)
         }
-        BriefBlock::Cases(cards) => {
-            context!(kind => "cases", cards => cards.iter().map(case_card).collect::<Value>())
-        }
-        BriefBlock::Reach(panels) => {
-            let panel =
-                |p: &ReachPanel| context!(title => &p.title, bars => &p.bars, curves => &p.curves);
-            context!(kind => "reach", panels => panels.iter().map(panel).collect::<Value>())
-        }
-        BriefBlock::SignOff(terms, signers) => {
-            let term = |t: &SignOffTerm| {
-                context!(name => t.name, words => t.words.as_ref(), full =>
-                t.full)
-            };
-            let signer = |s: &SignOffRow| {
-                context!(step => s.step, role => &s.given[0], name =>
-                &s.given[1], date => &s.given[2])
-            };
-            context!(kind => "signoff", terms => terms.iter().map(term).collect::<Value>(),
-                signers => signers.iter().map(signer).collect::<Value>())
-        }
     }
-}
-
-fn case_card(card: &CaseCard) -> Value {
-    let line = |line: &CaseLine| {
-        context!(name => &line.name, before => &line.before, after =>
-        line.after.as_ref())
-    };
-    context!(title => &card.title, turn => &card.turn, drawing => &card.drawing, lines =>
-        card.lines.iter().map(line).collect::<Value>(), rest => &card.rest)
 }
 
 fn line(line: &PlotLine) -> Value {
@@ -321,7 +195,6 @@ mod tests {
             VerdictBadge::CannotTell,
             VerdictBadge::NotChecked,
             VerdictBadge::NoLimit,
-            VerdictBadge::Waiting,
             VerdictBadge::StandIn,
         ];
         let words: std::collections::BTreeSet<&str> =

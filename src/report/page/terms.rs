@@ -208,21 +208,6 @@ pub(crate) fn noise(kind: NumberFormat, value: f64, lo: f64, hi: f64) -> String 
     }
 }
 
-/// The drawn intervals of a job in which a person may have several rows, but for those of score
-/// metrics.
-pub(crate) const INTERVALS_OF_PERSONS: &str = "Percentiles of replicates that draw 1000 blocks of \
-    persons with Poisson weights, the same in every group and direction, for what is no share of \
-    rows.";
-
-/// The intervals of a job with weights in blocks of `units`, but for those of score metrics.
-pub(crate) fn intervals_of_weights(units: &str) -> String {
-    format!(
-        "Percentiles of replicates that draw 1000 blocks of {units} with Poisson weights, the same \
-         in every group and direction, for all metrics except score metrics: weighted shares are \
-         not shares of independent cases, so no formula applies. Shares of 0 and 1, which are \
-         equal in all replicates, have Wilson's interval on the effective number of {units}."
-    )
-}
 /// `set flip (naive), model gbm`.
 pub(crate) fn origin(panel: &AuditPanel) -> RichText {
     let words = RichText::new().text("set ").name(&panel.set);

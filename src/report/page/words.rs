@@ -176,6 +176,12 @@ impl From<String> for RichText {
     }
 }
 
+impl From<RichText> for Value {
+    fn from(words: RichText) -> Self {
+        (&words).into()
+    }
+}
+
 impl From<&RichText> for Value {
     fn from(words: &RichText) -> Self {
         words
@@ -244,7 +250,7 @@ pub(crate) fn entry_anchor(id: &str) -> String {
 }
 
 /// The parts of a word that may be on lines of their own: it breaks behind underscores.
-fn breakable(word: &str) -> Value {
+pub(crate) fn breakable(word: &str) -> Value {
     word.split_inclusive('_').map(Value::from).collect()
 }
 

@@ -30,6 +30,19 @@ pub(crate) struct ResultKey {
     pub(crate) to: String,
 }
 
+impl ResultKey {
+    /// The key of a value of a model, set and attribute.
+    pub(crate) fn new(
+        [model, set, attribute]: [&str; 3],
+        scope: &str,
+        [from, to]: [&str; 2],
+    ) -> Self {
+        let [model, set, attribute, scope, from, to] =
+            [model, set, attribute, scope, from, to].map(str::to_owned);
+        ResultKey { model, set, attribute, scope, from, to }
+    }
+}
+
 /// One value of `metrics`.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportedValue {
@@ -208,14 +221,7 @@ impl AuditPanel {
     }
 
     fn key(&self, scope: &str, from: &str, to: &str) -> ResultKey {
-        ResultKey {
-            model: self.model.clone(),
-            set: self.set.clone(),
-            attribute: self.attribute.clone(),
-            scope: scope.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-        }
+        ResultKey::new([&self.model, &self.set, &self.attribute], scope, [from, to])
     }
 
     /// The key of one of its directions.

@@ -6,6 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::folder::manifest::{JobChange, RunComparison};
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart;
@@ -13,7 +16,7 @@ use crate::report::draw::plot::round_up;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::page::{DASH, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::section::models::{clearness, place};
 use crate::table::{ChangeRow, REFITTED, WITH_FITS};
 
@@ -35,24 +38,25 @@ pub(crate) fn section(
     rows_shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> PageSection {
-    let mut blocks = vec![PageBlock::Facts(facts(compared))];
-    blocks.extend(job(compared));
     let rows = ordered(changes);
-    // What is between backticks on a terminal is code on a page.
     let words = sentence(&rows);
+    // What is between backticks on a terminal is code on a page.
     let words = words.split('`').enumerate().fold(RichText::new(), |words, (i, part)| {
         if i % 2 == 0 { words.text(part.to_owned()) } else { words.code(part) }
     });
-    blocks.push(PageBlock::Text(words));
-    blocks.extend(table(&rows, rows_shown, glossary));
-    blocks.extend(
-        refitted_in_words(&rows)
-            .map(|words| PageBlock::Note(format!("Not judged: {words}.").into())),
-    );
-    blocks.extend(drawn(changes, glossary));
-    blocks.extend(left_out(&rows));
-    blocks.extend(methods(&rows));
-    PageSection { id: "against", title: "Against the last version", blocks }
+    let clear: Vec<&ChangeRow> = rows.iter().copied().filter(|row| is_clear(row)).collect();
+    let all_clear = clear.len();
+    let clear = table(&clear[..all_clear.min(rows_shown)], glossary);
+    let (panels, same, more_same) = drawn(changes, glossary);
+    let facts = context! {
+        job => &compared.job, run => &compared.run, version => &compared.version,
+        rows => compared.rows, comparable => comparable(compared),
+        pairing => number::grouped_in(&compared.pairing), differs => differs(compared),
+        all_differs => compared.differs.len(), sentence => words, clear, all_clear,
+        refitted => refitted_in_words(&rows), panels, same, more_same,
+        left_out => left_out_in_words(&rows), methods => methods(&rows),
+    };
+    PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
 }
 
 /// Changes as they are shown: clear ones first, of these the clearest; what could not be compared
@@ -108,21 +112,6 @@ pub(crate) fn sentence(rows: &[&ChangeRow]) -> String {
     )
 }
 
-fn facts(compared: &RunComparison) -> Vec<(RichText, RichText)> {
-    let mut old =
-        RichText::new().text("job ").name(&compared.job).text(", run ").code(&compared.run);
-    if let Some(version) = &compared.version {
-        old = old.text(", version ").quote(version);
-    }
-    let people = number::people(i64::try_from(compared.rows).unwrap_or(i64::MAX));
-    old = old.text(format!(", {people}"));
-    vec![
-        ("Last version".into(), old),
-        ("Comparable".into(), comparable(compared).into()),
-        ("Same people".into(), number::grouped_in(&compared.pairing).into()),
-    ]
-}
-
 /// Whether equal names mean equal things, in words.
 pub(crate) fn comparable(compared: &RunComparison) -> &'static str {
     match (compared.comparable, compared.forced) {
@@ -136,143 +125,79 @@ pub(crate) fn comparable(compared: &RunComparison) -> &'static str {
     }
 }
 
-fn job(compared: &RunComparison) -> Option<PageBlock> {
+/// The values of the jobs that differ; none where the jobs are equal.
+fn differs(compared: &RunComparison) -> Option<PageTable> {
     let value = |value: &Option<String>| {
-        value.as_ref().map_or_else(|| RichText::from("\u{2013}"), |v| RichText::new().quote(v))
+        value.as_ref().map_or_else(|| DASH.into(), |v| RichText::new().quote(v))
     };
-    let row = |change: &JobChange| ReportRow {
-        id: String::new(),
-        head: RichText::new().code(&change.path),
-        cells: vec![
-            value(&change.old).into(),
-            value(&change.new).into(),
-            if change.breaks.is_empty() { "none".into() } else { change.breaks.as_str().into() },
-        ],
+    let row = |change: &JobChange| {
+        let breaks = if change.breaks.is_empty() { "none" } else { &change.breaks };
+        let cells = [value(&change.old), value(&change.new), breaks.into()];
+        ReportRow::new(RichText::new().code(&change.path), cells)
     };
-    let all = compared.differs.len();
-    let shown = all.min(JOB_AT_MOST);
-    let caption = match all {
-        _ if shown < all => format!(
-            "Differences between the jobs: {shown} of {all} values, definitions first; all are in \
-             manifest.json"
-        ),
-        _ => "Differences between the jobs, definitions first".to_owned(),
-    };
-    let head = ["Value of the job", "Last version", "This version", "Values whose meaning changed"]
-        .map(RichText::from)
-        .to_vec();
-    Some(match all {
-        0 => PageBlock::Text("The jobs are equal.".into()),
-        _ => PageBlock::Table(PageTable {
-            caption: caption.into(),
-            head,
-            rows: compared.differs.iter().take(shown).map(row).collect(),
-            prose: true,
-        }),
-    })
+    let head = ["Value of the job", "Last version", "This version", "Values whose meaning changed"];
+    PageTable::of_words(head, compared.differs.iter().take(JOB_AT_MOST).map(row)).filled()
 }
 
-/// Every direction with its old and new rates side by side.
-fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
+/// Every direction with its old and new rates side by side, by attribute, set and model; those of
+/// which no rate differs, and how many more of these there are.
+fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>, Value, usize) {
     let mut panels: BTreeMap<[&str; 3], Vec<&ChangeRow>> = BTreeMap::new();
-    for row in changes.iter().filter(|row| row.key.scope == "direction" && row.difference.is_some())
-    {
-        if PageList::ComparedRates.shows(&row.metric)
-            && row.key.slice.is_empty()
-            && row.key.arm.is_empty()
-        {
-            panels
-                .entry(
-                    [&row.key.counterfactual, &row.key.sensitive, &row.key.model]
-                        .map(|text| text.as_str()),
-                )
-                .or_default()
-                .push(row);
+    for row in changes.iter().filter(|row| PageList::ComparedRates.shows(&row.metric)) {
+        let key = &row.key;
+        let is_plain = key.scope == "direction" && key.slice.is_empty() && key.arm.is_empty();
+        if is_plain && row.difference.is_some() {
+            let of = [&key.counterfactual, &key.sensitive, &key.model].map(|text| text.as_str());
+            panels.entry(of).or_default().push(row);
         }
     }
-    let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
     for rows in panels.values_mut() {
         rows.sort_by(|x, y| clearness_of(y).total_cmp(&clearness_of(x)));
     }
-    let name = |words: RichText, [set, attribute, model]: [&str; 3]| {
-        words.name(attribute).text(": set ").name(set).text(", model ").name(model)
-    };
-    let (same, differing): (Vec<_>, Vec<_>) = panels
-        .into_iter()
-        .partition(|(_, rows)| rows.iter().all(|row| row.difference == Some(0.0)));
-    let mut differing: Vec<([&str; 3], Vec<&ChangeRow>)> = differing;
+    let is_same = |rows: &[&ChangeRow]| rows.iter().all(|row| row.difference == Some(0.0));
+    let (same, mut differing): (Vec<_>, Vec<_>) =
+        panels.into_iter().partition(|(_, rows)| is_same(rows));
     // The clearest change first; the sort is stable, so what is equally clear stays in order.
     let clearest = |rows: &[&ChangeRow]| rows.first().map_or(-1.0, |row| clearness_of(row));
     differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
-    for (of, mut rows) in differing {
+    let (mut found, mut left) = (Vec::new(), DRAWN_AT_MOST);
+    for ([set, attribute, model], mut rows) in differing {
         rows.truncate(left);
         left -= rows.len();
         if rows.is_empty() {
             break;
         }
-        let most = rows
-            .iter()
-            .flat_map(|row| [row.old_value, row.new_value])
-            .flatten()
-            .fold(0.0, f64::max);
-        let end = round_up(most);
-        let caption = name(RichText::new(), of).text(format!(
-            "; ring: last version, dot: this version, axis from 0 to {} %",
-            chart::tick(end * 100.0)
-        ));
-        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"]
-            .map(RichText::from)
-            .to_vec();
-        let rows = rows.iter().map(|row| {
-            let drawing = match (row.old_value, row.new_value) {
-                (Some(old), Some(new)) => chart::dumbbell(old, new, end),
-                _ => String::new(),
-            };
-            let mut cells = vec![
-                glossary.title(row.metric.as_str()).into(),
-                RichText::new().drawing(drawing).into(),
-            ];
-            cells.extend(values(row));
-            ReportRow {
-                id: String::new(),
-                head: place(&row.key.scope, [&row.key.from_group, &row.key.to_group]),
-                cells,
-            }
-        });
-        blocks.push(PageBlock::Table(PageTable {
-            caption,
-            head,
-            rows: rows.collect(),
-            prose: false,
-        }));
+        let values = rows.iter().flat_map(|row| [row.old_value, row.new_value]).flatten();
+        let end = round_up(values.fold(0.0, f64::max));
+        let row = |row: &&ChangeRow| {
+            let drawing = row.old_value.zip(row.new_value);
+            let drawing = drawing.map(|(old, new)| chart::dumbbell(old, new, end));
+            let drawing = RichText::new().drawing(drawing.unwrap_or_default());
+            let cells = [glossary.title(row.metric.as_str()).into(), drawing.into()];
+            let head = place(&row.key.scope, [&row.key.from_group, &row.key.to_group]);
+            ReportRow::new(head, cells.into_iter().chain(values_of(row)))
+        };
+        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"];
+        let table = PageTable::new(head, rows.iter().map(row));
+        found.push(context!(set, attribute, model, end => chart::tick(end * 100.0), table));
     }
-    if !same.is_empty() {
-        let shown = same.iter().take(DRAWN_AT_MOST);
-        let mut words = RichText::from("No rate differs in any direction of ");
-        for (i, (of, _)) in shown.enumerate() {
-            words = name(words.text(if i > 0 { "; of " } else { "" }), *of);
-        }
-        let more = same.len().saturating_sub(DRAWN_AT_MOST);
-        blocks.push(PageBlock::Note(words.text(if more > 0 {
-            format!("; and of {more} more.")
-        } else {
-            ".".to_owned()
-        })));
-    }
-    blocks
+    let more = same.len().saturating_sub(DRAWN_AT_MOST);
+    let same = same.iter().take(DRAWN_AT_MOST);
+    let named = |of: &([&str; 3], Vec<&ChangeRow>)| {
+        let [set, attribute, model] = of.0;
+        context!(set, attribute, model)
+    };
+    (found, same.map(named).collect(), more)
 }
 
 /// Old value, new value and change.
-fn values(row: &ChangeRow) -> Vec<PageCell> {
+fn values_of(row: &ChangeRow) -> [PageCell; 3] {
     let kind = terms::kind(row.metric.as_str(), row.key.scope.as_str());
     let side = |value: Option<f64>, counts: Option<(i64, i64)>| {
         let main = value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
-        let small = counts.map(|(part, whole)| {
-            RichText::from(format!("{} of {}", number::count(part), number::count(whole)))
-        });
-        PageCell { main: main.into(), small: small.into_iter().collect(), ..PageCell::default() }
+        PageCell::new(main, counts.map(|(part, whole)| number::of(part, whole)))
     };
-    vec![
+    [
         side(row.old_value, row.old_numerator.zip(row.old_denominator)),
         side(row.new_value, row.new_numerator.zip(row.new_denominator)),
         change(row),
@@ -282,12 +207,8 @@ fn values(row: &ChangeRow) -> Vec<PageCell> {
 fn change(row: &ChangeRow) -> PageCell {
     let kind = apart(row);
     let Some(value) = row.difference else { return "undefined".into() };
-    let mut small: Vec<RichText> = match (row.lo, row.hi) {
-        (Some(lo), Some(hi)) => vec![kind.interval(value, lo, hi).into()],
-        _ => Vec::new(),
-    };
-    small.push(reading(row).into());
-    PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
+    let ends = row.lo.zip(row.hi).map(|(lo, hi)| kind.interval(value, lo, hi));
+    PageCell::new(kind.value(value), ends.into_iter().chain([reading(row)]))
 }
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
@@ -308,45 +229,23 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
     }
 }
 
-fn table(
-    rows: &[&ChangeRow],
-    rows_shown: usize,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageBlock> {
-    let clear: Vec<&&ChangeRow> = rows.iter().filter(|row| is_clear(row)).collect();
-    let shown = clear.len().min(rows_shown);
-    let caption = match clear.len() {
-        all if shown < all => {
-            format!("The clearest {shown} of {all} clear changes; all are in the table `changes`")
-        }
-        _ => "All clear changes, the clearest first".to_owned(),
-    };
-    let head =
-        ["Metric", "Where", "Last version", "This version", "Change"].map(RichText::from).to_vec();
-    let rows = clear.iter().take(shown).map(|row| {
-        let mut place = place(&row.key.scope, [&row.key.from_group, &row.key.to_group]);
-        for (word, name) in [
-            ("", &row.key.sensitive),
-            ("set ", &row.key.counterfactual),
-            ("model ", &row.key.model),
-        ] {
+/// Clear changes; none where there is none.
+fn table(clear: &[&ChangeRow], glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
+    let row = |row: &&ChangeRow| {
+        let key = &row.key;
+        let mut place = place(&key.scope, [&key.from_group, &key.to_group]);
+        for (word, name) in
+            [("", &key.sensitive), ("set ", &key.counterfactual), ("model ", &key.model)]
+        {
             if !name.is_empty() {
                 place = place.text(format!(", {word}")).name(name.as_str());
             }
         }
-        let mut cells = vec![PageCell::from(place)];
-        cells.extend(values(row));
-        ReportRow { id: String::new(), head: glossary.title(row.metric.as_str()), cells }
-    });
-    let rows: Vec<ReportRow> = rows.collect();
-    (shown > 0)
-        .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false }))
-}
-
-/// What was not compared, in one sentence.
-fn left_out(rows: &[&ChangeRow]) -> Option<PageBlock> {
-    let words = left_out_in_words(rows);
-    (!words.is_empty()).then(|| PageBlock::Note(format!("Not compared: {words}.").into()))
+        let cells = std::iter::once(PageCell::from(place)).chain(values_of(row));
+        ReportRow::new(glossary.title(row.metric.as_str()), cells)
+    };
+    let head = ["Metric", "Where", "Last version", "This version", "Change"];
+    PageTable::new(head, clear.iter().map(row)).filled()
 }
 
 /// How many changes are not judged because their set was fitted again, of which sets, and what
@@ -370,47 +269,20 @@ pub(crate) fn refitted_in_words(rows: &[&ChangeRow]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// How the intervals of changes are made.
-fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
-    let n = |methods: &[&str]| {
-        rows.iter().filter(|row| methods.contains(&row.interval.as_str())).count()
-    };
-    let parts = [
-        (
-            n(&["block-bootstrap"]),
-            "from the same people in both runs, resampled together (paired bootstrap of blocks of \
-             people)",
-        ),
-        (
-            n(&["poisson-bootstrap"]),
-            "of score metrics from the same people in both runs, resampled together (paired \
-             bootstrap of people)",
-        ),
-        (
-            n(&["delong", "influence"]),
-            "of scores as such from what each person adds to both values (DeLong's covariance, \
-             influences)",
-        ),
-        (
-            n(&["identical"]),
-            "exactly no change, because no outcome of a person behind them differs",
-        ),
-        (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
-        (
-            n(&["mover"]),
-            "from the intervals of both values as if their people were independent (MOVER), which \
-             is too wide if the people are the same",
-        ),
-        (
-            n(&[WITH_FITS]),
-            "from people and from the fits of both runs, each repeated on rows drawn again \
-             (Satterthwaite)",
-        ),
+/// How the intervals of changes are made, and of how many.
+fn methods(rows: &[&ChangeRow]) -> Value {
+    let methods = [
+        ("blocks", ["block-bootstrap"].as_slice()),
+        ("scores", &["student"]),
+        ("influence", &["delong", "influence"]),
+        ("identical", &["identical"]),
+        ("newcombe", &["newcombe"]),
+        ("mover", &["mover"]),
+        ("fits", &[WITH_FITS]),
     ];
-    let parts: Vec<String> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    (!parts.is_empty())
-        .then(|| PageBlock::Note(format!("Intervals of changes: {}.", parts.join("; ")).into()))
+    let n = |of: &[&str]| rows.iter().filter(|row| of.contains(&row.interval.as_str())).count();
+    let counted = methods.into_iter().map(|(id, of)| (id, n(of))).filter(|(_, n)| *n > 0);
+    counted.map(|(id, n)| context!(id, n)).collect()
 }
 
 /// How many values were not compared, and why; empty where all were.

@@ -7,18 +7,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::folder::manifest::ExperimentWords;
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::place::PageList;
-use crate::report::page::cells::level_in_words;
+use crate::report::page::below::Below;
+use crate::report::page::cells::cell_with_placebo;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::{ArmNumbers, AuditFolder};
 use crate::report::read::panel::{
     EccmTallies, KeyedRow, ReportedValue, ResultKey, TrainingChanges, is_clear_change,
 };
-use crate::report::section::switches::cell_with_placebo;
 use crate::table::{ArmFoldRow, ArmRow};
 
 /// Pairs or directions of an attribute in one table.
@@ -58,52 +61,38 @@ impl ArmChange {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
-    /// Of a gap with a sign, in a sentence: how much narrower or wider it is, and both its values.
-    /// Where it turns round, only its values.
-    fn of_gap(&self, base: f64, kind: NumberFormat) -> RichText {
-        let arm = base + self.value;
-        let values = format!("from {} to {}", kind.value(base), kind.value(arm));
-        let Some(change) = apart_from_zero(base, arm) else {
-            return format!("is reversed, {values}").into();
-        };
-        if change == 0.0 {
-            return format!("stays at {}", kind.value(base)).into();
-        }
+    /// Of a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
+    /// round, only its values.
+    fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
+        let change = apart_from_zero(base, base + self.value);
         let size = match self.kind {
             NumberFormat::Points => NumberFormat::Distance,
             _ => NumberFormat::Plain,
         };
+        let by = change.map(|change| {
+            let by = size.value(change.abs());
+            if self.clear() { RichText::new().strong(by) } else { by.into() }
+        });
         // Of the change in size: with the sign of the gap, and turned where it narrows.
-        let turn = if self.value < 0.0 { -1.0 } else { 1.0 };
-        let by = size.value(change.abs());
-        let words = RichText::from(if change < 0.0 { "narrows by " } else { "widens by " });
-        let words = if self.clear() { words.strong(by) } else { words.text(by) };
-        let words = match self.interval {
-            Some((lo, hi)) => {
-                let (lo, hi) = if turn < 0.0 { (-hi, -lo) } else { (lo, hi) };
-                words.text(format!(" ({})", size.interval(change.abs(), lo, hi)))
-            }
-            None => words,
-        };
-        words.text(format!(", {values}"))
+        let turned = |(lo, hi): (f64, f64)| if self.value < 0.0 { (-hi, -lo) } else { (lo, hi) };
+        let ends = change.zip(self.interval.map(turned));
+        context! {
+            base => kind.value(base), arm => kind.value(base + self.value), change, by,
+            ends => ends.map(|(change, (lo, hi))| size.interval(change.abs(), lo, hi)),
+        }
     }
 
-    /// Below a value.
-    /// What other trainings give, next to the change.
-    fn of_trainings(&self) -> Option<String> {
-        match self.trainings {
+    /// Below a value: the change, its interval, and what other trainings give.
+    fn lines(&self) -> impl Iterator<Item = RichText> {
+        let trainings = match self.trainings {
             TrainingChanges::NotAsked => None,
             TrainingChanges::TooFew => Some("too few trainings give this change".to_owned()),
             TrainingChanges::Range((lo, hi)) => {
                 Some(format!("other trainings: change {}", self.kind.interval(self.value, lo, hi)))
             }
-        }
-    }
-
-    fn lines(&self) -> impl Iterator<Item = RichText> {
+        };
         std::iter::once(RichText::from("change ").and(self.value()))
-            .chain(self.ends().map(RichText::from))
-            .chain(self.of_trainings().map(RichText::from))
+            .chain(self.ends().into_iter().chain(trainings).map(RichText::from))
             .chain(self.missing_labels.map(RichText::from))
     }
 }
@@ -142,40 +131,17 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if experiments.is_empty() {
         return None;
     }
-    let mut blocks = vec![PageBlock::Text(
-        "A model is retrained with additional training rows, and every arm is measured on the same \
-         audited rows and counterfactuals, none of which it was trained on. Below each value are \
-         its interval and its change against the base, with the interval of that change in \
-         brackets; both arms are resampled with the same people. The change of a gap with a sign \
-         includes the sign: from −28 to −24 points it is +4 points, and the gap is narrower. Bold: \
-         clearly different from zero; with many comparisons a few are bold by chance. Changes of \
-         score metrics are given without an interval."
-            .into(),
-    )];
-    if audit.comparisons.iter().any(|row| !row.arm.is_empty() && row.training_repeats.is_some()) {
-        blocks.push(PageBlock::Text(
-            "Other trainings: the model was trained again with other seeds, or on rows that are \
-             drawn again, in every arm and in the base; the changes are those of trainings with \
-             the same seed. Of a bold change the range over other trainings leaves out zero, too; \
-             where fewer than 95 % of the trainings give a change, it has no such range and is not \
-             bold."
-                .into(),
-        ));
-    }
-    for words in experiments.iter().take(EXPERIMENTS_AT_MOST) {
-        blocks.extend(ExperimentNumbers::of(audit, words).blocks(audit, glossary));
-    }
-    if experiments.len() > EXPERIMENTS_AT_MOST {
-        let more = experiments.len() - EXPERIMENTS_AT_MOST;
-        blocks.push(PageBlock::Note(
-            format!(
-                "{more} more experiments are only in tables/metrics.parquet and \
-                 tables/comparisons.parquet."
-            )
-            .into(),
-        ));
-    }
-    Some(PageSection { id: "augmentation", title: "Did augmentation help", blocks })
+    let mut rows = audit.comparisons.iter().filter(|row| !row.arm.is_empty());
+    let shown = experiments.iter().take(EXPERIMENTS_AT_MOST);
+    let facts = context! {
+        trained_again => rows.any(|row| row.training_repeats.is_some()),
+        more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST),
+        experiments => shown
+            .map(|words| ExperimentNumbers::of(audit, words).facts(audit, glossary))
+            .collect::<Value>(),
+    };
+    let names = ("augmentation", "Did augmentation help");
+    Some(PageSection::of_facts(names, "experiments.html", facts))
 }
 
 impl<'a> ExperimentNumbers<'a> {
@@ -207,94 +173,50 @@ impl<'a> ExperimentNumbers<'a> {
         self.changes.get(arm)?.get(key)?.get(metric)
     }
 
-    fn key(&self, attribute: &str, with_set: bool, scope: &str, from: &str, to: &str) -> ResultKey {
-        ResultKey {
-            model: self.words.model.clone(),
-            set: if with_set { self.words.counterfactual.clone() } else { String::new() },
-            attribute: attribute.to_owned(),
-            scope: scope.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-        }
+    fn key(&self, attribute: &str, with_set: bool, scope: &str, ends: [&str; 2]) -> ResultKey {
+        let set = if with_set { self.words.counterfactual.as_str() } else { "" };
+        ResultKey::new([&self.words.model, set, attribute], scope, ends)
     }
 
-    fn blocks(&self, audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
-        let words = self.words;
-        let folds = match words.folds {
-            Some(folds) => format!(
-                "{folds} folds; every row is audited once, by models trained on the other folds"
-            ),
-            None => "trained and audited on the split of the job".to_owned(),
-        };
-        let about = RichText::new()
-            .text("Model ")
-            .name(&words.model)
-            .text(", counterfactual set ")
-            .name(&words.counterfactual);
-        let mut blocks = vec![
-            PageBlock::Heading(
-                format!("augmentation-{}", words.name),
-                RichText::new().name(&words.name),
-            ),
-            PageBlock::Text(about.text(format!("; {folds}.{}", self.people(audit)))),
-            PageBlock::Table(self.added(audit)),
-        ];
-        blocks.extend(self.thresholds(audit));
+    fn facts(&self, audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Value {
         let attributes: Vec<&str> =
             audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
-        let changed: Vec<&str> = attributes
-            .iter()
-            .copied()
-            .filter(|name| self.has(&self.key(name, true, "total", "", "")))
-            .collect();
-        blocks.extend(self.trade_off(audit, &attributes, &changed, glossary));
-        let first = attributes
-            .iter()
-            .map(|name| self.key(name, false, "total", "", ""))
-            .find(|key| self.has(key));
-        if let Some(key) = first {
-            let rows: Vec<(RichText, ResultKey, &str)> = PageList::ArmPerformance
-                .ids()
+        let total = |name: &&str| self.key(name, false, "total", ["", ""]);
+        let is_changed = |name: &&str| self.has(&self.key(name, true, "total", ["", ""]));
+        let changed: Vec<&str> = attributes.iter().copied().filter(is_changed).collect();
+        let first = attributes.iter().map(total).find(|key| self.has(key));
+        let words = self.words;
+        context! {
+            id => &words.name, model => &words.model, set => &words.counterfactual,
+            folds => words.folds, people => self.people(audit), weighted =>
+            audit.manifest.weight.is_some(), added => self.added(audit), thresholds =>
+            self.thresholds(audit), trade_off => self.trade_off(audit, first.as_ref(), &changed, glossary),
+            performance => first.and_then(|key| {
+                let metrics = PageList::ArmPerformance.ids().iter();
+                let row = |m: &&'static str| (glossary.title(m), key.clone(), *m);
+                self.table("Metric", metrics.map(row).collect())
+            }),
+            gaps => attributes.iter().map(|name| self.gaps(audit, name, glossary)).collect::<Value>(),
+            switches => changed
                 .iter()
-                .map(|m| (glossary.title(m), key.clone(), *m))
-                .collect();
-            blocks.extend(self.table("Performance, all rows audited".into(), "Metric", rows));
+                .map(|name| self.switching(audit, name, glossary))
+                .collect::<Value>(),
+            by_fold => self.folds(audit, &changed, glossary),
         }
-        for name in &attributes {
-            blocks.extend(self.gaps(audit, name, glossary));
-        }
-        for name in &changed {
-            blocks.extend(self.switching(audit, name, glossary));
-        }
-        blocks.extend(self.folds(audit, &changed, glossary));
-        blocks
     }
 
-    /// How many people the arms are measured on, where these are others than those of the audit;
-    /// empty where they are the same.
-    fn people(&self, audit: &AuditFolder) -> String {
-        let attributes =
-            audit.manifest.attributes.iter().map(|a| self.key(&a.name, false, "total", "", ""));
+    /// How many people the arms are measured on, kept and audited, where these are others than
+    /// those of the audit.
+    fn people(&self, audit: &AuditFolder) -> Option<Value> {
+        let attributes = audit.manifest.attributes.iter();
         let of_arms = |key: ResultKey| {
-            self.arms
-                .iter()
-                .filter_map(|(_, numbers)| numbers.measures.get(&key))
-                .flat_map(|m| m.values())
-                .map(|m| m.n_rows)
-                .max()
+            let measures = self.arms.iter().filter_map(|(_, of)| of.measures.get(&key)).flatten();
+            measures.map(|(_, m)| m.n_rows).max()
         };
-        let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
-        let rows = &audit.manifest.rows;
-        match attributes.filter_map(of_arms).max() {
-            Some(n) if u64::try_from(n).is_ok_and(|n| n != rows.audited) => format!(
-                " So the arms are measured on {} people: the folds go over all {} rows kept, while \
-                 the rest of this page is about the {} audited rows of the job's split.",
-                number::count(n),
-                count(rows.kept),
-                count(rows.audited)
-            ),
-            _ => String::new(),
-        }
+        let totals = attributes.map(|a| self.key(&a.name, false, "total", ["", ""]));
+        let n = totals.filter_map(of_arms).max().and_then(|n| u64::try_from(n).ok())?;
+        let (kept, audited) = (audit.manifest.rows.kept, audit.manifest.rows.audited);
+        (n != audited).then(|| context!(n, kept, audited))
     }
 
     fn has(&self, key: &ResultKey) -> bool {
@@ -317,184 +239,101 @@ impl<'a> ExperimentNumbers<'a> {
                 sum(|row| row.n_synthetic),
             );
             let after = before + taken + synthetic;
-            let of = (candidates > 0).then(|| format!("of {}", mean(candidates)).into());
-            let share = |part: i64, whole: i64| {
-                NumberFormat::Share.value(if whole > 0 { part as f64 / whole as f64 } else { 0.0 })
-            };
+            let of = (candidates > 0).then(|| format!("of {}", mean(candidates)));
+            let share = if after > 0 { (positive + extra) as f64 / after as f64 } else { 0.0 };
             let nothing = place > 0 && before > 0 && taken + synthetic == 0;
-            let remark = nothing.then(|| "found no rows to add and is equal to the base".into());
-            let cells = vec![
-                PageCell {
-                    main: arm.words.as_str().into(),
-                    small: remark.into_iter().collect(),
-                    ..PageCell::default()
-                },
-                PageCell {
-                    main: mean(taken).into(),
-                    small: of.into_iter().collect(),
-                    ..PageCell::default()
-                },
+            let remark = nothing.then_some("found no rows to add and is equal to the base");
+            let cells = [
+                PageCell::new(arm.words.as_str(), remark),
+                PageCell::new(mean(taken), of),
                 mean(synthetic).into(),
                 mean(after).into(),
-                share(positive + extra, after).into(),
+                NumberFormat::Share.value(share).into(),
             ];
-            ReportRow { id: String::new(), head: RichText::new().name(&arm.name), cells }
+            ReportRow::new(RichText::new().name(&arm.name), cells)
         });
         // Rows are counted here, without weights.
         let positive = if audit.manifest.weight.is_some() { "Positive rows" } else { "Positive" };
-        let head = [
-            "Arm",
-            "Rows added to the training rows",
-            "Counterfactuals",
-            "Synthetic rows",
-            "Rows trained on",
-            positive,
-        ];
-        let caption = if self.words.folds.is_some() {
-            "Training rows of the arms, mean of the folds"
-        } else {
-            "Training rows of the arms"
-        };
-        PageTable {
-            caption: caption.into(),
-            head: head.map(RichText::from).to_vec(),
-            rows: rows.collect(),
-            prose: true,
-        }
+        let added = "Rows added to the training rows";
+        let head = ["Arm", added, "Counterfactuals", "Synthetic rows", "Rows trained on", positive];
+        PageTable::of_words(head, rows)
     }
 
-    /// The thresholds of the arms, where they were fitted.
-    fn thresholds(&self, audit: &AuditFolder) -> Option<PageBlock> {
-        let mut words = RichText::from(
-            "Every arm has its own threshold in every fold, fitted to its scores of the \
-             training rows without the added rows: ",
-        );
-        let mut any = false;
-        for arm in &self.words.arms {
+    /// The thresholds of the arms, where they were fitted: the lowest and the highest of each.
+    fn thresholds(&self, audit: &AuditFolder) -> Value {
+        let of_arm = |arm: &ArmWords| {
             let name = format!("{}/{}", self.words.name, arm.name);
             let mine = audit.thresholds.iter().filter(|row| row.arm.as_str() == name);
             let mut values: Vec<f64> = mine.map(|row| row.threshold).collect();
             values.sort_by(f64::total_cmp);
-            let (Some(&low), Some(&high)) = (values.first(), values.last()) else { continue };
-            let (low, high) = (NumberFormat::Plain.value(low), NumberFormat::Plain.value(high));
-            let span = if low == high { low } else { format!("{low} to {high}") };
-            words = words.text(if any { "; " } else { "" }).name(&arm.name).text(" ").text(span);
-            any = true;
-        }
-        any.then(|| PageBlock::Text(words.text(".")))
+            let ends = values.first().zip(values.last())?;
+            let [low, high] = [ends.0, ends.1].map(|at| NumberFormat::Plain.value(*at));
+            Some(context!(arm => &arm.name, low, high))
+        };
+        self.words.arms.iter().filter_map(of_arm).collect()
     }
 
-    /// The changes that matter most, arm by arm, in one sentence each.
+    /// The changes that matter most, arm by arm.
     fn trade_off(
         &self,
         audit: &AuditFolder,
-        attributes: &[&str],
+        first: Option<&ResultKey>,
         changed: &[&str],
         glossary: &mut PageGlossary<'_>,
-    ) -> Vec<PageBlock> {
-        let first = attributes
-            .iter()
-            .map(|name| self.key(name, false, "total", "", ""))
-            .find(|key| self.has(key));
-        let mut sentences = Vec::new();
+    ) -> Vec<Value> {
+        let mut arms = Vec::new();
         for (arm, _) in self.arms.iter().skip(1) {
-            let mut words = RichText::new().strong((*arm).to_owned()).text(": ");
-            let mut any = false;
-            let mut add = |name: RichText,
-                           change: Option<&ArmChange>,
-                           of_gap: Option<(f64, NumberFormat)>| {
-                let Some(change) = change else { return };
-                let clear = if change.clear() { "" } else { ", not clear" };
-                let told = match change.missing_labels {
-                    Some(missing) => format!("{clear} ({missing})"),
-                    None => clear.to_owned(),
+            let mut changes: Vec<Value> = Vec::new();
+            let mut add = |metric: &str, by: &str, key: Option<&ResultKey>| {
+                let metric_name = glossary.show(metric).name;
+                let Some((key, change)) =
+                    key.and_then(|key| Some((key, self.change(arm, key, metric)?)))
+                else {
+                    return;
                 };
-                let said =
-                    of_gap.map_or_else(|| change.words(), |(base, kind)| change.of_gap(base, kind));
-                words = std::mem::take(&mut words)
-                    .text(if any { "; " } else { "" })
-                    .and(name)
-                    .text(" ")
-                    .and(said)
-                    .text(told);
-                any = true;
+                let base = self.base(key, metric).filter(|_| key.scope == "pair");
+                changes.push(context! {
+                    metric => metric_name, by, clear => change.clear(), missing =>
+                    change.missing_labels, words => change.words(),
+                    gap => base.map(|base| change.of_gap(base, terms::kind(metric, "pair"))),
+                });
             };
             for metric in ["acc", "tpr"] {
-                add(
-                    glossary.show(metric).name.into(),
-                    first.as_ref().and_then(|key| self.change(arm, key, metric)),
-                    None,
-                );
+                add(metric, "", first);
             }
             for attribute in changed {
-                let total = self.key(attribute, true, "total", "", "");
-                let name = RichText::from(glossary.show("sr").name).text(" by ").name(*attribute);
-                add(name, self.change(arm, &total, "sr"), None);
+                add("sr", attribute, Some(&self.key(attribute, true, "total", ["", ""])));
                 if let [a, b] = audit.groups_of(attribute).as_slice() {
-                    let pair = self.key(attribute, false, "pair", a, b);
-                    let name = RichText::from(glossary.show("demp_difference").name)
-                        .text(" by ")
-                        .name(*attribute);
-                    let base = self
-                        .base(&pair, "demp_difference")
-                        .map(|base| (base, terms::kind("demp_difference", "pair")));
-                    add(name, self.change(arm, &pair, "demp_difference"), base);
+                    let pair = self.key(attribute, false, "pair", [a, b]);
+                    add("demp_difference", attribute, Some(&pair));
                 }
             }
-            if any {
-                sentences.push(words.text("."));
+            if !changes.is_empty() {
+                arms.push(context!(arm => *arm, changes));
             }
         }
-        if sentences.is_empty() {
-            return Vec::new();
-        }
-        let intro = "The trade-off, as changes against the base. Fewer switched decisions and \
-                     smaller gaps may or may not cost accuracy; which arm is better depends \
-                     on their relative importance, and this page names no winner.";
-        let mut blocks = vec![PageBlock::Text(intro.into())];
-        blocks.push(PageBlock::Findings(sentences));
-        blocks
+        arms
     }
 
     /// A table with the arms in columns; none where no arm has any of the values.
-    fn table(
-        &self,
-        caption: RichText,
-        head: &str,
-        rows: Vec<(RichText, ResultKey, &str)>,
-    ) -> Option<PageBlock> {
-        let rows: Vec<(RichText, ResultKey, &str)> = rows
-            .into_iter()
-            .filter(|(_, key, metric)| {
-                self.arms.iter().any(|(_, n)| n.measure(key, metric).is_some())
-            })
-            .collect();
-        if rows.is_empty() {
-            return None;
-        }
-        let measures: Vec<&ReportedValue> = rows
-            .iter()
-            .flat_map(|(_, key, metric)| {
-                self.arms.iter().filter_map(move |(_, n)| n.measure(key, metric))
-            })
-            .collect();
-        let levels = level_in_words(measures.iter().copied());
-        let mut columns = vec![RichText::from(head)];
-        columns.extend(self.arms.iter().map(|(arm, _)| RichText::new().name(*arm)));
+    fn table(&self, head: &str, rows: Vec<(RichText, ResultKey, &str)>) -> Option<PageTable> {
+        let mut measures: Vec<&ReportedValue> = Vec::new();
         let row = |(head, key, metric): (RichText, ResultKey, &str)| {
-            let cells = self
-                .arms
-                .iter()
-                .map(|(arm, numbers)| self.cell(arm, numbers.measure(&key, metric), &key, metric))
-                .collect();
-            ReportRow { id: String::new(), head, cells }
+            let mine = || self.arms.iter().map(|(arm, of)| (*arm, of.measure(&key, metric)));
+            measures.extend(mine().filter_map(|(_, measure)| measure));
+            let has_any = mine().any(|(_, measure)| measure.is_some());
+            let cells = mine().map(|(arm, of)| self.cell(arm, of, &key, metric));
+            has_any.then(|| ReportRow::new(head, cells))
         };
-        Some(PageBlock::Table(PageTable {
-            caption: caption.text(levels),
-            head: columns,
-            rows: rows.into_iter().map(row).collect(),
-            prose: false,
-        }))
+        let rows: Vec<ReportRow> = rows.into_iter().filter_map(row).collect();
+        let table = PageTable::new(self.head(head), rows).filled()?;
+        Some(PageTable { below: Below::of(measures), ..table })
+    }
+
+    /// The arms as heads of columns.
+    fn head(&self, first: &str) -> Vec<RichText> {
+        let arms = self.arms.iter().map(|(arm, _)| RichText::new().name(*arm));
+        std::iter::once(first.into()).chain(arms).collect()
     }
 
     fn cell(
@@ -525,34 +364,23 @@ impl<'a> ExperimentNumbers<'a> {
         self.arms.first().and_then(|(_, numbers)| numbers.measure(key, metric)?.value)
     }
 
-    fn gaps(
-        &self,
-        audit: &AuditFolder,
-        attribute: &str,
-        glossary: &mut PageGlossary<'_>,
-    ) -> Vec<PageBlock> {
+    /// The gaps of the pairs of an attribute.
+    fn gaps(&self, audit: &AuditFolder, attribute: &str, glossary: &mut PageGlossary<'_>) -> Value {
         let groups = audit.groups_of(attribute);
         let pairs = groups
             .iter()
             .enumerate()
             .flat_map(|(i, a)| groups[i + 1..].iter().map(move |b| (a, b)));
-        let pairs: Vec<(&String, &String)> =
-            pairs.filter(|(a, b)| self.has(&self.key(attribute, false, "pair", a, b))).collect();
-        let mut blocks = Vec::new();
-        for (a, b) in pairs.iter().take(PAIRS_AT_MOST) {
-            let key = self.key(attribute, false, "pair", a, b);
+        let keyed = |(a, b): (&String, &String)| self.key(attribute, false, "pair", [a, b]);
+        let pairs: Vec<ResultKey> = pairs.map(keyed).filter(|key| self.has(key)).collect();
+        let mut table = |key: &ResultKey| {
             let gaps = PageList::ArmGaps.ids().iter();
             let rows = gaps.map(|m| (glossary.title(m), key.clone(), *m)).collect();
-            let caption = RichText::from("Gaps by ")
-                .name(attribute)
-                .text(": ")
-                .name(*a)
-                .text(" and ")
-                .name(*b);
-            blocks.extend(self.table(caption, "Gap", rows));
-        }
-        blocks.extend(more(pairs.len(), "pairs of groups"));
-        blocks
+            let table = self.table("Gap", rows)?;
+            Some(context!(from => &key.from, to => &key.to, table))
+        };
+        let tables: Vec<Value> = pairs.iter().take(PAIRS_AT_MOST).filter_map(&mut table).collect();
+        context!(attribute, tables, more => pairs.len().saturating_sub(PAIRS_AT_MOST))
     }
 
     /// Switch rates, score shift and matrices of an attribute.
@@ -561,13 +389,13 @@ impl<'a> ExperimentNumbers<'a> {
         audit: &AuditFolder,
         attribute: &str,
         glossary: &mut PageGlossary<'_>,
-    ) -> Vec<PageBlock> {
+    ) -> Value {
         let groups = audit.groups_of(attribute);
         let all = groups
             .iter()
             .flat_map(|from| groups.iter().filter(move |to| *to != from).map(move |to| (from, to)));
         let mut directions: Vec<ResultKey> =
-            all.map(|(from, to)| self.key(attribute, true, "direction", from, to)).collect();
+            all.map(|(from, to)| self.key(attribute, true, "direction", [from, to])).collect();
         directions.retain(|key| self.has(key));
         // The highest switch rates of the base first; the sort is stable.
         let rate = |key: &ResultKey| self.base(key, "sr").unwrap_or(-1.0);
@@ -576,13 +404,8 @@ impl<'a> ExperimentNumbers<'a> {
         }
         let n = directions.len();
         directions.truncate(PAIRS_AT_MOST);
-        let mut blocks = Vec::new();
-        let rates = if n > 2 { PageList::ArmSwitchesOfMany } else { PageList::ArmSwitches };
-        for (list, what) in
-            [(rates, "Switch rates by "), (PageList::ArmShifts, "How far scores move by ")]
-        {
-            let metrics = list.ids();
-            let row = |key: &ResultKey, metric: &'static str, glossary: &mut PageGlossary<'_>| {
+        let mut table = |list: PageList| {
+            let mut row = |key: &ResultKey, metric: &'static str| {
                 let head = match key.scope.as_str() {
                     "total" => RichText::from("all directions, "),
                     _ => RichText::direction(&key.from, &key.to).text(", "),
@@ -591,30 +414,22 @@ impl<'a> ExperimentNumbers<'a> {
             };
             let mut rows = Vec::new();
             for key in &directions {
-                rows.extend(metrics.iter().map(|m| row(key, m, glossary)));
+                rows.extend(list.ids().iter().map(|m| row(key, m)));
             }
-            let total = self.key(attribute, true, "total", "", "");
-            rows.extend(metrics.iter().take(1).map(|m| row(&total, m, glossary)));
-            blocks.extend(self.table(
-                RichText::from(what).name(attribute),
-                "Direction and metric",
-                rows,
-            ));
+            let total = self.key(attribute, true, "total", ["", ""]);
+            rows.extend(list.ids().iter().take(1).map(|m| row(&total, m)));
+            self.table("Direction and metric", rows)
+        };
+        let rates = if n > 2 { PageList::ArmSwitchesOfMany } else { PageList::ArmSwitches };
+        context! {
+            attribute, rates => table(rates), shifts => table(PageList::ArmShifts),
+            matrices => directions.iter().filter_map(|key| self.matrix(key)).collect::<Value>(),
+            more => n.saturating_sub(PAIRS_AT_MOST),
         }
-        let matrices: Vec<PageTable> =
-            directions.iter().filter_map(|key| self.matrix(key)).collect();
-        if !matrices.is_empty() {
-            blocks.push(PageBlock::Fold(
-                "Extended counterfactual confusion matrices of the arms",
-                matrices.into_iter().map(PageBlock::Table).collect(),
-            ));
-        }
-        blocks.extend(more(n, "directions"));
-        blocks
     }
 
     /// The ECCM of a direction, a row per cell and a column per arm.
-    fn matrix(&self, key: &ResultKey) -> Option<PageTable> {
+    fn matrix(&self, key: &ResultKey) -> Option<Value> {
         let of_arms: Vec<(&str, Option<&EccmTallies>)> =
             self.arms.iter().map(|(arm, numbers)| (*arm, numbers.cells.get(key))).collect();
         if !of_arms.iter().any(|(_, cells)| cells.is_some_and(EccmTallies::labelled)) {
@@ -628,47 +443,21 @@ impl<'a> ExperimentNumbers<'a> {
             for (predicted, of_row) in [(1, symbols[0]), (0, symbols[1])] {
                 for (cf, symbol) in [(1, of_row[0]), (0, of_row[1])] {
                     let cell = |cells: Option<&EccmTallies>| -> PageCell {
-                        let Some(cells) = cells else { return "\u{2013}".into() };
-                        let [negative, positive] = cells.0[label][predicted];
-                        let (mine, whole) =
-                            (cells.0[label][predicted][cf], negative.plus(positive));
-                        let share = number::share(mine, whole, false);
-                        PageCell {
-                            main: number::count(mine.n).into(),
-                            small: share.into_iter().map(RichText::from).collect(),
-                            ..PageCell::default()
-                        }
+                        let Some(cells) = cells else { return PageCell::none() };
+                        let row = cells.0[label][predicted];
+                        let share = number::share(row[cf], row[0].plus(row[1]), false);
+                        PageCell::new(number::count(row[cf].n), share)
                     };
-                    let side =
-                        |positive: usize| if positive == 1 { "positive" } else { "negative" };
-                    let text = format!(
-                        " label {name}, predicted {}, counterfactual {}",
-                        side(predicted),
-                        side(cf)
-                    );
-                    let cells = of_arms.iter().map(|(_, cells)| cell(*cells)).collect();
-                    rows.push(ReportRow {
-                        id: String::new(),
-                        head: RichText::new().code(symbol).text(text),
-                        cells,
-                    });
+                    let [predicted, cf] =
+                        [predicted, cf].map(|side| ["negative", "positive"][side]);
+                    let text = format!(" label {name}, predicted {predicted}, counterfactual {cf}");
+                    let cells = of_arms.iter().map(|(_, cells)| cell(*cells));
+                    rows.push(ReportRow::new(RichText::new().code(symbol).text(text), cells));
                 }
             }
         }
-        let mut head = vec![RichText::from("Cell")];
-        head.extend(of_arms.iter().map(|(arm, _)| RichText::new().name(*arm)));
-        let caption = RichText::new()
-            .name(&key.attribute)
-            .text(", ")
-            .and(RichText::direction(&key.from, &key.to));
-        Some(PageTable {
-            caption: caption.text(
-                ": counterfactuals, and their share among those of the same label and prediction",
-            ),
-            head,
-            rows,
-            prose: false,
-        })
+        let table = PageTable::new(self.head("Cell"), rows);
+        Some(context!(attribute => &key.attribute, from => &key.from, to => &key.to, table))
     }
 
     /// How the values of single folds differ.
@@ -677,7 +466,7 @@ impl<'a> ExperimentNumbers<'a> {
         audit: &AuditFolder,
         changed: &[&str],
         glossary: &mut PageGlossary<'_>,
-    ) -> Option<PageBlock> {
+    ) -> Option<PageTable> {
         self.words.folds?;
         let mut found: BTreeMap<(&str, &str, &str, &str), BTreeMap<&str, &ArmFoldRow>> =
             BTreeMap::new();
@@ -703,44 +492,21 @@ impl<'a> ExperimentNumbers<'a> {
                     .insert(arm, row);
             }
         }
-        let rows: Vec<ReportRow> = found
-            .into_iter()
-            .map(|((of, _, _, metric), by_arm)| {
-                let kind = terms::kind(metric, "total");
-                let cell = |arm: &str| -> PageCell {
-                    let Some((row, mean)) = by_arm.get(arm).and_then(|row| Some((row, row.mean?)))
-                    else {
-                        return "\u{2013}".into();
-                    };
-                    let sd = row.sd.map(|sd| {
-                        format!("sd {}", NumberFormat::value(spread_format(kind), sd)).into()
-                    });
-                    let ends = row
-                        .lowest
-                        .zip(row.highest)
-                        .map(|(lo, hi)| kind.interval(mean, lo, hi).into());
-                    PageCell {
-                        main: kind.value(mean).into(),
-                        small: sd.into_iter().chain(ends).collect(),
-                        ..PageCell::default()
-                    }
-                };
-                let head = glossary.title(metric);
-                let head = if of.is_empty() { head } else { head.text(" by ").name(of) };
-                ReportRow {
-                    id: String::new(),
-                    head,
-                    cells: self.arms.iter().map(|(arm, _)| cell(arm)).collect(),
-                }
-            })
-            .collect();
-        let mut head = vec![RichText::from("Metric")];
-        head.extend(self.arms.iter().map(|(arm, _)| RichText::new().name(*arm)));
-        let caption = "Mean of the folds, each counted once; below it standard deviation, lowest \
-                       and highest fold";
-        let table = PageTable { caption: caption.into(), head, rows, prose: false };
-        (!table.rows.is_empty())
-            .then(|| PageBlock::Fold("How the folds differ", vec![PageBlock::Table(table)]))
+        let row = |((of, _, _, metric), by_arm): ((&str, _, _, &str), BTreeMap<_, &ArmFoldRow>)| {
+            let kind = terms::kind(metric, "total");
+            let cell = |arm: &str| -> PageCell {
+                let Some(row) = by_arm.get(arm) else { return PageCell::none() };
+                let Some(mean) = row.mean else { return PageCell::none() };
+                let sd = row.sd.map(|sd| format!("sd {}", spread_format(kind).value(sd)));
+                let ends = row.lowest.zip(row.highest);
+                let ends = ends.map(|(lo, hi)| kind.interval(mean, lo, hi));
+                PageCell::new(kind.value(mean), sd.into_iter().chain(ends))
+            };
+            let head = glossary.title(metric);
+            let head = if of.is_empty() { head } else { head.text(" by ").name(of) };
+            ReportRow::new(head, self.arms.iter().map(|(arm, _)| cell(arm)))
+        };
+        PageTable::new(self.head("Metric"), found.into_iter().map(row)).filled()
     }
 }
 
@@ -754,16 +520,4 @@ fn spread_format(kind: NumberFormat) -> NumberFormat {
             NumberFormat::Plain
         }
     }
-}
-
-fn more(n: usize, what: &str) -> Option<PageBlock> {
-    (n > PAIRS_AT_MOST).then(|| {
-        PageBlock::Note(
-            format!(
-                "{} more {what} are only in tables/metrics.parquet and tables/comparisons.parquet.",
-                n - PAIRS_AT_MOST
-            )
-            .into(),
-        )
-    })
 }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
@@ -37,7 +38,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         more => format!("; {more} more are in tables/gates.parquet"),
     };
     let caption = format!("Rows that decide a gate before the others, worst first{more}").into();
-    let table = PageTable { caption, head, rows, prose: true };
+    let table = PageTable { caption, head, rows, prose: true, ..PageTable::default() };
     Some(PageSection { id: "gates", title: "Gates", blocks: vec![PageBlock::Table(table)] })
 }
 
@@ -176,16 +177,19 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         cases.small.push("of that size, with actions".into());
     }
     let decides_gate = gate.decides == 1;
+    let findings = GateFindings::of_row(gate);
+    let said =
+        findings.as_ref().map_or_else(|| gate.reason.to_string(), GateFindings::words_of_verdict);
     ReportRow {
         id: if decides_gate { format!("limit-{}", gate.gate) } else { String::new() },
-        head: question(audit, gate, glossary),
+        head: question(audit, gate, findings.as_ref(), glossary),
         cells: vec![
             answer,
             PageCell { main: limit.into(), small: decides, ..PageCell::default() },
             value,
             cases,
             PageCell {
-                main: RichText::new().quote(counted(gate).1),
+                main: RichText::new().quote(said),
                 small: caution(audit, gate).into_iter().collect(),
                 ..PageCell::default()
             },
@@ -200,17 +204,16 @@ fn caution(audit: &AuditFolder, gate: &GateRow) -> Option<RichText> {
     graphs::knowledge::caution(audit, &key.set, &key.attribute)
 }
 
-/// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of
-/// other gates only the reason.
-fn counted(gate: &GateRow) -> (&str, &str) {
-    let reason = gate.reason.as_str();
-    match gate.metric.as_str() {
-        UNFAIR_SUBGROUPS => {
-            reason.split_once(": ").unwrap_or(("subgroups with unfair recourse", reason))
-        }
-        CONFIRMED_PATTERNS => reason.split_once(": ").unwrap_or(("confirmed patterns", reason)),
-        _ => ("", reason),
-    }
+/// What a gate on recourse or on patterns counts, in words.
+fn counted(gate: &GateRow, findings: Option<&GateFindings>) -> String {
+    let counted = findings.and_then(|of| of.counted.as_ref());
+    counted.map_or_else(
+        || match gate.metric.as_str() {
+            UNFAIR_SUBGROUPS => "subgroups with unfair recourse".to_owned(),
+            _ => "confirmed patterns".to_owned(),
+        },
+        GateCount::words,
+    )
 }
 
 /// By verdict and level, then by how far beyond the limit; ties in the order of the table.
@@ -232,9 +235,16 @@ fn excess(gate: &GateRow) -> f64 {
 }
 
 /// What the gate asks: its name, the metric, and where it is measured; what the job says about it.
-fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
-    let words =
-        RichText::new().name(gate.gate.as_str()).text(": ").and(measured(audit, gate, glossary));
+fn question(
+    audit: &AuditFolder,
+    gate: &GateRow,
+    findings: Option<&GateFindings>,
+    glossary: &mut PageGlossary<'_>,
+) -> RichText {
+    let words = RichText::new()
+        .name(gate.gate.as_str())
+        .text(": ")
+        .and(measured(audit, gate, findings, glossary));
     match audit.manifest.words.gate_notes.get(gate.gate.as_str()) {
         Some(note) => words.text(". The job says: ").quote(note),
         None => words,
@@ -242,12 +252,19 @@ fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>
 }
 
 /// The metric, and where it is measured.
-fn measured(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
+fn measured(
+    audit: &AuditFolder,
+    gate: &GateRow,
+    findings: Option<&GateFindings>,
+    glossary: &mut PageGlossary<'_>,
+) -> RichText {
     let of_amounts = audit.manifest.amounts().is_some();
     let mut words = RichText::new();
     words = match gate.metric.as_str() {
-        UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
-        CONFIRMED_PATTERNS => words.text("number of ").quote(counted(gate).0),
+        UNFAIR_SUBGROUPS => {
+            words.text("number of ").link(counted(gate, findings), "recourse", "Recourse")
+        }
+        CONFIRMED_PATTERNS => words.text("number of ").quote(counted(gate, findings)),
         metric => words.and(glossary.title(metric)),
     };
     if !gate.class.is_empty() {

@@ -1,16 +1,20 @@
-//! Section "Groups as they are": how the model treats the groups without any counterfactual, and
-//! the gaps between them.
+//! Section "Groups as they are": how the model treats the groups without any counterfactual, the
+//! gaps between them, the groups that are furthest apart, each group against all others, and
+//! Clarify's metrics by comparison.
 
-use crate::table::GroupRow;
 use std::collections::BTreeSet;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::metric::GapTransform;
+use crate::metric::catalog::clarify::BiasChange;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::report::brief::voice::AuditVoice;
-use crate::report::draw::chart::{self, IntervalWhisker};
-use crate::report::page::cells::{cell, level_in_words};
+use crate::report::page::below::Below;
+use crate::report::page::cells::{ValuesByKey, cell, how, whiskers};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -18,9 +22,9 @@ use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::words;
-use crate::report::section::switches::measures_of;
-use crate::report::section::{classes, facets};
+use crate::report::read::words::{self, LARGEST_BY_CHANCE};
+use crate::report::section::classes;
+use crate::table::GroupRow;
 
 /// Groups in one table.
 const GROUPS_AT_MOST: usize = 24;
@@ -28,27 +32,23 @@ const GROUPS_AT_MOST: usize = 24;
 /// Smallest groups that are listed.
 const SMALLEST: usize = 5;
 
-/// Tables of groups on one page.
-const TABLES_AT_MOST: usize = 24;
+/// Attributes and models on one page.
+const SUBJECTS_AT_MOST: usize = 24;
+
+/// Comparisons beyond which the page shows the widest only.
+const COMPARISONS_AT_MOST: usize = 6;
 
 /// Attributes and models with group values, in the order of the manifest.
-fn tables(audit: &AuditFolder) -> Vec<(&str, &str)> {
+fn subjects(audit: &AuditFolder) -> Vec<(&str, &str)> {
     let m = &audit.manifest;
-    let found: BTreeSet<(usize, &str, usize, &str)> = audit
-        .measures
-        .keys()
-        .chain(audit.classes.measures().map(|(_, key, _)| key))
-        .filter(|k| k.set.is_empty() && !k.attribute.is_empty())
-        .map(|k| {
-            let attribute =
-                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &k.attribute);
-            (
-                attribute,
-                k.attribute.as_str(),
-                AuditFolder::position(m.models.iter().map(|x| &x.name), &k.model),
-                k.model.as_str(),
-            )
-        })
+    let place = |k: &'_ ResultKey| {
+        let attribute = AuditFolder::position(m.attributes.iter().map(|a| &a.name), &k.attribute);
+        (attribute, AuditFolder::position(m.models.iter().map(|x| &x.name), &k.model))
+    };
+    let keys = audit.measures.keys().chain(audit.classes.measures().map(|(_, key, _)| key));
+    let of_groups = keys.filter(|k| k.set.is_empty() && !k.attribute.is_empty());
+    let found: BTreeSet<(usize, &str, usize, &str)> = of_groups
+        .map(|k| (place(k).0, k.attribute.as_str(), place(k).1, k.model.as_str()))
         .collect();
     found.into_iter().map(|(_, attribute, _, model)| (attribute, model)).collect()
 }
@@ -56,216 +56,393 @@ fn tables(audit: &AuditFolder) -> Vec<(&str, &str)> {
 /// The anchor of a group's share of positive predictions, or of its table, or of the section,
 /// whichever the page shows.
 pub(crate) fn anchor(audit: &AuditFolder, key: &ResultKey) -> String {
-    let table = tables(audit)
+    let subject = subjects(audit)
         .iter()
-        .take(TABLES_AT_MOST)
+        .take(SUBJECTS_AT_MOST)
         .position(|(a, m)| *a == key.attribute && *m == key.model);
     let group =
         audit.groups_of(&key.attribute).iter().take(GROUPS_AT_MOST).position(|g| *g == key.from);
-    match (table, group) {
-        (Some(table), Some(group)) => format!("g{table}-{group}-pprev"),
-        (Some(table), None) => format!("g{table}"),
+    match (subject, group) {
+        (Some(subject), Some(group)) => format!("g{subject}-{group}-pprev"),
+        (Some(subject), None) => format!("g{subject}"),
         (None, _) => "groups".to_owned(),
     }
 }
 
 /// The section; none where no group was measured.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let tables = tables(audit);
-    if tables.is_empty() {
-        return None;
-    }
+    let subjects = subjects(audit);
+    let turned =
+        !audit.classes.are_there() && audit.manifest.favourable_is_positive() == Some(false);
+    let more = subjects.len().saturating_sub(SUBJECTS_AT_MOST);
     let mut blocks = Vec::new();
-    if !audit.classes.are_there() && audit.manifest.favourable_is_positive() == Some(false) {
-        blocks.push(PageBlock::Note(
-            "Here the positive prediction is the unfavourable one: a \
-             higher share predicted positive is a lower share with the favourable decision."
-                .into(),
-        ));
-    }
-    for (t, (attribute, model)) in tables.iter().take(TABLES_AT_MOST).enumerate() {
-        blocks.push(PageBlock::Heading(
-            format!("g{t}"),
-            RichText::new().name(*attribute).text(", model ").name(*model),
-        ));
+    for (t, (attribute, model)) in subjects.iter().take(SUBJECTS_AT_MOST).enumerate() {
         let groups = audit.groups_of(attribute);
-        let at = |scope: &str, from: &str, to: &str| ResultKey {
-            model: (*model).to_owned(),
-            set: String::new(),
-            attribute: (*attribute).to_owned(),
-            scope: scope.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
+        let subject = GroupsSubject { audit, id: format!("g{t}"), attribute, model, groups };
+        let turned = turned && t == 0;
+        let groups = match subject.groups.as_slice() {
+            [a, b] => Some(subject.two_groups([a, b], glossary)),
+            _ => subject.many_groups(glossary),
         };
-        match groups.as_slice() {
-            [a, b] => blocks.push(two_groups(audit, t, [a, b], &at, glossary)),
-            _ => blocks.extend(many_groups(audit, t, &groups, &at, glossary)),
-        }
-        blocks.extend(smallest(
-            audit,
-            &groups.iter().map(|group| at("group", group, "")).collect::<Vec<_>>(),
-            attribute,
-        ));
-        blocks.extend(classes::of_groups(audit, &groups, &at, glossary));
-        blocks.extend(gaps(audit, &groups, &at, glossary));
-        blocks.extend(asked_in_reverse(audit, &at, glossary));
-        blocks.extend(facets::worst(audit, &groups, &at, glossary));
-        blocks.extend(facets::rests(audit, &groups, &at, glossary));
-        blocks.extend(facets::clarify(audit, &groups, &at, glossary));
+        let facts = context! {
+            part => "groups", turned, id => &subject.id, attribute => *attribute, model => *model,
+            groups, names => &subject.groups, shown => subject.groups.len().min(GROUPS_AT_MOST),
+            smallest => subject.smallest(),
+        };
+        blocks.push(PageBlock::Part("groups.html", facts));
+        let at = |scope: &str, from: &str, to: &str| subject.at(scope, from, to);
+        blocks.extend(classes::of_groups(audit, &subject.groups, &at, glossary));
+        let facts = context! {
+            part => "gaps", gaps => subject.gaps(glossary),
+            reversed => subject.asked_in_reverse(glossary), worst => subject.worst(glossary),
+            by_chance => LARGEST_BY_CHANCE, rests => subject.rests(glossary),
+        };
+        blocks.push(PageBlock::Part("groups.html", facts));
+        blocks.push(subject.clarify(glossary));
     }
-    if tables.len() > TABLES_AT_MOST {
-        blocks.push(PageBlock::Note(
-            format!(
-                "{} more combinations of attribute and model are only in tables/metrics.parquet.",
-                tables.len() - TABLES_AT_MOST
-            )
-            .into(),
-        ));
-    }
-    Some(PageSection { id: "groups", title: "Groups as they are", blocks })
+    blocks.extend((more > 0).then(|| PageBlock::Part("groups.html", context!(part => "", more))));
+    (!blocks.is_empty()).then_some(PageSection {
+        id: "groups",
+        title: "Groups as they are",
+        blocks,
+    })
 }
 
-type GroupKeyFn<'a> = dyn Fn(&str, &str, &str) -> ResultKey + 'a;
-
-fn people(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
-    let known =
-        |r: &&GroupRow| r.model == key.model && r.sensitive == key.attribute && r.slice.is_empty();
-    audit.groups.iter().find(|r| known(r) && r.group == key.from).map(|r| r.n)
+/// An attribute under a model.
+struct GroupsSubject<'a> {
+    audit: &'a AuditFolder,
+    /// Anchor of its tables.
+    id: String,
+    attribute: &'a str,
+    model: &'a str,
+    groups: Vec<String>,
 }
 
-fn named_group(audit: &AuditFolder, key: &ResultKey) -> RichText {
-    let words = RichText::new().name(&key.from);
-    match people(audit, key) {
-        Some(n) => words.text(format!(" ({})", number::count(n))),
-        None => words,
+impl<'a> GroupsSubject<'a> {
+    fn at(&self, scope: &str, from: &str, to: &str) -> ResultKey {
+        ResultKey::new([self.model, "", self.attribute], scope, [from, to])
     }
-}
 
-fn two_groups(
-    audit: &AuditFolder,
-    t: usize,
-    groups: [&String; 2],
-    at: &GroupKeyFn<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> PageBlock {
-    let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
-    let keys = groups.map(|g| at("group", g, ""));
-    let (total, pair) = (at("total", "", ""), at("pair", groups[0], groups[1]));
-    let metrics: Vec<&str> = PageList::GroupRows
-        .ids()
-        .iter()
-        .copied()
-        .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
-        .collect();
-    let mut head = vec!["Metric".into()];
-    head.extend(keys.iter().map(|k| named_group(audit, k)));
-    head.extend(["0 to 100\u{202f}%".into(), "All".into()]);
-    head.push(RichText::new().text("Difference, ").name(groups[0]).text(" minus ").name(groups[1]));
-    head.push(RichText::new().text("Ratio, ").name(groups[0]).text(" to ").name(groups[1]));
-    let rows = metrics
-        .iter()
-        .map(|metric| {
+    fn keys(&self, scope: &str) -> Vec<ResultKey> {
+        self.groups.iter().map(|group| self.at(scope, group, "")).collect()
+    }
+
+    fn people(&self, group: &str) -> Option<i64> {
+        let known = |r: &&GroupRow| r.model == self.model && r.sensitive == self.attribute;
+        let mut rows = self.audit.groups.iter().filter(known).filter(|r| r.slice.is_empty());
+        rows.find(|r| r.group == group).map(|r| r.n)
+    }
+
+    fn sized(&self, group: &str) -> RichText {
+        let n = self.people(group).map_or_else(String::new, |n| format!(" ({})", number::count(n)));
+        RichText::new().name(group).text(n)
+    }
+
+    /// The metrics of a list of which any of these keys has a value.
+    fn present(&self, list: PageList, keys: &[ResultKey]) -> Vec<&'static str> {
+        let there = |m: &&str| keys.iter().any(|key| self.audit.measure(key, m).is_some());
+        list.ids().iter().copied().filter(there).collect()
+    }
+
+    /// A row per key, a column per metric of a list.
+    fn by_key(
+        &self,
+        first: &str,
+        keys: &[(RichText, ResultKey)],
+        list: PageList,
+        head: &mut dyn FnMut(&str) -> RichText,
+    ) -> Option<PageTable> {
+        let at = |key: &ResultKey, metric: &str| self.audit.measure(key, metric);
+        ValuesByKey { first, keys, metrics: list.ids(), at: &at, cell }.table(head)
+    }
+
+    /// A row per metric with its value at one key, and the group at a disadvantage.
+    fn by_metric(
+        &self,
+        key: &ResultKey,
+        metrics: &[&'static str],
+        head: &mut dyn FnMut(&str) -> RichText,
+    ) -> PageTable {
+        let row = |metric: &&str| {
+            let measure = self.audit.measure(key, metric);
+            let mut value = cell(measure, terms::kind(metric, &key.scope));
+            value.small.extend(measure.and_then(|of| how(of, metric)).map(RichText::from));
+            let impaired = PageCell::name(measure.map_or("", |m| m.impaired.as_str()));
+            ReportRow::new(head(metric), [value, impaired])
+        };
+        let table = PageTable::new(IMPAIRED, metrics.iter().map(row));
+        let values = metrics.iter().filter_map(|metric| self.audit.measure(key, metric));
+        PageTable { below: Below::of(values), ..table }
+    }
+
+    fn two_groups(&self, groups: [&String; 2], glossary: &mut PageGlossary<'_>) -> PageTable {
+        let audit = self.audit;
+        let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
+        let keys = groups.map(|g| self.at("group", g, ""));
+        let (total, pair) = (self.at("total", "", ""), self.at("pair", groups[0], groups[1]));
+        let metrics = self.present(PageList::GroupRows, &keys);
+        let [a, b] = groups.map(|group| RichText::new().name(group));
+        let mut head = vec!["Metric".into(), self.sized(groups[0]), self.sized(groups[1])];
+        head.extend(["0 to 100\u{202f}%".into(), "All".into()]);
+        head.push(RichText::from("Difference, ").and(a.clone()).text(" minus ").and(b.clone()));
+        head.push(RichText::from("Ratio, ").and(a).text(" to ").and(b));
+        let row = |metric: &&str| {
             let kind = terms::kind(metric, "group");
             let measures = keys.each_ref().map(|k| audit.measure(k, metric));
-            let mut cells: Vec<PageCell> = measures
-                .iter()
-                .enumerate()
-                .map(|(g, m)| PageCell { id: format!("g{t}-{g}-{metric}"), ..cell(*m, kind) })
-                .collect();
-            let drawn: Vec<_> = measures
-                .iter()
-                .flatten()
-                .filter_map(|m| {
-                    m.value.map(|value| IntervalWhisker {
-                        value,
-                        interval: m.interval,
-                        noise: None,
-                    })
-                })
-                .collect();
-            let whole = kind == NumberFormat::Share && drawn.len() == 2;
-            cells.push(if whole {
-                RichText::new().drawing(chart::whiskers(&drawn, 1.0)).into()
+            let id = |g: usize| format!("{}-{g}-{metric}", self.id);
+            let mut cells: Vec<PageCell> =
+                measures.iter().enumerate().map(|(g, m)| cell(*m, kind).at(id(g))).collect();
+            cells.push(if kind == NumberFormat::Share {
+                whiskers(&measures, 1.0, |_| None)
             } else {
                 RichText::new().into()
             });
             cells.push(cell(audit.measure(&total, metric), kind));
-            for transform in [GapTransform::Difference, GapTransform::Ratio] {
+            cells.extend([GapTransform::Difference, GapTransform::Ratio].map(|transform| {
                 let id = transform.id(metric);
-                cells.push(cell(audit.measure(&pair, &id), terms::kind(&id, "pair")));
-            }
+                cell(audit.measure(&pair, &id), terms::kind(&id, "pair"))
+            }));
             let head = glossary.title(metric);
-            let head = match voice.by_label(metric) {
-                Some((done, _)) => head.text(" ").small(done),
-                None => head,
+            let done = voice.by_label(metric).map(|(done, _)| done);
+            ReportRow::new(done.into_iter().fold(head, |h, done| h.text(" ").small(done)), cells)
+        };
+        let table = PageTable::new(head, metrics.iter().map(row));
+        let shown = keys.iter().flat_map(|k| metrics.iter().filter_map(|m| audit.measure(k, m)));
+        PageTable { below: Below::of(shown), ..table }
+    }
+
+    fn many_groups(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
+        let groups = self.groups.iter().take(GROUPS_AT_MOST);
+        let mut keys: Vec<(RichText, ResultKey)> =
+            groups.map(|g| (self.sized(g), self.at("group", g, ""))).collect();
+        keys.push(("All groups".into(), self.at("total", "", "")));
+        let list = PageList::GroupColumns;
+        let mut table = self.by_key("Group (people)", &keys, list, &mut |m| glossary.head(m))?;
+        let keys: Vec<ResultKey> = keys.into_iter().map(|(_, key)| key).collect();
+        let metrics = self.present(list, &keys);
+        for (g, row) in table.rows.iter_mut().take(keys.len() - 1).enumerate() {
+            for (cell, metric) in row.cells.iter_mut().zip(&metrics) {
+                cell.id = format!("{}-{g}-{metric}", self.id);
+            }
+        }
+        Some(table)
+    }
+
+    /// The smallest groups with their people: what few people tell is uncertain, and those of a
+    /// crossed attribute may be few.
+    fn smallest(&self) -> Option<Value> {
+        let attributes = &self.audit.manifest.attributes;
+        let derived = attributes.iter().any(|a| a.name == self.attribute && a.made_of.is_some());
+        let keys = self.keys("group");
+        let mut values = keys.iter().filter_map(|key| self.audit.measures.get(key));
+        let few = values.any(|metrics| metrics.values().any(|m| m.small));
+        let sized = |group: &'_ String| Some((self.people(group)?, group.clone()));
+        let mut sizes: Vec<(i64, String)> = self.groups.iter().filter_map(sized).collect();
+        if sizes.len() < 3 || !(derived || few) {
+            return None;
+        }
+        // The sort is stable, so ties keep the order of the groups.
+        sizes.sort_by_key(|(n, _)| *n);
+        let more = sizes.len().saturating_sub(SMALLEST);
+        let named = |(n, group)| context!(group, people => words::people(self.audit, n));
+        let groups: Value = sizes.into_iter().take(SMALLEST).map(named).collect();
+        Some(context!(groups, more))
+    }
+
+    /// Named gaps per pair, the pairs with the widest gap of positive predictions first.
+    fn gaps(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+        let audit = self.audit;
+        let pairs = self.groups.iter().flat_map(|a| self.groups.iter().map(move |b| (a, b)));
+        let named = |(a, b): (&String, &String)| {
+            (RichText::new().name(a).text(" and ").name(b), self.at("pair", a, b))
+        };
+        let mut pairs: Vec<(RichText, ResultKey)> = pairs.map(named).collect();
+        pairs.retain(|(_, key)| audit.measures.contains_key(key));
+        let gap = |key: &ResultKey| {
+            audit.measure(key, "demp_difference").and_then(|m| m.value).map_or(-1.0, f64::abs)
+        };
+        pairs.sort_by(|x, y| gap(&y.1).total_cmp(&gap(&x.1)));
+        let all = pairs.len();
+        if self.groups.len() > 6 {
+            pairs.truncate(audit.rows_shown());
+        }
+        let list = PageList::PairGaps;
+        let table = match pairs.as_slice() {
+            [(_, key)] => {
+                let metrics = self.present(list, std::slice::from_ref(key));
+                let mut head = |m: &str| glossary.title(m).and(turned_by_name(m, key));
+                self.by_metric(key, &metrics, &mut head).filled()
+            }
+            _ => self.by_key("Pair", &pairs, list, &mut |m| {
+                glossary.head(m).text(terms::above_and_below(m, "first", "second"))
+            }),
+        };
+        Some(context!(table => table?, shown => pairs.len(), all))
+    }
+
+    /// That a gate asks for a gap the other way round, where its sign is the other one than here.
+    fn asked_in_reverse(&self, glossary: &mut PageGlossary<'_>) -> Value {
+        let mut told: BTreeSet<(&str, &str, &str)> = BTreeSet::new();
+        for gate in self.audit.gates.iter().filter(|gate| gate.value.is_some()) {
+            let Some(value) = JudgedValue::of_gate(gate) else { continue };
+            let (metric, from, to) =
+                (gate.metric.as_str(), gate.from_group.as_str(), gate.to_group.as_str());
+            let same = value == JudgedValue::plain(&self.at("pair", from, to), metric);
+            // Here only one order of a pair is shown.
+            let shown = PageList::PairGaps.shows(metric)
+                && self.audit.measure(&self.at("pair", to, from), metric).is_some();
+            let kind = terms::kind(metric, "pair");
+            if same && shown && matches!(kind, NumberFormat::Points | NumberFormat::Signed) {
+                told.insert((metric, from, to));
+            }
+        }
+        let mut note = |(metric, from, to)| context!(metric => glossary.title(metric), from, to);
+        told.into_iter().map(&mut note).collect()
+    }
+
+    /// The groups that are furthest apart, where there are more than two.
+    fn worst(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
+        let key = self.at("worst_case", "", "");
+        let mut metrics = self.present(PageList::WidestGaps, std::slice::from_ref(&key));
+        metrics.retain(|_| self.groups.len() > 2);
+        let row = |metric: &&str| {
+            let measure = self.audit.measure(&key, metric);
+            let mut value = cell(measure, terms::kind(metric, "worst_case"));
+            let without = measure.and_then(|m| m.without).filter(|n| *n > 0);
+            let without = without.map(|n| number::count_of(n, "group", "groups"));
+            value.small.extend(without.map(|n| RichText::from(format!("{n} without a value"))));
+            let group = |of: fn(&ReportedValue) -> &String| {
+                PageCell::name(measure.map_or("", |m| of(m).as_str()))
             };
-            ReportRow { id: String::new(), head, cells }
-        })
-        .collect();
-    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
-    let caption = RichText::new()
-        .text(format!("How the model treats the groups{levels}. Dot: "))
-        .name(groups[0])
-        .text("; ring: ")
-        .name(groups[1]);
-    PageBlock::Table(PageTable { caption, head, rows, prose: false })
+            let distance = distance_to_all(metric)
+                .and_then(|metric| Some((self.audit.measure(&key, &metric)?, metric)));
+            let distance = distance.map_or_else(PageCell::none, |(measure, metric)| {
+                let mut cell = cell(Some(measure), terms::kind(&metric, "worst_case"));
+                let highest = Some(&measure.highest).filter(|group| !group.is_empty());
+                cell.small.extend(highest.map(|group| RichText::new().name(group)));
+                cell
+            });
+            let cells = [value, group(|m| &m.highest), group(|m| &m.lowest), distance];
+            ReportRow::new(glossary.title(metric), cells)
+        };
+        let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"];
+        let table = PageTable::new(head, metrics.iter().map(row)).filled()?;
+        let values = metrics.iter().filter_map(|metric| self.audit.measure(&key, metric));
+        Some(PageTable { below: Below::of(values), ..table })
+    }
+
+    /// Each group against all others together.
+    fn rests(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+        let named = |key: ResultKey| (RichText::new().name(&key.from), key);
+        let mut keys: Vec<(RichText, ResultKey)> =
+            self.keys("one_vs_rest").into_iter().map(named).collect();
+        keys.retain(|(_, key)| self.audit.measures.contains_key(key));
+        let all = keys.len();
+        keys.truncate(self.audit.rows_shown().max(COMPARISONS_AT_MOST));
+        let table = self.by_key("Group", &keys, PageList::PairGaps, &mut |m| {
+            glossary.head(m).text(terms::above_and_below(m, "group", "others"))
+        });
+        Some(context!(table => table?, shown => keys.len(), all))
+    }
+
+    /// The comparisons that Clarify's metrics are measured for, those with the widest gap of
+    /// favourable predictions first.
+    fn comparisons(&self) -> Vec<(RichText, ResultKey)> {
+        let (audit, groups) = (self.audit, &self.groups);
+        let pairs = groups.iter().flat_map(|a| groups.iter().map(move |d| self.at("pair", a, d)));
+        let rests = groups.iter().map(|d| self.at("one_vs_rest", "", d));
+        let gap = |key: &ResultKey| {
+            let names = audit.classes.names.iter();
+            let of_classes = names.filter_map(|class| audit.classes.measure(class, key, "dppl"));
+            let all = audit.measure(key, "dppl").into_iter().chain(of_classes);
+            all.map(|m| m.value.map_or(-1.0, f64::abs)).reduce(f64::max)
+        };
+        let all = pairs.chain(rests);
+        let mut found: Vec<(f64, ResultKey)> =
+            all.filter_map(|key| Some((gap(&key)?, key))).collect();
+        found.sort_by(|x, y| y.0.total_cmp(&x.0));
+        found.into_iter().map(|(_, key)| (sides(&key), key)).collect()
+    }
+
+    /// Clarify's metrics.
+    fn clarify(&self, glossary: &mut PageGlossary<'_>) -> PageBlock {
+        let audit = self.audit;
+        let mut found = self.comparisons();
+        let all = found.len();
+        if all > COMPARISONS_AT_MOST {
+            found.truncate(audit.rows_shown());
+        }
+        let total = self.at("total", "", "");
+        if audit.classes.are_there() {
+            let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts];
+            let tables: Value = found
+                .into_iter()
+                .filter_map(|(sides, key)| {
+                    classes::of_facets(audit, (&key, &total), sides, lists, glossary)
+                })
+                .collect();
+            let facts = context!(part => "clarify_classes", tables);
+            return PageBlock::Part("groups.html", facts);
+        }
+        let everybody: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
+            .ids()
+            .iter()
+            .filter_map(|metric| Some((*metric, audit.measure(&total, metric)?)))
+            .collect();
+        let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts, PageList::ClarifyNotes];
+        let (mut tables, mut of_everybody) = (Vec::new(), Vec::new());
+        if let [(sides, key)] = found.as_slice() {
+            let mut metrics =
+                lists.map(|list| self.present(list, std::slice::from_ref(key))).concat();
+            let says =
+                |m: &str| audit.measure(key, m).and_then(|m| m.value).is_some_and(|v| v != 0.0);
+            metrics.retain(|m| !PageList::ClarifyNotes.shows(m) || says(m));
+            let mut table = self.by_metric(key, &metrics, &mut |m| glossary.title(m));
+            table.rows.extend(everybody.iter().map(|(metric, value)| {
+                let value = cell(Some(value), terms::kind(metric, "total"));
+                let head = glossary.title(metric).text(", everybody");
+                ReportRow::new(head, [value, PageCell::none()])
+            }));
+            let values = lists.map(PageList::ids).concat();
+            let values = values.iter().filter_map(|metric| audit.measure(key, metric));
+            let table = PageTable { below: Below::of(values), ..table };
+            tables.push(context!(id => "clarify", sides, table));
+        } else if !found.is_empty() {
+            let at = |key: &ResultKey, metric: &str| audit.measure(key, metric);
+            let metrics = lists.map(PageList::ids).concat();
+            let keys = found.as_slice();
+            for (list, id) in lists.into_iter().zip(["outcomes", "deserts", "notes"]) {
+                let first = "Favoured facet and d";
+                let table = self.by_key(first, keys, list, &mut |m| glossary.head(m));
+                let of_all = ValuesByKey { first, keys, metrics: &metrics, at: &at, cell };
+                let below = of_all.below();
+                tables.extend(table.map(|table| {
+                    context!(id, table => PageTable { below, ..table }, shown => found.len(), all)
+                }));
+            }
+            of_everybody.extend(everybody.iter().map(|(metric, value)| {
+                let PageCell { main, small, .. } = cell(Some(value), terms::kind(metric, "total"));
+                context!(metric => glossary.title(metric), main, small)
+            }));
+        }
+        let changes = found.iter().filter_map(|(sides, key)| {
+            let [dpl, change] = ["dpl", "bias_change"].map(|metric| audit.measure(key, metric));
+            let (dpl, change) = (dpl?, change?);
+            let change = BiasChange::new(dpl.value?, dpl.interval, change.interval)?;
+            Some(context!(sides, change => match change {
+                BiasChange::Amplified => "amplified",
+                BiasChange::Reduced => "reduced",
+                BiasChange::NotDistinguishable => "not_distinguishable",
+            }))
+        });
+        let changes: Vec<Value> = changes.collect();
+        let facts = context!(part => "clarify", tables, of_everybody, changes);
+        PageBlock::Part("groups.html", facts)
+    }
 }
 
-fn many_groups(
-    audit: &AuditFolder,
-    t: usize,
-    groups: &[String],
-    at: &GroupKeyFn<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<PageBlock> {
-    let shown = groups.len().min(GROUPS_AT_MOST);
-    let mut keys: Vec<ResultKey> = groups[..shown].iter().map(|g| at("group", g, "")).collect();
-    keys.push(at("total", "", ""));
-    let metrics: Vec<&str> = PageList::GroupColumns
-        .ids()
-        .iter()
-        .copied()
-        .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
-        .collect();
-    if metrics.is_empty() {
-        return Vec::new();
-    }
-    let mut head = vec!["Group (people)".into()];
-    head.extend(metrics.iter().map(|m| glossary.head(m)));
-    let rows = keys
-        .iter()
-        .enumerate()
-        .map(|(g, key)| {
-            let all = key.scope == "total";
-            let cells = metrics.iter().map(|m| {
-                let id = if all { String::new() } else { format!("g{t}-{g}-{m}") };
-                PageCell { id, ..cell(audit.measure(key, m), terms::kind(m, "group")) }
-            });
-            ReportRow {
-                id: String::new(),
-                head: if all { "All groups".into() } else { named_group(audit, key) },
-                cells: cells.collect(),
-            }
-        })
-        .collect();
-    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
-    let mut blocks = vec![PageBlock::Table(PageTable {
-        caption: format!("How the model treats the groups{levels}").into(),
-        head,
-        rows,
-        prose: false,
-    })];
-    if shown < groups.len() {
-        blocks.push(PageBlock::Note(
-            format!(
-                "Shown are the first {shown} of {} groups; all are in tables/metrics.parquet.",
-                groups.len()
-            )
-            .into(),
-        ));
-    }
-    blocks
-}
+/// The head of values of one key.
+const IMPAIRED: [&str; 3] = ["Metric", "Value", "Group at a disadvantage"];
 
 /// Which of the two groups is above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
@@ -279,156 +456,16 @@ fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     }
 }
 
-/// That a gate asks for a gap the other way round, where its sign is the other one than here.
-fn asked_in_reverse(
-    audit: &AuditFolder,
-    at: &GroupKeyFn<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<PageBlock> {
-    let mut told: BTreeSet<(String, String, String)> = BTreeSet::new();
-    for gate in audit.gates.iter().filter(|gate| gate.value.is_some()) {
-        let Some(value) = JudgedValue::of_gate(gate) else { continue };
-        let (metric, from, to) =
-            (gate.metric.as_str(), gate.from_group.as_str(), gate.to_group.as_str());
-        let same = value == JudgedValue::plain(&at("pair", from, to), metric);
-        // Here only one order of a pair is shown.
-        let shown = PageList::PairGaps.shows(metric)
-            && audit.measure(&at("pair", to, from), metric).is_some();
-        if same
-            && shown
-            && matches!(terms::kind(metric, "pair"), NumberFormat::Points | NumberFormat::Signed)
-        {
-            told.insert((metric.to_owned(), from.to_owned(), to.to_owned()));
-        }
-    }
-    let note = |(metric, from, to): (String, String, String)| {
-        let words = RichText::from("A gate uses the ")
-            .and(glossary.title(&metric))
-            .text(" as ")
-            .name(&from)
-            .text(" minus ")
-            .name(&to);
-        PageBlock::Note(
-            words.text(": its value there is the value of this pair with the opposite sign."),
-        )
+/// The two sides of a comparison; all others have no name.
+fn sides(key: &ResultKey) -> RichText {
+    let side = |words: RichText, group: &str| {
+        if group.is_empty() { words.text("all others") } else { words.name(group) }
     };
-    told.into_iter().map(note).collect()
+    side(side(RichText::new(), &key.from).text(" and "), &key.to)
 }
 
-/// The smallest groups with their people: what few people tell is uncertain, and those of a crossed
-/// attribute may be few.
-fn smallest(audit: &AuditFolder, keys: &[ResultKey], attribute: &str) -> Option<PageBlock> {
-    let derived =
-        audit.manifest.attributes.iter().any(|a| a.name == attribute && a.made_of.is_some());
-    let few = keys
-        .iter()
-        .filter_map(|key| audit.measures.get(key))
-        .flat_map(|metrics| metrics.values())
-        .any(|m| m.small);
-    let mut sizes: Vec<(i64, &ResultKey)> =
-        keys.iter().filter_map(|key| Some((people(audit, key)?, key))).collect();
-    if sizes.len() < 3 || !(derived || few) {
-        return None;
-    }
-    // The sort is stable, so ties keep the order of the groups.
-    sizes.sort_by_key(|(n, _)| *n);
-    let mut words = RichText::from("The smallest groups: ");
-    for (i, (n, key)) in sizes.iter().take(SMALLEST).enumerate() {
-        words = words
-            .text(if i > 0 { "; " } else { "" })
-            .name(&key.from)
-            .text(format!(", {}", words::people(audit, *n)));
-    }
-    let more = sizes.len().saturating_sub(SMALLEST);
-    Some(PageBlock::Note(words.text(match more {
-        0 => ".".to_owned(),
-        1 => "; 1 other has as many or more.".to_owned(),
-        more => format!("; {more} others have as many or more."),
-    })))
-}
-
-/// Named gaps per pair, the pairs with the widest gap of positive predictions first.
-fn gaps(
-    audit: &AuditFolder,
-    groups: &[String],
-    at: &GroupKeyFn<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> Option<PageBlock> {
-    let mut pairs: Vec<(f64, ResultKey)> = Vec::new();
-    for a in groups {
-        for b in groups {
-            let key = at("pair", a, b);
-            if audit.measures.contains_key(&key) {
-                let gap = audit
-                    .measure(&key, "demp_difference")
-                    .and_then(|m| m.value)
-                    .map_or(-1.0, f64::abs);
-                pairs.push((gap, key));
-            }
-        }
-    }
-    pairs.sort_by(|x, y| y.0.total_cmp(&x.0));
-    let all = pairs.len();
-    if groups.len() > 6 {
-        pairs.truncate(audit.rows_shown());
-    }
-    let metrics: Vec<&str> = PageList::PairGaps
-        .ids()
-        .iter()
-        .copied()
-        .filter(|m| pairs.iter().any(|(_, k)| audit.measure(k, m).is_some()))
-        .collect();
-    if metrics.is_empty() {
-        return None;
-    }
-    let levels = level_in_words(measures_of(
-        audit,
-        &pairs.iter().map(|(_, key)| key).collect::<Vec<_>>(),
-        &metrics,
-    ));
-    let some = if pairs.len() < all {
-        format!(": the {} widest of {all} pairs, all are in tables/metrics.parquet", pairs.len())
-    } else {
-        String::new()
-    };
-    let caption = format!(
-        "Gaps between two groups{some}{levels}. Differences are first group minus second; each \
-         ratio names the group in the numerator; only gates give verdicts"
-    )
-    .into();
-    if let [(_, key)] = pairs.as_slice() {
-        let impaired = |m: Option<&ReportedValue>| {
-            m.filter(|m| !m.impaired.is_empty())
-                .map_or_else(|| "\u{2013}".into(), |m| RichText::new().name(&m.impaired))
-        };
-        let rows = metrics
-            .iter()
-            .map(|m| {
-                let measure = audit.measure(key, m);
-                ReportRow {
-                    id: String::new(),
-                    head: glossary.title(m).and(turned_by_name(m, key)),
-                    cells: vec![cell(measure, terms::kind(m, "pair")), impaired(measure).into()],
-                }
-            })
-            .collect();
-        let head = ["Metric", "Value", "Group at a disadvantage"].map(RichText::from).to_vec();
-        return Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }));
-    }
-    let mut head = vec!["Pair".into()];
-    head.extend(
-        metrics.iter().map(|m| glossary.head(m).text(terms::above_and_below(m, "first", "second"))),
-    );
-    let rows = pairs
-        .iter()
-        .map(|(_, key)| ReportRow {
-            id: String::new(),
-            head: RichText::new().name(&key.from).text(" and ").name(&key.to),
-            cells: metrics
-                .iter()
-                .map(|m| cell(audit.measure(key, m), terms::kind(m, "pair")))
-                .collect(),
-        })
-        .collect();
-    Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }))
+/// The distance to all that is in the row of a gap: that of the metric whose difference it is.
+fn distance_to_all(gap: &str) -> Option<String> {
+    let (base, transform) = find(gap)?.gap_of?;
+    (transform == GapTransform::Difference).then(|| GapTransform::ToTotal.id(base))
 }

@@ -2,102 +2,66 @@
 //! missing values, problems met, values that are undefined, and subgroups that recourse does not
 //! judge. Never absent: where nothing was left out it says so.
 
-use crate::table::GroupRow;
 use std::collections::BTreeMap;
 
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
+use crate::report::page::{PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues};
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::recourse;
+use crate::table::{FilterRow, GroupRow};
 
 /// Rows of each table of this section.
 const ROWS_AT_MOST: usize = 100;
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> PageSection {
-    let mut blocks = Vec::new();
-    blocks.extend(filters(audit));
-    blocks.extend(counterfactuals(audit));
-    blocks.extend(not_counted(audit));
-    blocks.extend(missing(audit));
-    blocks.extend(issues(audit));
-    blocks.extend(undefined(audit, glossary));
-    blocks.extend(not_judged(audit));
-    if blocks.is_empty() {
-        let nothing = if audit.manifest.awaited.is_empty() {
-            "Nothing: no row was dropped, no value was missing, no problem occurred, and every \
-             value is defined."
-        } else {
-            "Nothing so far: no row was dropped, and no problem occurred."
-        };
-        blocks.push(PageBlock::Text(nothing.into()));
-    }
-    PageSection { id: "left-out", title: "What was excluded", blocks }
+    let tables = [
+        filters(audit),
+        counterfactuals(audit),
+        not_counted(audit),
+        missing(audit),
+        issues(audit),
+        undefined(audit, glossary),
+        not_judged(audit),
+    ];
+    let tables: Value = tables.into_iter().flatten().collect();
+    let facts = context!(tables, waiting => !audit.manifest.awaited.is_empty());
+    PageSection::of_facts(("left-out", "What was excluded"), "left_out.html", facts)
 }
 
-fn table(
-    caption: &str,
-    head: &[&str],
-    mut rows: Vec<ReportRow>,
-    prose: bool,
-    file: &str,
-) -> Option<PageBlock> {
-    let all = rows.len();
-    rows.truncate(ROWS_AT_MOST);
-    let caption = if rows.len() < all {
-        format!("{caption}: the first {} of {all}; all are in tables/{file}.parquet", rows.len())
-    } else {
-        caption.to_owned()
-    };
-    (all > 0).then(|| {
-        PageBlock::Table(PageTable {
-            caption: caption.into(),
-            head: head.iter().map(|h| RichText::from(*h)).collect(),
-            rows,
-            prose,
-        })
-    })
+/// A table by the id of its caption, of the rows of a file; none where it has no row.
+fn facts(id: &str, file: &str, mut table: PageTable) -> Option<Value> {
+    let all = table.rows.len();
+    table.rows.truncate(ROWS_AT_MOST);
+    (all > 0).then(|| context!(id, file, all, table))
 }
 
-fn filters(audit: &AuditFolder) -> Option<PageBlock> {
-    let steps: Vec<_> =
-        audit.filters.iter().map(|f| (f.what.as_str(), f.rows_in, f.rows_out)).collect();
-    if steps.iter().all(|(_, rows_in, rows_out)| rows_in == rows_out) {
+/// So many lost of a whole, with their share.
+fn lost_of(lost: i64, whole: i64) -> String {
+    let [part, all] = [lost, whole].map(WeightedCount::from_count);
+    let share = number::share(part, all, false).unwrap_or_else(|| "none".to_owned());
+    format!("{} ({share})", number::count(lost))
+}
+
+fn filters(audit: &AuditFolder) -> Option<Value> {
+    if audit.filters.iter().all(|f| f.rows_in == f.rows_out) {
         return None;
     }
-    let rows = steps
-        .into_iter()
-        .map(|(what, rows_in, rows_out)| {
-            let lost = rows_in.saturating_sub(rows_out);
-            let share = number::share(
-                WeightedCount::from_count(lost),
-                WeightedCount::from_count(rows_in),
-                false,
-            )
-            .unwrap_or_else(|| "none".to_owned());
-            let cells = [
-                number::count(rows_in),
-                number::count(rows_out),
-                format!("{} ({share})", number::count(lost)),
-            ];
-            ReportRow {
-                id: String::new(),
-                head: RichText::new().quote(what),
-                cells: cells.map(Into::into).into(),
-            }
-        })
-        .collect();
-    table(
-        "Rows dropped by each step",
-        &["Step", "Rows in", "Rows out", "Lost"],
-        rows,
-        false,
-        "filters",
-    )
+    let row = |f: &FilterRow| {
+        let lost = lost_of(f.rows_in.saturating_sub(f.rows_out), f.rows_in);
+        let cells = [number::count(f.rows_in), number::count(f.rows_out), lost];
+        ReportRow::new(RichText::new().quote(f.what.as_str()), cells)
+    };
+    let head = ["Step", "Rows in", "Rows out", "Lost"];
+    facts("filters", "filters", PageTable::new(head, audit.filters.iter().map(row)))
 }
 
 /// A direction is next to its set where its share of discarded counterfactuals differs by more
@@ -106,7 +70,7 @@ const DIFFERS: f64 = 0.05;
 
 /// Counterfactuals that no metric counts: those that the filter or a check discarded, and those
 /// that could not be made.
-fn counterfactuals(audit: &AuditFolder) -> Option<PageBlock> {
+fn counterfactuals(audit: &AuditFolder) -> Option<Value> {
     let value = |values: &QualityValues, measure: &str| values.get(measure).copied().flatten();
     // Counts of rows are far below the end of exact whole numbers.
     let whole = |values: &QualityValues, measure: &str| {
@@ -141,33 +105,20 @@ fn counterfactuals(audit: &AuditFolder) -> Option<PageBlock> {
             let (made, pairs) = (whole(values, "n_cf"), whole(values, "n_pairs"));
             let share = share_of(values);
             let discarded = (share * made as f64).round() as i64;
+            let share = NumberFormat::Share.value(share);
             let mut cells = vec![
                 number::count(made),
-                format!(
-                    "{} ({})",
-                    number::count(discarded),
-                    number::NumberFormat::Share.value(share)
-                ),
-                format!(
-                    "{} of {}",
-                    number::count(whole(values, "n_pairs_valid")),
-                    number::count(pairs)
-                ),
+                format!("{} ({share})", number::count(discarded)),
+                number::of(whole(values, "n_pairs_valid"), pairs),
                 number::count(whole(values, "n_without_class")),
             ];
             cells.extend(targets.then(|| number::count(whole(values, "n_without_target"))));
-            ReportRow {
-                id: String::new(),
-                head,
-                cells: cells.into_iter().map(Into::into).collect(),
-            }
+            ReportRow::new(head, cells)
         }));
     }
     let mut head = vec!["Attribute and set", "Made", "Discarded", "Rows left", "Without a class"];
     head.extend(targets.then_some("Without a target"));
-    let caption = "Counterfactuals that no metric counts: discarded by the filter or a check of \
-                   their set, or not generated; a row counts once per group to which it is moved";
-    table(caption, &head, rows, false, "cf_quality")
+    facts("cf_quality", "cf_quality", PageTable::new(head, rows))
 }
 
 /// A direction that counts fewer people than its group has, in the audit or in arms of experiments.
@@ -206,7 +157,7 @@ pub(crate) fn undercount(
 
 /// People of a group whom a direction does not count, where no table tells how many of their
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together.
-fn not_counted(audit: &AuditFolder) -> Option<PageBlock> {
+fn not_counted(audit: &AuditFolder) -> Option<Value> {
     let quality = |key: &ResultKey| {
         let (set, attribute) = (key.set.clone(), key.attribute.clone());
         audit
@@ -242,129 +193,70 @@ fn not_counted(audit: &AuditFolder) -> Option<PageBlock> {
             models.sort_by_key(|model| {
                 AuditFolder::position(audit.manifest.models.iter().map(|m| &m.name), model)
             });
-            let lost = people - counted;
-            let share = number::share(
-                WeightedCount::from_count(lost),
-                WeightedCount::from_count(people),
-                false,
-            )
-            .unwrap_or_default();
-            let head = RichText::direction(&key.from, &key.to)
-                .text(", set ")
-                .name(&key.set)
-                .text(", model ");
-            let head = models.iter().enumerate().fold(head, |head, (i, model)| {
+            let head = RichText::direction(&key.from, &key.to).text(", set ").name(&key.set);
+            let head = models.iter().enumerate().fold(head.text(", model "), |head, (i, model)| {
                 head.text(if i > 0 { ", " } else { "" }).name(*model)
             });
             let head = if audited { head } else { head.text(", arms of experiments") };
-            let cells = [
-                number::count(people),
-                number::count(counted),
-                format!("{} ({share})", number::count(lost)),
-            ];
-            ReportRow { id: String::new(), head, cells: cells.map(Into::into).into() }
+            let lost = lost_of(people - counted, people);
+            ReportRow::new(head, [number::count(people), number::count(counted), lost])
         };
-    table(
-        "People of a group who are excluded from a direction: their counterfactual was discarded \
-         by the filter or a check of its set, could not be generated, or has no score",
-        &["Direction, set and model", "People of the group", "Counted", "Not counted"],
-        found.into_iter().map(row).collect(),
-        false,
-        "metrics",
-    )
+    let head = ["Direction, set and model", "People of the group", "Counted", "Not counted"];
+    facts("not_counted", "metrics", PageTable::new(head, found.into_iter().map(row)))
 }
 
-fn missing(audit: &AuditFolder) -> Option<PageBlock> {
-    let mut columns: Vec<fn(&GroupRow) -> i64> = vec![
-        |row| row.n_missing_label,
-        |row| row.n_missing_score,
-        |row| row.n_missing_counterfactual_score,
-        |row| row.n_scores_equal_threshold,
+fn missing(audit: &AuditFolder) -> Option<Value> {
+    let classes = audit.classes.are_there();
+    let tied = if classes { "Highest score twice" } else { "Score at the threshold" };
+    type Count = fn(&GroupRow) -> i64;
+    let columns: [(&str, Count); 5] = [
+        ("No label", |row| row.n_missing_label),
+        ("No score", |row| row.n_missing_score),
+        ("No counterfactual score", |row| row.n_missing_counterfactual_score),
+        (tied, |row| row.n_scores_equal_threshold),
+        ("No stratum", |row| row.n_missing_stratum.unwrap_or(0)),
     ];
-    let mut head = vec![
-        "Group",
-        "People",
-        "No label",
-        "No score",
-        "No counterfactual score",
-        "Score at the threshold",
-    ];
-    if audit.groups.iter().any(|g| g.n_missing_stratum.unwrap_or(0) > 0) {
-        columns.push(|row| row.n_missing_stratum.unwrap_or(0));
-        head.push("No stratum");
-    }
-    let rows = audit
-        .groups
-        .iter()
-        .filter(|g| g.slice.is_empty() && columns.iter().any(|of| of(g) > 0))
-        .map(|g| {
-            let group = g.group.as_str();
-            let head = if group.is_empty() {
-                RichText::from("All groups")
-            } else {
-                RichText::new().name(group)
-            };
-            let head =
-                head.text(", ").name(g.sensitive.as_str()).text(", model ").name(g.model.as_str());
-            let mut cells = vec![RichText::from(number::count(g.n))];
-            cells.extend(columns.iter().map(|of| RichText::from(number::count(of(g)))));
-            ReportRow {
-                id: String::new(),
-                head,
-                cells: cells.into_iter().map(Into::into).collect(),
-            }
-        })
-        .collect();
-    let tied = if audit.classes.are_there() {
-        head[5] = "Highest score twice";
-        "and ties between the highest scores of classes, where the class named first is used"
-    } else {
-        "and scores equal to the threshold, which its rule decides"
+    let has_strata = audit.groups.iter().any(|g| g.n_missing_stratum.unwrap_or(0) > 0);
+    let columns = &columns[..if has_strata { 5 } else { 4 }];
+    let any = |g: &&GroupRow| g.slice.is_empty() && columns.iter().any(|(_, of)| of(g) > 0);
+    let row = |g: &GroupRow| {
+        let head = match g.group.as_str() {
+            "" => RichText::from("All groups"),
+            group => RichText::new().name(group),
+        };
+        let head =
+            head.text(", ").name(g.sensitive.as_str()).text(", model ").name(g.model.as_str());
+        let counts = std::iter::once(g.n).chain(columns.iter().map(|(_, of)| of(g)));
+        ReportRow::new(head, counts.map(number::count))
     };
-    table(&format!("Missing values by group, {tied}"), &head, rows, false, "groups")
+    let head = ["Group", "People"].into_iter().chain(columns.iter().map(|(head, _)| *head));
+    let table = PageTable::new(head, audit.groups.iter().filter(any).map(row));
+    facts(if classes { "groups_of_classes" } else { "groups" }, "groups", table)
 }
 
-fn issues(audit: &AuditFolder) -> Option<PageBlock> {
+fn issues(audit: &AuditFolder) -> Option<Value> {
     let mut rows: Vec<_> = audit.issues.iter().collect();
     // Warnings first; the sort is stable.
     rows.sort_by_key(|i| i.severity != "warning");
-    let rows = rows
-        .into_iter()
-        .map(|i| {
-            let cells = [
-                RichText::from(i.severity.as_str()),
-                RichText::new().quote(i.r#where.as_str()),
-                number::count(i.n).into(),
-                RichText::new().quote(number::grouped_in(&i.text)),
-            ];
-            ReportRow {
-                id: String::new(),
-                head: RichText::new().code(i.code.as_str()),
-                cells: cells.map(Into::into).into(),
-            }
-        })
-        .collect();
-    table(
-        "Problems that did not stop the run",
-        &["Code", "Severity", "Where", "How often", "What"],
-        rows,
-        true,
-        "issues",
-    )
+    let rows = rows.into_iter().map(|i| {
+        let cells = [
+            RichText::from(i.severity.as_str()),
+            RichText::new().quote(i.r#where.as_str()),
+            number::count(i.n).into(),
+            RichText::new().quote(number::grouped_in(&i.text)),
+        ];
+        ReportRow::new(RichText::new().code(i.code.as_str()), cells)
+    });
+    let head = ["Code", "Severity", "Where", "How often", "What"];
+    facts("issues", "issues", PageTable::of_words(head, rows))
 }
 
 /// What recourse could not judge.
-fn not_judged(audit: &AuditFolder) -> Option<PageBlock> {
-    let rows = recourse::left_out(audit)
-        .into_iter()
-        .map(|(head, why, what)| ReportRow {
-            id: String::new(),
-            head,
-            cells: vec![what.into(), why.into()],
-        })
-        .collect();
-    let caption = "Recourse that was not judged; its values are empty in the tables, never 0";
-    table(caption, &["Comparison", "Left out", "Because"], rows, true, "subgroups")
+fn not_judged(audit: &AuditFolder) -> Option<Value> {
+    let rows = recourse::left_out(audit).into_iter();
+    let rows = rows.map(|(head, why, what)| ReportRow::new(head, [what, why]));
+    let head = ["Comparison", "Left out", "Because"];
+    facts("subgroups", "subgroups", PageTable::of_words(head, rows))
 }
 
 /// How many counterfactuals were made where a value is undefined because none of them is valid.
@@ -386,7 +278,7 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
 }
 
 /// Undefined values by metric and reason; those of a set without any valid counterfactual together.
-fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
+fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let mut found: BTreeMap<(&str, &str, &str, &str), (usize, RichText)> = BTreeMap::new();
     let mut gone: BTreeMap<(&str, &str, i64), (usize, RichText)> = BTreeMap::new();
     let of_all = audit.measures.iter().map(|(key, metrics)| ("", key, metrics));
@@ -411,37 +303,19 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Pag
         }
     }
     let of_gone = gone.into_iter().filter(|(_, (n, _))| *n > 0).map(
-        |((set, attribute, made), (n, example))| ReportRow {
-            id: String::new(),
-            head: RichText::from("all metrics of set ").name(set).text(", ").name(attribute),
-            cells: vec![
-                terms::none_valid(made).into(),
-                number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(),
-                example.into(),
-            ],
+        |((set, attribute, made), (n, example))| {
+            let head = RichText::from("all metrics of set ").name(set).text(", ").name(attribute);
+            let why = RichText::from(terms::none_valid(made));
+            ReportRow::new(head, [why, number::size(n).into(), example])
         },
     );
-    let found = found.into_iter().map(|((_, metric, class, reason), (n, example))| ReportRow {
-        id: String::new(),
-        head: if class.is_empty() {
-            glossary.title(metric)
-        } else {
-            glossary.title(metric).text(", class ").name(class)
-        },
-        cells: vec![
-            reason.into(),
-            number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(),
-            example.into(),
-        ],
+    let found = found.into_iter().map(|((_, metric, class, reason), (n, example))| {
+        let head = glossary.title(metric);
+        let head = if class.is_empty() { head } else { head.text(", class ").name(class) };
+        ReportRow::new(head, [reason.into(), number::size(n).into(), example])
     });
-    let rows = of_gone.chain(found).collect();
-    table(
-        "Values that are undefined, by metric and reason; they are empty in the tables, never 0",
-        &["Metric", "Because", "Values", "First of them"],
-        rows,
-        true,
-        "metrics",
-    )
+    let head = ["Metric", "Because", "Values", "First of them"];
+    facts("undefined", "metrics", PageTable::of_words(head, of_gone.chain(found)))
 }
 
 fn place(key: &ResultKey) -> RichText {

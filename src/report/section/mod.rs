@@ -6,7 +6,6 @@ pub(crate) mod all_results;
 pub(crate) mod amounts;
 pub(crate) mod classes;
 pub(crate) mod experiments;
-mod facets;
 pub(crate) mod gates;
 pub(crate) mod graphs;
 pub(crate) mod groups;

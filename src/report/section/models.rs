@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number, terms};
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::table::ComparisonRow;
 
@@ -24,36 +27,11 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if tables.is_empty() {
         return None;
     }
-    let intro = "Both models score the same people, and every interval resamples the same people \
-                 for both; if one of two rates is 0 or 1, it is Newcombe's interval for \
-                 independent people. A difference is clear if its interval excludes zero; among \
-                 many differences some are clear by chance. If one of the models does not score \
-                 everybody, the people are not the same, and there is no interval.";
-    let mut blocks = vec![PageBlock::Text(intro.into())];
     let all = tables.len();
-    for (i, ([model, against, set, attribute], rows)) in
-        tables.into_iter().take(TABLES_AT_MOST).enumerate()
-    {
-        let words = RichText::new()
-            .name(attribute)
-            .text(": model ")
-            .name(model)
-            .text(" minus model ")
-            .name(against);
-        let words = if set.is_empty() { words } else { words.text(", set ").name(set) };
-        blocks.push(PageBlock::Heading(format!("models-{i}"), words.clone()));
-        blocks.push(PageBlock::Table(table(audit, words, rows, glossary)));
-    }
-    if all > TABLES_AT_MOST {
-        blocks.push(PageBlock::Note(
-            format!(
-                "{} more comparisons are only in tables/comparisons.parquet.",
-                all - TABLES_AT_MOST
-            )
-            .into(),
-        ));
-    }
-    Some(PageSection { id: "models", title: "One model against another", blocks })
+    let pairs = tables.into_iter().take(TABLES_AT_MOST);
+    let pairs: Value = pairs.map(|(of, rows)| pair(audit, of, rows, glossary)).collect();
+    let facts = context!(pairs, all, more => all.saturating_sub(TABLES_AT_MOST));
+    Some(PageSection::of_facts(("models", "One model against another"), "models.html", facts))
 }
 
 /// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
@@ -74,62 +52,44 @@ pub(crate) fn clearness(difference: Option<f64>, ends: Option<(f64, f64)>) -> f6
     }
 }
 
-fn table(
+fn pair(
     audit: &AuditFolder,
-    words: RichText,
+    [model, against, set, attribute]: [&str; 4],
     mut rows: Vec<&ComparisonRow>,
     glossary: &mut PageGlossary<'_>,
-) -> PageTable {
+) -> Value {
     let all = rows.len();
     // The sort is stable, so ties keep the order of the table.
     let clearness = |row: &ComparisonRow| clearness(row.difference, row.lo.zip(row.hi));
     rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
     let clear = rows.iter().filter(|row| clearness(row) > 1.0).count();
     rows.truncate(audit.rows_shown());
-    let level = rows
-        .iter()
-        .find_map(|row| row.level)
-        .map_or_else(String::new, |level| format!("; intervals at {}", number::level(level)));
-    let shown = if rows.len() < all {
-        format!(", the clearest {} of {all} are shown", rows.len())
-    } else {
-        String::new()
-    };
-    let caption = words.text(format!(
-        ": {} of {all} differences are clear{shown}{level}",
-        number::count(i64::try_from(clear).unwrap_or(i64::MAX))
-    ));
-    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"]
-        .map(RichText::from)
-        .to_vec();
-    PageTable { caption, head, rows: rows.iter().map(|r| row(r, glossary)).collect(), prose: false }
+    let level = rows.iter().find_map(|row| row.level);
+    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"];
+    let table = PageTable::new(head, rows.iter().map(|r| row(r, glossary)));
+    context!(model, against, set, attribute, all, clear, level, shown => rows.len(), table)
 }
 
 fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
     let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
     let kind = terms::kind(metric, scope);
     let apart = kind.of_change();
-    let value = |value: Option<f64>| {
-        value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value))
+    let value = |value: Option<f64>| value.map_or("undefined".into(), |value| kind.value(value));
+    let ends = match (row.difference, row.lo.zip(row.hi)) {
+        (Some(value), Some((lo, hi))) => Some(apart.interval(value, lo, hi)),
+        (None, _) => Some(terms::reason(row.undefined.as_str()).to_owned()),
+        _ => None,
     };
-    let main = match row.difference {
-        Some(value) => apart.value(value).into(),
-        None => "undefined".into(),
-    };
-    let mut small: Vec<RichText> = match (row.difference, row.lo, row.hi) {
-        (Some(value), Some(lo), Some(hi)) => vec![apart.interval(value, lo, hi).into()],
-        (None, ..) => vec![terms::reason(row.undefined.as_str()).into()],
-        _ => Vec::new(),
-    };
-    small.extend(terms::missing_labels(row).map(RichText::from));
-    let cells = vec![
+    let small = ends.into_iter().chain(terms::missing_labels(row).map(str::to_owned));
+    let difference = row.difference.map_or("undefined".into(), |value| apart.value(value));
+    let cells = [
         place(&row.scope, [&row.from_group, &row.to_group]).into(),
         value(row.model_value).into(),
         value(row.against_value).into(),
-        PageCell { main, small, ..PageCell::default() },
+        PageCell::new(difference, small),
         number::count(row.n_rows).into(),
     ];
-    ReportRow { id: String::new(), head: glossary.title(metric), cells }
+    ReportRow::new(glossary.title(metric), cells)
 }
 
 /// Where a value holds.

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::metric::MetricFamily;
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::report::page::cells::{cell, level_in_words};
+use crate::report::page::below::Below;
+use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::page::{PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 
@@ -34,29 +38,17 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         .iter()
         .flat_map(|a| m.models.iter().map(move |model| (a.name.as_str(), model.name.as_str())))
         .collect();
-    let tables: Vec<PageTable> = pairs
+    let mut tables: Vec<Value> = pairs
         .into_iter()
         .filter_map(|(attribute, model)| table(audit, attribute, model, glossary))
         .collect();
     if tables.is_empty() {
         return None;
     }
-    let intro = "The same numbers for the people inside each slice. Slices are many and \
-                 small: among many gaps some are wide by chance, and an interval is valid for a \
-                 single gap, not for the widest of many.";
-    let mut blocks = vec![PageBlock::Text(intro.into())];
     let more = tables.len().saturating_sub(TABLES_AT_MOST);
-    blocks.extend(tables.into_iter().take(TABLES_AT_MOST).map(PageBlock::Table));
-    if more > 0 {
-        blocks.push(PageBlock::Note(
-            format!(
-                "{more} more combinations of attribute and model are \
-                 only in tables/metrics.parquet."
-            )
-            .into(),
-        ));
-    }
-    Some(PageSection { id: "slices", title: "Inside slices", blocks })
+    tables.truncate(TABLES_AT_MOST);
+    let facts = context!(tables, more);
+    Some(PageSection::of_facts(("slices", "Inside slices"), "slices.html", facts))
 }
 
 /// The columns that the slices of an attribute and a model can show.
@@ -67,13 +59,8 @@ fn columns(
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<SliceColumn> {
     let groups = audit.groups_of(attribute);
-    let key = |set: &str, scope: &str, from: &str, to: &str| ResultKey {
-        model: model.to_owned(),
-        set: set.to_owned(),
-        attribute: attribute.to_owned(),
-        scope: scope.to_owned(),
-        from: from.to_owned(),
-        to: to.to_owned(),
+    let key = |set: &str, scope: &str, from: &str, to: &str| {
+        ResultKey::new([model, set, attribute], scope, [from, to])
     };
     let mut columns = Vec::new();
     let gap = match groups.as_slice() {
@@ -130,7 +117,7 @@ fn table(
     attribute: &str,
     model: &str,
     glossary: &mut PageGlossary<'_>,
-) -> Option<PageTable> {
+) -> Option<Value> {
     let columns = columns(audit, attribute, model, glossary);
     let first = columns.first()?;
     let mut slices: Vec<_> = audit
@@ -143,38 +130,20 @@ fn table(
     // The sort is stable, so ties keep the order of the names.
     slices.sort_by(|(_, x), (_, y)| width(y).total_cmp(&width(x)));
     slices.truncate(audit.rows_shown());
-    let shown = if slices.len() < all {
-        format!(", the first {} of {all} are shown", slices.len())
-    } else {
-        String::new()
-    };
-    let level = level_in_words(
-        slices.iter().flat_map(|(_, slice)| columns.iter().filter_map(|column| at(slice, column))),
-    );
-    let caption = RichText::new()
-        .name(attribute)
-        .text(", model ")
-        .name(model)
-        .text(format!(": {all} slices{shown}{level}"));
-    let head = [RichText::from("Slice"), RichText::from("People")]
-        .into_iter()
-        .chain(columns.iter().map(|column| column.head.clone()))
-        .collect();
-    let rows = slices.into_iter().map(|(name, slice)| {
-        let people = columns
+    let shown = slices.len();
+    let values = |slice| columns.iter().map(move |column| at(slice, column));
+    let below = Below::of(slices.iter().flat_map(|(_, slice)| values(slice).flatten()));
+    let heads = columns.iter().map(|column| column.head.clone());
+    let head = ["Slice", "People"].map(RichText::from).into_iter().chain(heads);
+    let rows = slices.iter().map(|(name, slice)| {
+        let people = values(slice).flatten().map(|m| m.n_rows).max();
+        let people = people.map_or_else(String::new, number::count);
+        let cells = columns
             .iter()
-            .filter_map(|column| at(slice, column))
-            .map(|m| m.n_rows)
-            .max()
-            .map_or_else(String::new, number::count);
-        let values = columns
-            .iter()
-            .map(|column| cell(at(slice, column), terms::kind(column.metric, &column.key.scope)));
-        ReportRow {
-            id: String::new(),
-            head: in_parts(name),
-            cells: std::iter::once(PageCell::from(people)).chain(values).collect(),
-        }
+            .zip(values(slice))
+            .map(|(column, measure)| cell(measure, terms::kind(column.metric, &column.key.scope)));
+        ReportRow::new(in_parts(name), std::iter::once(people.into()).chain(cells))
     });
-    Some(PageTable { caption, head, rows: rows.collect(), prose: false })
+    let table = PageTable { below, ..PageTable::new(head, rows) };
+    Some(context!(attribute, model, all, shown, table))
 }

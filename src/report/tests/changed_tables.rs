@@ -77,8 +77,7 @@ fn intervals_of_means_over_graphs_are_described() {
     });
     let method = section(&html, "method");
     assert!(
-        method.contains("for means over causal graphs")
-            && method.contains("2000 bootstrap replicates"),
+        method.contains("means over causal graphs") && method.contains("2000 bootstrap replicates"),
         "{method}"
     );
     assert!(!section(&page("two-groups", &two_groups()), "method").contains("causal graphs"));

@@ -351,9 +351,8 @@ fn subgroups_without_actions_are_left_out_and_said() {
 
 /// A gate on subgroups of at least 20 people.
 fn gate_of_twenty(tables: &Path) {
-    let reason = "subgroups with at least 20 affected people in the smaller group that are \
-                      unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
-                      score above 0: the value breaks the limit";
+    let args = r#"{"counted":{"subgroups":{"definition":"equal-cost-of-effectiveness",
+        "min_affected":20,"parameter":"0.7","score_at_least":null,"view":"macro"}},"judged":"value"}"#;
     let frame = [GateRow {
         gate: "g".into(),
         verdict: "fail".into(),
@@ -364,7 +363,8 @@ fn gate_of_twenty(tables: &Path) {
         sensitive: "sex".into(),
         from_group: "f".into(),
         to_group: "m".into(),
-        reason: reason.into(),
+        reason_code: "limit-broken".into(),
+        reason_args: args.into(),
         value: Some(44.0),
         limit: 0.0,
         numerator: Some(44),
@@ -381,8 +381,8 @@ fn gate_of_twenty(tables: &Path) {
 fn a_gate_on_recourse_says_what_it_counts() {
     let gates = section(&RecourseSample::few().page(&alone(), gate_of_twenty), "gates");
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \
-                are unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
-                score above 0, f and m, attribute sex, model gbm fail at most 0 the number \
+                are unfair to either group by equal cost of effectiveness 0.7, macro view, with \
+                any score above 0, f and m, attribute sex, model gbm fail at most 0 the number \
                 decides 44 subgroups 250 subgroups of that size, with actions the value breaks \
                 the limit";
     assert!(gates.contains(said), "{gates}");
@@ -396,7 +396,7 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
     let html = render(folder.path(), None, &glossary).unwrap().report;
     let html = html.replace(['\u{202f}', '\u{a0}'], " ");
     let counted = "subgroups with at least 20 affected people in the smaller group that are unfair \
-                   to either group by equal-cost-of-effectiveness 0.7, macro, with any score \
+                   to either group by equal cost of effectiveness 0.7, macro view, with any score \
                    above 0";
     // A count has no range that would have to be explained.
     let verdict = section(&html, "verdict");

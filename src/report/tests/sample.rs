@@ -166,7 +166,7 @@ pub(super) fn push(
 ) {
     let method = match (value, family) {
         (SampleValue::Rate(..), _) => "wilson",
-        (_, "shift") => "poisson-bootstrap",
+        (_, "shift") => "log-student",
         _ => "bootstrap",
     };
     let (number, undefined, part, whole, interval, flags) = match value {
@@ -634,6 +634,8 @@ impl FolderSample {
                     "the limit lies inside the interval"
                 }
                 .into(),
+                reason_code: if skipped { "no-baseline" } else { "limit-inside" }.into(),
+                reason_args: if skipped { "{}" } else { r#"{"judged":"interval"}"# }.into(),
                 job_line: 88,
                 decides: *decides,
                 ..GateRow::default()

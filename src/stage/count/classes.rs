@@ -115,7 +115,7 @@ pub(crate) fn gather_rows(
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
-    let strata = no_strata(layout, attribute, blocks.seed);
+    let strata = no_strata(layout, attribute);
     let empty = || {
         let unit = counting_unit(layout, false);
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());

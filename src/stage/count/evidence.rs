@@ -15,7 +15,7 @@ use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -116,16 +116,15 @@ pub(crate) struct RowCounting<'a> {
 
 /// Nobody by stratum and group of an attribute; none where the job names no strata. Groups that are
 /// strata of themselves hold nobody to compare.
-pub(crate) fn no_strata(layout: &Layout, attribute: usize, seed: Seed) -> Option<Strata> {
+pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
     let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
     let n_groups = attribute.groups.len();
     if of.column == layout.features[attribute.feature].name {
         return Some(Strata::of_groups(n_groups));
     }
-    let weighed = layout.weight.as_ref().map(|_| seed);
-    let strata = Strata::new(of.levels.len(), n_groups, weighed);
+    let strata = Strata::new(of.levels.len(), n_groups, layout.weight.is_some());
     Some(match layout.person {
-        Some(_) => strata.by_person(seed),
+        Some(_) => strata.by_person(),
         None => strata,
     })
 }
@@ -147,7 +146,7 @@ impl<'a> RowCounting<'a> {
             rule: cut,
             blocks,
             ranks: ranks(&layout.attributes[attribute]),
-            strata: no_strata(layout, attribute, blocks.seed),
+            strata: no_strata(layout, attribute),
         })
     }
 
@@ -189,12 +188,7 @@ impl<'a> RowCounting<'a> {
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.groups[group].add(label, predicted, score == threshold);
-        if self.blocks.paired || self.layout.person.is_some() {
-            part.add_paired(group, weight.0, label, predicted);
-        }
-        if self.layout.weight.is_some() {
-            part.add_weight(group, weight.0, weight.1, label, predicted);
-        }
+        part.add_unit((group, weight.0, weight.1), label, predicted);
         if self.blocks.scores {
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
@@ -361,7 +355,7 @@ impl CountInputs<'_> {
 
 /// What counts as one observation of these rows. `paired`: whether models are compared.
 pub(crate) fn counting_unit(layout: &Layout, paired: bool) -> CountingUnit {
-    CountingUnit::of(layout.weight.is_some(), layout.person.is_some(), paired)
+    CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some(), paired }
 }
 
 /// No counterfactuals yet.

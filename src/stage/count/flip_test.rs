@@ -84,10 +84,10 @@ pub(crate) fn flip_test(
     people: FlipTestSample,
     attribute: usize,
     facets: &[MetricScope],
-    (knobs, seed): (&FlipTestSettings, Seed),
+    knobs: &FlipTestSettings,
 ) -> Result<FlipTestResult> {
     let layout = row_context.rows.layout();
-    let weighed = (layout.weight.is_some() || layout.person.is_some()).then_some(seed);
+    let weighed = layout.weight.is_some();
     let groups = layout.attributes[attribute].groups.len();
     let test = PreparedFlipTest::new(people, groups, facets, knobs, weighed);
     let test = if layout.person.is_some() { test.by_person() } else { test };

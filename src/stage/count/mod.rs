@@ -31,7 +31,7 @@ use crate::stage::artifact::{
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
 use crate::stage::count::slices::{AttributeSlices, FactualSlices};
-use crate::stage::count::switches::{CountedParts, IntervalSettings, ShiftSettings};
+use crate::stage::count::switches::{CountedParts, ShiftSettings};
 use crate::stage::kinds::{
     CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
 };
@@ -255,16 +255,9 @@ fn shift_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Option<Shif
     if !b.value("score metrics", wanted) {
         return None;
     }
-    if unit.repeat.is_some() {
-        return Some(ShiftSettings { intervals: None });
-    }
-    let intervals = b.plan.shift_intervals();
-    b.input("metrics.interval", |job| &job.metrics.interval);
-    if intervals.is_some() {
-        b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
-        b.seed();
-    }
-    Some(ShiftSettings { intervals })
+    // Repeats have values without intervals.
+    let intervals = unit.repeat.is_none() && b.plan.wants_intervals();
+    Some(ShiftSettings { intervals: b.value("intervals of score metrics", intervals) })
 }
 
 impl StagePlan<'_> {
@@ -278,14 +271,9 @@ impl StagePlan<'_> {
         catalog::families(self.checked).contains(&MetricFamily::Scores)
     }
 
-    /// The intervals of score metrics; none where the job makes none.
-    pub(crate) fn shift_intervals(&self) -> Option<IntervalSettings> {
-        let metrics = &self.job.metrics;
-        (metrics.interval.method == job::IntervalMethod::Auto).then_some(IntervalSettings {
-            level: metrics.interval.level,
-            samples: metrics.bootstrap.samples,
-            seed: self.job.run.seed,
-        })
+    /// Whether values have intervals.
+    pub(crate) fn wants_intervals(&self) -> bool {
+        self.job.metrics.interval.method == job::IntervalMethod::Auto
     }
 
     /// How often people are counted: of several classes all together, and in each against all
@@ -458,13 +446,14 @@ fn plan_switches<'a>(
     }
     let passes = b.passes();
     work(move |ctx| {
-        sources.rows.with(ctx, 1, |row_context| {
-            // The counterfactuals may be those of a run with more memory.
-            plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
+        sources.rows.with(ctx, if wanted.is_some() { 2 } else { 1 }, |row_context| {
             let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
-            // With more than two groups also by whether anything switches.
+            // With more than two groups also by whether anything switches; what rows add to score
+            // metrics in each scope.
             let others = groups.saturating_sub(1);
-            let places = others + u64::from(others > 1);
+            let scopes = if others > 1 { 2 * others + 2 } else { 2 };
+            let scopes = if wanted.is_some_and(|wanted| wanted.intervals) { scopes } else { 0 };
+            let places = others + u64::from(others > 1) + scopes;
             plan.check_person_memory(row_context, places * plan.class_forms())?;
             let write = |name: &str| ctx.out().join(name);
             if let Some(n) = plan.n_classes() {
@@ -546,7 +535,7 @@ impl Stage for FlipsStage {
                 let Some(people) = merge_all(people) else { return Ok(()) };
                 let of = &row_context.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn)?;
+                let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
                 files::write_json(&ctx.out().join(EVIDENCE), &flips)
             })
         })

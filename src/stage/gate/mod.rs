@@ -14,10 +14,8 @@ use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
-use crate::gate::question::{
-    GateLimit, GateQuantity, GateQuestion, GateReason, GateStatus, GateSubject, GateTables,
-    UnshownChange,
-};
+use crate::gate::question::{GateLimit, GateQuantity, GateQuestion, GateSubject, GateTables};
+use crate::gate::reason::{GateReason, GateStatus, UnshownChange};
 use crate::gate::recourse::{CountedGate, RecourseGateQuestion};
 use crate::gate::why::PatternGateQuestion;
 use crate::job::check::CheckedJob;
@@ -226,12 +224,6 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
     checked.job.gates.iter().filter_map(question).collect()
 }
 
-/// Why a gate is not decided yet.
-fn waits_for_scores() -> GateReason {
-    let words = "the run waits for scores, and judges it when they have arrived";
-    GateReason::new(ReasonCode::WaitsForScores, words)
-}
-
 /// What a stage is about, by name, and its folder.
 type NamedFolder<'a> = (&'a str, &'a Path);
 
@@ -265,12 +257,12 @@ pub(crate) fn judge(
         let made = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
         // The own folder holds no table yet.
         let gate = gate::recourse::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.objected(waits_for_scores()) });
+        counted.push(if made.is_some() { gate } else { gate.objected(GateReason::WaitsForScores) });
     }
     for question in pattern_questions(checked) {
         let made = why.iter().find(|(name, _)| *name == question.why);
         let gate = gate::why::count(&question, made.map_or(ctx.out(), |made| made.1))?;
-        counted.push(if made.is_some() { gate } else { gate.objected(waits_for_scores()) });
+        counted.push(if made.is_some() { gate } else { gate.objected(GateReason::WaitsForScores) });
     }
     let mut asked = questions(checked);
     let is_there = |question: &GateQuestion| {
@@ -287,7 +279,7 @@ pub(crate) fn judge(
     };
     for question in &mut asked {
         if awaits(question) {
-            question.objections.push(waits_for_scores());
+            question.objections.push(GateReason::WaitsForScores);
         }
     }
     let (table, outcome) = verdicts(

@@ -455,9 +455,6 @@ impl Stage for GenerateStage {
         let passes = b.row_passes();
         work(move |ctx| {
             of_set.rows().with(ctx, 1, |row_context| {
-                if learnt_in.is_none() {
-                    plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
-                }
                 let learnt = |knobs: &dyn FittedKnobs, n_folds: usize| match (&fit, learnt_in) {
                     (None, _) => Ok(Vec::new()),
                     (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),

@@ -32,7 +32,6 @@ use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
 use crate::metric::bootstrap::repeats::SetRepeat;
-use crate::metric::evidence::counting_unit::UnitEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -473,9 +472,10 @@ fn count_repeat(
         return Ok(SetRepeat { counts, second: None, untaught });
     }
     let start = counts.second_pass();
-    let again =
-        |part: &mut ShiftPass, g: usize| people(g, &mut |_, person, cfs| part.add(person, cfs));
-    let second = row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
+    let again = |part: &mut ShiftPass, g: usize| {
+        people(g, &mut |key, person, cfs| part.add(key, person, cfs))
+    };
+    let second = row_groups.gather(|| start.clone(), again)?;
     Ok(SetRepeat { counts, second: Some(second), untaught })
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, JobProblem, Result};
 use crate::job::check::{GateScope, KnownMetric};
 use crate::job::{self, MetricFamily};
-use crate::metric::bootstrap::redraw::DirectionMemory;
+use crate::metric::evidence::direction_memory::DirectionMemory;
 use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::measure::catalog;
@@ -17,19 +17,16 @@ const BYTES_OF_A_ROW: u64 = 9_500;
 
 impl StagePlan<'_> {
     /// Refuses the job where the sums over the groups of an attribute take more memory than it may
-    /// have. `people` are those who are audited, where that is known.
+    /// have.
     ///
     /// # Errors
     /// The job asks for too much: names the attribute, its groups and the bytes.
-    pub(crate) fn check_sum_memory(&self, people: Option<u64>) -> Result<()> {
+    pub(crate) fn check_sum_memory(&self) -> Result<()> {
         let allowed = memory::allowed(self.settings);
         let data = &self.job.data;
         let by_block =
             data.weight.is_some() || data.person.is_some() || !self.job.metrics.compare.is_empty();
-        let samples = self
-            .shift_intervals()
-            .filter(|_| self.wants_shift())
-            .map(|wanted| wanted.samples.get());
+        let influences = self.wants_shift() && self.wants_intervals();
         // Sets of graphs have two groups and sums of their own.
         let counted = self.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
         let groups = |attribute: &str| {
@@ -43,9 +40,9 @@ impl StagePlan<'_> {
                 threads,
                 classes,
                 by_block,
-                samples,
+                influences,
             };
-            (sums.bytes(people), sums.groups, applied.attribute, "sums")
+            (sums.bytes(), sums.groups, applied.attribute, "sums")
         });
         let attributes = self
             .job
@@ -74,8 +71,8 @@ impl StagePlan<'_> {
                 match what {
                     "sums" => {
                         "merge groups by `map` or `bins`, leave the family `shift` out of \
-                         `metrics.families`, use fewer `metrics.bootstrap.samples` or \
-                         `--threads`, or allow more with `--memory`"
+                         `metrics.families`, use fewer `--threads`, or allow more with \
+                         `--memory`"
                     }
                     _ => {
                         "merge groups by `map` or `bins`, name fewer `metrics.families`, or allow \

@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::class_counts::ClassState;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::measure::{

@@ -8,7 +8,6 @@ use crate::data::{Layout, MISSING};
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::bootstrap::repeats::RepeatSpread;
 use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -18,6 +17,7 @@ use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::{CELLS, Eccm, StateCells};
 use crate::metric::evidence::score_bins::DrawnBin;
 use crate::metric::evidence::shift::ShiftSums;
+use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
@@ -325,7 +325,7 @@ impl RowBuilder<'_> {
             n_rows: whole(measured.n_rows),
             n_persons: measured.persons.map(|persons| whole(persons.n)),
             denominator_persons: measured.persons.and_then(|of| of.denominator).map(whole),
-            n_eff: measured.persons.and_then(|of| of.effective).and_then(finite),
+            n_eff: measured.effective.and_then(finite),
             lo: interval.and_then(|i| finite(i.lo)),
             hi: interval.and_then(|i| finite(i.hi)),
             level: interval.and(self.settings.level).map(|l| l.get()),
@@ -363,11 +363,7 @@ impl RowBuilder<'_> {
             numerator: None,
             denominator: None,
             weights: None,
-            persons: measured.persons.map(|of| PersonBasis {
-                denominator: None,
-                effective: None,
-                ..of
-            }),
+            persons: measured.persons.map(|of| PersonBasis { denominator: None, ..of }),
             interval: None,
             ci_method: "none: the value is undefined".to_owned(),
             impaired: None,
@@ -489,7 +485,7 @@ impl RowBuilder<'_> {
             group: of.group().map_or("", |rank| self.group(rank)).into(),
             slice: self.slice.into(),
             n: whole(c.n()),
-            persons: counts.persons(of).map(|persons| whole(persons.len() as u64)),
+            persons: counts.has_persons().then(|| whole(counts.units(of).n_units(|_| true))),
             weight: self.weight(counts.weight(of)),
             n_positive: self.layout.label.as_ref().map(|_| positive).map(whole),
             n_predicted_positive: whole(predicted_positive),

@@ -7,17 +7,16 @@ use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::tests::state_laws::SampleState;
-use crate::metric::bootstrap::redraw::{
-    ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
-};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis, UnitEvidence};
+use crate::metric::evidence::counting_unit::{CountingUnit, SampleBasis};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
 use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::switch_pass::{ChunkWorkspace, SwitchAccumulator};
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts};
 use crate::num::score_scale::ScoreScale;
@@ -99,11 +98,13 @@ impl SampleState for FactualCounts {
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
-            0 => empty.with_strata(Strata::new(4, GROUPS, None)),
-            1 => empty.with_pairing(SEED),
-            2 => empty.with_persons(SEED),
-            3 => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
-            4 => empty.with_weighed_persons(SEED),
+            0 => empty.with_strata(Strata::new(4, GROUPS, false)),
+            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
+            2 => empty.counted_by(CountingUnit::PERSON, SEED),
+            3 => empty
+                .counted_by(CountingUnit::WEIGHT, SEED)
+                .with_strata(Strata::new(4, GROUPS, true)),
+            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
             5 => empty.with_scores(LabelledScores::new(
                 ScoreScale::default(),
                 SampleBasis { weighted: true, persons: true },
@@ -117,8 +118,7 @@ impl SampleState for FactualCounts {
         let labelled = (label, score.unwrap_or(f64::NAN));
         self.add_score(group, labelled, weight, (row % PERSONS, row));
         self.groups[group].add(label, predicted, score == Some(0.5));
-        self.add_weight(group, row, weight, label, predicted);
-        self.add_paired(group, row % PERSONS, label, predicted);
+        self.add_unit((group, row % PERSONS, weight), label, predicted);
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
         if row.is_multiple_of(5) {
@@ -159,10 +159,10 @@ impl SampleState for CounterfactualCounts {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
-            1 => empty.with_pairing(SEED),
-            2 => empty.with_persons(SEED),
-            3 => empty.with_weights(SEED),
-            4 => empty.with_weighed_persons(SEED),
+            1 => empty.counted_by(CountingUnit::PAIRED, SEED),
+            2 => empty.counted_by(CountingUnit::PERSON, SEED),
+            3 => empty.counted_by(CountingUnit::WEIGHT, SEED),
+            4 => empty.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
             5 => empty.with_grid(grid(false)),
             _ => empty.with_grid(grid(true)),
         }
@@ -176,32 +176,41 @@ impl SampleState for CounterfactualCounts {
 }
 
 impl SampleState for SwitchAccumulator {
-    const VARIANTS: u64 = 6;
+    const VARIANTS: u64 = 3;
 
-    /// Only counts, pairs, sums, and blocks of people with weights; counts and blocks with bins.
+    /// Plain, with bins, and with weights and bins.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
-        let nobody = match variant {
-            3 => nobody.with_weights(SEED),
-            4 => nobody.with_bins(),
-            5 => nobody.with_weights(SEED).with_bins(),
-            _ => nobody,
-        };
-        let mut first = nobody.clone();
-        (0..20).for_each(|row| first.add_sample(row));
-        let balances = ScoreBalances::of(&first);
-        let keep = match variant {
-            0 | 4 => ScoreKeeping::Nothing,
-            1 => ScoreKeeping::Pairs,
-            2 => ScoreKeeping::Sums(balances),
-            _ => ScoreKeeping::Blocks(balances, SEED),
-        };
-        SwitchAccumulator::new(nobody, &keep)
+        SwitchAccumulator::new(match variant {
+            0 => nobody,
+            1 => nobody.with_bins(),
+            _ => nobody.counted_by(CountingUnit::WEIGHT, SEED).with_bins(),
+        })
     }
 
     fn add_sample(&mut self, row: u64) {
         let (person, moved) = (person(row, GROUPS), counterfactuals(row, GROUPS));
         self.add(row, &person, &moved, &mut ChunkWorkspace::new());
+    }
+}
+
+impl SampleState for ShiftPass {
+    const VARIANTS: u64 = 4;
+
+    /// Only values, and with intervals of rows, of rows with weights and of persons.
+    fn sample(variant: u64) -> Self {
+        let nobody = CounterfactualCounts::new(GROUPS);
+        let mut first = match variant {
+            2 => nobody.counted_by(CountingUnit::WEIGHT, SEED),
+            3 => nobody.counted_by(CountingUnit::WEIGHTED_PERSON, SEED),
+            _ => nobody,
+        };
+        (0..20).for_each(|row| first.add_sample(row));
+        if variant == 0 { first.second_pass() } else { first.influence_pass() }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        self.add(row % PERSONS, &person(row, GROUPS), &counterfactuals(row, GROUPS));
     }
 }
 
@@ -239,7 +248,7 @@ fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCoun
 
 /// Rows that are people, that weigh, that belong to persons, and both.
 fn class_unit(variant: u64) -> CountingUnit {
-    CountingUnit::of(variant % 2 == 1, variant > 1, false)
+    CountingUnit { weighted: variant % 2 == 1, persons: variant > 1, paired: false }
 }
 
 impl SampleState for FactualClassCounts {
@@ -279,9 +288,8 @@ impl SampleState for ClassSwitchAccumulator {
     }
 
     fn add_sample(&mut self, row: u64) {
-        let keep = vec![Some(ScoreKeeping::Pairs); CLASSES];
         let nobody = || CounterfactualCounts::new(GROUPS);
-        with_class_switches(row, |person, cfs| self.add(&keep, nobody, (row, person, cfs)));
+        with_class_switches(row, |person, cfs| self.add(nobody, (row, person, cfs)));
     }
 }
 

@@ -267,7 +267,6 @@ pub(crate) fn check_data(
 ) -> Result<CheckFindings> {
     with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
         let look = RowsLook::read(&folder_of(records, UnitKind::Labels))?;
-        plan.check_sum_memory(Some(look.audited))?;
         let (_, mut warnings) = filters_and_issues(&folder_of(records, UnitKind::Prepare))?;
         // Another job may have prepared more of the same rows.
         let params = prepare_params(plan.job, reads_features(plan.job));
@@ -505,7 +504,7 @@ fn with_prepared<T>(
         input.file_events().iter().for_each(|event| observer.on(event));
         let all = &RowShare::All;
         let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view(), all)?;
-        plan.check_sum_memory(None)?;
+        plan.check_sum_memory()?;
         plan.features = features.unwrap_or(plan.features);
         let until = Some(StageKind::Split.word());
         let options =

@@ -133,7 +133,7 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
 pub(crate) fn policies() -> PolicyVersions {
     PolicyVersions {
         who_counts: metric::WHO_COUNTS,
-        boundaries: metric::BOUNDARIES,
+        intervals: metric::INTERVALS,
         starts: causal::boss::STARTS_POLICY,
     }
 }

@@ -22,7 +22,7 @@ use crate::data::rows::aligned::{
     create_scores,
 };
 use crate::error::{Error, Fault, Result};
-use crate::exec::accumulator::Accumulator;
+use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift_pass::ShiftPass;
@@ -264,11 +264,11 @@ impl GraphScoring<'_> {
                 || start.clone(),
                 |part: &mut Vec<ShiftPass>, g| {
                     let (rows, _) = self.each_row(row_context, &frame, g, |row| {
-                        add_second(part, row.person, row.counterfactuals)
+                        add_second(part, row.key, row.person, row.counterfactuals)
                     })?;
                     Ok(rows)
                 },
-                |all, part| all.iter_mut().zip(&part).for_each(|(all, part)| all.merge(part)),
+                merge_each,
             )?;
             counts.set_second_pass(second);
         }

@@ -11,14 +11,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::prepare::surveyed::SurveyedRows;
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
 use crate::exec::shared_folder::SharedFolder;
 use crate::exec::{StageContext, files, misfit};
 use crate::stage::input::digest::FileHashes;
-use crate::unit::{StageKind, UnitKind, worded_enum};
+use crate::unit::{StageKind, worded_enum};
 
 /// By this file a stage says that it needs the pass that is in question: a worker that finds the
 /// result in a cache reads it there.
@@ -36,7 +35,7 @@ worded_enum! {
         Learn = "learn",
         /// Evidence.
         Count = "count",
-        /// Score metrics for which the pass `count` is not enough.
+        /// Score metrics, which need the means that the pass `count` gives.
         Shift = "shift",
     }
 }
@@ -56,7 +55,7 @@ impl ShardPass {
             ShardPass::Survey => "The values that occur in the columns",
             ShardPass::Learn => "What must be known about the rows before they are counted",
             ShardPass::Count => "The evidence",
-            ShardPass::Shift => "Score metrics that need a second look at the scores",
+            ShardPass::Shift => "Score metrics, which look at the scores a second time",
         }
     }
 
@@ -124,16 +123,6 @@ impl MergedStates {
     pub(crate) fn file_hashes(&self) -> Result<FileHashes> {
         let found = self.of_stage::<FileHashes>(INPUTS, ShardPass::Survey)?;
         Ok(merge_all(found.into_iter().flatten().map(|(_, hashes)| hashes)).unwrap_or_default())
-    }
-
-    /// Rows that are audited before the one with this number, as the survey of all shards tells.
-    ///
-    /// # Errors
-    /// The states are not those of this program.
-    pub(crate) fn audited_before(&self, row: u64) -> Result<u64> {
-        let found = self.of_stage::<SurveyedRows>(UnitKind::Prepare.word(), ShardPass::Survey)?;
-        let all = merge_all(found.into_iter().flatten().map(|(_, rows)| rows));
-        Ok(all.map_or(0, |all| all.audited_before(row)))
     }
 
     /// The states of a stage in a pass; none where the pass is not merged.

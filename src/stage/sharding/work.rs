@@ -11,13 +11,12 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::keep_freed_memory;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::check::CheckedJob;
-use crate::stage::count::switches::LEARN_ROWS;
 use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::input::digest::{FileHashes, part_of_stream};
 use crate::stage::input::{self, AbsentDataSet};
 use crate::stage::job_place::with_place;
 use crate::stage::open::{open_store, open_workers};
-use crate::stage::plan::{StagePlan, tests_support};
+use crate::stage::plan::StagePlan;
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::plan::OpenPlan;
 use crate::stage::sharding::shard_rows;
@@ -129,21 +128,12 @@ impl PassOfShard<'_> {
         header
     }
 
-    /// The states; none where no stage asks for the pass, or not for the rows of the shard.
+    /// The states; none where no stage asks for the pass.
     fn states(&self, stream: Option<&mut dyn Read>) -> Result<Option<String>> {
         let PassOfShard { plan, pass, shard, .. } = *self;
         let until = if pass.is_always_asked() { Some(pass.until()) } else { self.asked_until()? };
         let Some(until) = until else { return Ok(None) };
         let (of, merged) = (plan.shard(shard)?, plan.merged_before(Some(pass))?);
-        let job = &self.checked.job;
-        // Those behind the first rows are reference nevertheless.
-        let is_reference = tests_support(job) && job.data.reference.is_none();
-        if pass == ShardPass::Learn
-            && !is_reference
-            && merged.audited_before(of.first_row)? >= LEARN_ROWS
-        {
-            return Ok(None);
-        }
         let copy = stream.map(|source| self.copied(source, &merged)).transpose()?;
         let mut states = String::new();
         if pass == ShardPass::Survey {
@@ -224,7 +214,7 @@ impl PassOfShard<'_> {
             let input = input::locate(checked, settings, absent, found, cancel)?;
             let stages =
                 StagePlan::new(checked, settings, &input, &workers, "", &store.view(), share)?;
-            stages.check_sum_memory(None)?;
+            stages.check_sum_memory()?;
             let options = ExecSettings { until: Some(until.word()), ..stages.exec_settings() };
             let planned = stages.stages()?;
             let records =

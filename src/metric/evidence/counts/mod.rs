@@ -9,7 +9,7 @@
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
 //! Where people have weights, they are counted anyway, and what they weigh is summed separately
-//! in whole units ([`block_bootstrap`](crate::metric::evidence::block_bootstrap)).
+//! in whole units, with the squares ([`units`](crate::metric::evidence::units)).
 
 mod switches;
 
@@ -19,13 +19,16 @@ use serde::{Deserialize, Serialize};
 
 use super::strata::Strata;
 use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::block_bootstrap::BlockSums;
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{Confusion, ConfusionCells, StateCells, answer_state};
+use crate::metric::evidence::person::{
+    CONFUSION_CELLS, Confusion, ConfusionCells, StateCells, answer_state,
+};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::GroupSelection;
 use crate::param::Seed;
 pub(crate) use switches::CounterfactualCounts;
@@ -55,24 +58,16 @@ pub(crate) struct FactualCounts {
     /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     ungrouped: BTreeMap<u32, UngroupedCounts>,
-    /// What people weigh by label and prediction, each unknown, no or yes; by group. None where
-    /// nobody has a weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed: Option<BlockSums<9>>,
-    /// The sums of the same weights and of their squares, by group; empty where nobody has a
-    /// weight.
+    /// What people weigh by label and prediction, each unknown, no or yes, with the squares; by
+    /// group. Empty where nobody has a weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    weight_sums: Vec<[WeightSums; 9]>,
-    /// The same people where nobody has a weight, each counting once. None where models are not to
-    /// be compared.
+    weights: Vec<[WeightSums; 9]>,
+    /// The same in blocks of people. None where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paired: Option<BlockSums<9>>,
-    /// The same rows by person and group. None where each row is a person.
+    /// What the rows of each person weigh, by person and group. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<9>>,
-    /// What they weigh by person and group. None where each row is a person, or has no weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed_persons: Option<PersonCells<9>>,
     /// The same people by stratum. None where no strata are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
@@ -84,42 +79,37 @@ pub(crate) struct FactualCounts {
     grid: Option<RowGridCounts>,
 }
 
-impl UnitEvidence for FactualCounts {
-    fn with_weights(self, seed: Seed) -> Self {
-        let groups = self.groups.len();
-        let weight_sums = vec![[WeightSums::default(); 9]; groups];
-        FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
-    }
-
-    fn with_pairing(self, seed: Seed) -> Self {
-        FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
-    }
-
-    fn with_persons(self, seed: Seed) -> Self {
-        FactualCounts { persons: Some(PersonCells::new()), ..self.with_pairing(seed) }
-    }
-
-    fn with_weighed_persons(self, seed: Seed) -> Self {
-        let weighed_persons = Some(PersonCells::new());
-        FactualCounts { weighed_persons, ..self.with_weights(seed).with_persons(seed) }
-    }
-}
-
 impl FactualCounts {
     /// No rows yet, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
             ungrouped: BTreeMap::new(),
-            weighed: None,
-            weight_sums: Vec::new(),
+            weights: Vec::new(),
             paired: None,
             persons: None,
-            weighed_persons: None,
             strata: None,
             scores: None,
             grid: None,
         }
+    }
+
+    /// The same, counted by this unit too; the seed cuts people into blocks where models are to be
+    /// compared.
+    #[must_use]
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+        let groups = self.groups.len();
+        FactualCounts {
+            weights: if unit.weighted { vec![Default::default(); groups] } else { Vec::new() },
+            paired: unit.paired.then(|| BlockSums::new(groups, seed)),
+            persons: unit.persons.then(PersonCells::new),
+            ..self
+        }
+    }
+
+    /// Whether people have weights.
+    pub(crate) fn is_weighted(&self) -> bool {
+        !self.weights.is_empty()
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
@@ -177,8 +167,7 @@ impl FactualCounts {
     pub(crate) fn states(&self, of: GroupSelection) -> (StateCells, Option<StateCells>) {
         let mut all = GroupFactualCounts::default();
         of.groups(self.groups.len()).for_each(|group| all.merge(&self.groups[group]));
-        let weights = self.weighed.as_ref();
-        (all.states(), weights.map(|weights| weights.sum(of.groups(self.groups.len()))))
+        (all.states(), self.weight_states(of))
     }
 
     /// Adds the score of a row of a group, in addition to the row itself, with what it weighs in
@@ -217,118 +206,88 @@ impl FactualCounts {
         }
     }
 
-    /// Adds what a row of a group weighs in whole units, in addition to the row itself. `key` is
-    /// the person's own.
-    pub(crate) fn add_weight(
+    /// Adds a row of a group to the units by which rows are counted, with what it weighs in whole
+    /// units (1 where nobody has a weight), in addition to the row itself. `key` is the person's
+    /// own.
+    pub(crate) fn add_unit(
         &mut self,
-        group: usize,
-        key: u64,
-        weight: u64,
+        (group, key, weight): (usize, u64, u64),
         label: Option<bool>,
         predicted: Option<bool>,
     ) {
-        if let Some(weighed) = &mut self.weighed {
-            weighed.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += weight;
-            self.weight_sums[group][3 * answer_state(label) + answer_state(predicted)] +=
-                WeightSums::one(weight);
+        let cell = 3 * answer_state(label) + answer_state(predicted);
+        if let Some(weights) = self.weights.get_mut(group) {
+            weights[cell] += WeightSums::one(weight);
         }
-        if let Some(persons) = &mut self.weighed_persons {
-            persons.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += weight;
-        }
-    }
-
-    /// Adds a row of a group for the comparison of models and to its person, in addition to the row
-    /// itself.
-    /// `key` is the person's own.
-    pub(crate) fn add_paired(
-        &mut self,
-        group: usize,
-        key: u64,
-        label: Option<bool>,
-        predicted: Option<bool>,
-    ) {
         if let Some(paired) = &mut self.paired {
-            paired.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
+            paired.at(key, group)[cell] += weight;
         }
         if let Some(persons) = &mut self.persons {
-            persons.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
+            persons.at(key, group)[cell] += weight;
         }
     }
 
-    /// Each person with a row among some people, ascending by key, with the confusion of these
-    /// rows; none where each row is a person.
-    pub(crate) fn persons(&self, of: GroupSelection) -> Option<Vec<(u64, Confusion)>> {
-        Some(self.by_person(self.persons.as_ref()?, of))
-    }
-
-    /// The same with what the rows weigh; none where nobody has a weight.
-    pub(crate) fn weighed_persons(&self, of: GroupSelection) -> Option<Vec<(u64, Confusion)>> {
-        Some(self.by_person(self.weighed_persons.as_ref()?, of))
-    }
-
-    fn by_person(&self, cells: &PersonCells<9>, of: GroupSelection) -> Vec<(u64, Confusion)> {
-        let has: Vec<usize> = of.groups(self.groups.len()).collect();
-        let sums = cells.sums(|group| has.contains(&group));
-        sums.into_iter().map(|(key, cells)| (key, confusion_of_states(cells))).collect()
+    /// What the rows of some groups weigh by label and prediction; none where nobody has a weight.
+    fn weight_states(&self, of: GroupSelection) -> Option<StateCells> {
+        let mut all = [0; 9];
+        for group in of.groups(self.groups.len()) {
+            let weights = self.weights.get(group)?;
+            all.iter_mut().zip(weights).for_each(|(sum, of)| *sum += of.sum());
+        }
+        self.is_weighted().then_some(all)
     }
 
     /// Units of weight of the rows of some people; none where nobody has a weight.
     pub(crate) fn weight(&self, of: GroupSelection) -> Option<u64> {
-        Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
+        Some(self.weight_states(of)?.iter().sum())
     }
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
     pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
-        Some(confusion_of_states(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
+        self.weight_states(of).map(confusion_of_states)
     }
 
-    /// What some people weigh by the cell that each fills, with the squares; none where nobody has
-    /// a weight.
-    pub(crate) fn weight_sums(
-        &self,
-        of: GroupSelection,
-    ) -> Option<Vec<(ConfusionCells, WeightSums)>> {
-        self.weighed.as_ref()?;
-        let cell = |i: usize| {
-            let mut sum = WeightSums::default();
-            of.groups(self.groups.len()).for_each(|group| sum += self.weight_sums[group][i]);
-            (confusion_of_states(std::array::from_fn(|at| u64::from(at == i))).to_cells(), sum)
-        };
-        Some((0..9).map(cell).collect())
+    /// The units of some groups by the cells of the confusion that they fill.
+    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums<CONFUSION_CELLS> {
+        let mut kinds = Vec::new();
+        for group in of.groups(self.groups.len()) {
+            let rows = self.groups[group].states();
+            for (state, n) in rows.into_iter().enumerate().filter(|(_, n)| *n > 0) {
+                let mut one = [0; 9];
+                one[state] = 1;
+                let weights = self.weights.get(group).map(|weights| weights[state]);
+                kinds.push(UnitKind {
+                    key: (9 * group + state) as u64,
+                    cells: confusion_of_states(one).to_cells(),
+                    sums: weights.unwrap_or_else(|| WeightSums::ones(n)),
+                });
+            }
+        }
+        let has: Vec<usize> = of.groups(self.groups.len()).collect();
+        let persons = self.persons.as_ref().map(|persons| {
+            let all = persons.sums(|group| has.contains(&group)).into_iter();
+            all.map(|(key, cells)| (key, confusion_of_states(cells).to_cells())).collect()
+        });
+        UnitSums::new(kinds, persons)
+    }
+
+    /// Whether a person may have several rows.
+    pub(crate) fn has_persons(&self) -> bool {
+        self.persons.is_some()
     }
 
     /// People with a prediction: persons, where one may have several rows.
     pub(crate) fn people_predicted(&self) -> u64 {
-        match self.persons(GroupSelection::All) {
-            Some(all) => all.iter().filter(|(_, own)| own.predicted() > 0).count() as u64,
-            None => self.confusion(GroupSelection::All).predicted(),
+        match self.has_persons() {
+            true => self.units(GroupSelection::All).n_units(|own| *own != [0; CONFUSION_CELLS]),
+            false => self.confusion(GroupSelection::All).predicted(),
         }
     }
 
-    /// The same block by block, or the rows where a person may have several; else none.
-    pub(crate) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
-        let of_persons = self.paired.as_ref().filter(|_| self.persons.is_some());
-        self.confusions(self.weighed.as_ref().or(of_persons)?, of)
-    }
-
-    /// The people themselves block by block; none where models are not to be compared, or people
-    /// have weights.
+    /// What rows weigh block by block; none where models are not to be compared.
     pub(crate) fn paired_blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
-        self.confusions(self.paired.as_ref()?, of)
-    }
-
-    fn confusions(
-        &self,
-        sums: &BlockSums<9>,
-        of: GroupSelection,
-    ) -> Option<Vec<(u64, ConfusionCells)>> {
-        let blocks = sums.blocks(of.groups(self.groups.len()));
-        Some(
-            blocks
-                .into_iter()
-                .map(|(block, cells)| (block, confusion_of_states(cells).to_cells()))
-                .collect(),
-        )
+        let blocks = self.paired.as_ref()?.blocks(of.groups(self.groups.len())).into_iter();
+        Some(blocks.map(|(n, cells)| (n, confusion_of_states(cells).to_cells())).collect())
     }
 
     /// The confusion of some people.
@@ -347,18 +306,12 @@ impl Accumulator for FactualCounts {
         for (&word, theirs) in &other.ungrouped {
             self.ungrouped.entry(word).or_default().merge(theirs);
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.merge(theirs);
-        }
-        let sums = self.weight_sums.as_flattened_mut().iter_mut();
-        sums.zip(other.weight_sums.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
+        let weights = self.weights.as_flattened_mut().iter_mut();
+        weights.zip(other.weights.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
         if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed_persons, &other.weighed_persons) {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {

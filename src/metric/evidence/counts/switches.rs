@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
-use crate::metric::evidence::counting_unit::UnitEvidence;
+use crate::metric::evidence::block_bootstrap::BlockSums;
+use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
+use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::outcome_patterns::{
     AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles,
 };
@@ -19,6 +21,7 @@ use crate::metric::evidence::score_grid::{ScoreGrid, SwitchGridCounts};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::evidence::supported::SupportedOnly;
+use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::ScopeIndex;
 use crate::param::Seed;
 
@@ -31,16 +34,13 @@ pub(crate) struct CounterfactualCounts {
     shifts: Vec<ShiftSums>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<WeightedSwitchCounts>,
-    /// The extended matrix by direction where nobody has a weight, each person counting once. None
-    /// where models are not to be compared.
+    /// What the counterfactuals of each cell of the extended matrix weigh, by direction, in blocks
+    /// of people. None where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paired: Option<BlockSums<ECCM_CELLS>>,
     /// The same by person. None where each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
-    /// What they weigh by person. None where each row is a person, or has no weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed_persons: Option<PersonSwitchCounts>,
     /// The counterfactuals for the curves of every threshold. None where none are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grid: Option<SwitchGridCounts>,
@@ -63,40 +63,11 @@ pub(crate) struct CounterfactualCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct WeightedSwitchCounts {
     /// The extended matrix by direction.
-    cells: BlockSums<ECCM_CELLS>,
-    /// People by whether anything switches, by group.
-    any: BlockSums<4>,
+    cells: Vec<SwitchCells>,
     /// By direction.
     shifts: Vec<ShiftSums>,
     /// By pattern.
     people: PatternTally<WeightSums>,
-}
-
-impl UnitEvidence for CounterfactualCounts {
-    fn with_weights(self, seed: Seed) -> Self {
-        let shifts = vec![ShiftSums::default(); self.groups * self.groups];
-        let (cells, any) =
-            (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
-        let weighed =
-            WeightedSwitchCounts { cells, any, shifts, people: PatternTally::new(self.groups) };
-        CounterfactualCounts { weighed: Some(weighed), ..self }
-    }
-
-    fn with_pairing(self, seed: Seed) -> Self {
-        CounterfactualCounts {
-            paired: Some(BlockSums::new(self.groups * self.groups, seed)),
-            ..self
-        }
-    }
-
-    fn with_persons(self, seed: Seed) -> Self {
-        CounterfactualCounts { persons: Some(PersonSwitchCounts::new()), ..self.with_pairing(seed) }
-    }
-
-    fn with_weighed_persons(self, seed: Seed) -> Self {
-        let weighed_persons = Some(PersonSwitchCounts::new());
-        CounterfactualCounts { weighed_persons, ..self.with_weights(seed).with_persons(seed) }
-    }
 }
 
 impl CounterfactualCounts {
@@ -110,12 +81,28 @@ impl CounterfactualCounts {
             weighed: None,
             paired: None,
             persons: None,
-            weighed_persons: None,
             grid: None,
             bins: None,
             rounded: Vec::new(),
             unsupported: BTreeMap::new(),
             supported: SupportedOnly::default(),
+        }
+    }
+
+    /// The same, counted by this unit too; the seed cuts people into blocks where models are to be
+    /// compared.
+    #[must_use]
+    pub(crate) fn counted_by(self, unit: CountingUnit, seed: Seed) -> Self {
+        let directions = self.groups * self.groups;
+        CounterfactualCounts {
+            weighed: unit.weighted.then(|| WeightedSwitchCounts {
+                cells: vec![[0; ECCM_CELLS]; directions],
+                shifts: vec![ShiftSums::default(); directions],
+                people: PatternTally::new(self.groups),
+            }),
+            paired: unit.paired.then(|| BlockSums::new(directions, seed)),
+            persons: unit.persons.then(PersonSwitchCounts::new),
+            ..self
         }
     }
 
@@ -147,7 +134,6 @@ impl CounterfactualCounts {
             weighed,
             paired: self.paired.clone(),
             persons: self.persons.clone(),
-            weighed_persons: self.weighed_persons.clone(),
             ..none
         }
     }
@@ -197,8 +183,8 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
-        self.add_weight_cells(key, person, counterfactuals);
-        self.add_paired(key, person, counterfactuals);
+        self.add_weight_cells(person, counterfactuals);
+        self.add_unit(key, person, counterfactuals);
     }
 
     /// The same where scores are drawn.
@@ -308,21 +294,20 @@ impl CounterfactualCounts {
     ) {
         self.add_supported(key, person, counterfactuals);
         self.add(person, counterfactuals);
-        self.add_weight(key, person, counterfactuals);
-        self.add_paired(key, person, counterfactuals);
+        self.add_weight(person, counterfactuals);
+        self.add_unit(key, person, counterfactuals);
     }
 
-    /// Adds what the person weighs, in addition to the person. `key` is the person's own.
+    /// Adds what the person weighs, in addition to the person.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
     pub(crate) fn add_weight(
         &mut self,
-        key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        self.add_weight_cells(key, person, counterfactuals);
+        self.add_weight_cells(person, counterfactuals);
         let Some(weighed) = &mut self.weighed else { return };
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
@@ -353,10 +338,28 @@ impl CounterfactualCounts {
         self.add_to_grid(person, counterfactuals);
     }
 
+    /// Adds the scores of the pairs of a chunk to a direction, with room for their terms.
+    /// [`CounterfactualCounts::finish_bins`] belongs to it.
+    pub(crate) fn add_chunk(
+        &mut self,
+        (from, to): (usize, usize),
+        chunk: &PairChunk,
+        terms: &mut ChunkTerms,
+        arch: Arch,
+    ) {
+        terms.compute(arch, chunk);
+        let direction = from * self.groups + to;
+        let (people, weighed) = self.shift_sums_mut(direction);
+        people.add_chunk(chunk, terms, None);
+        if let Some(weighed) = weighed {
+            weighed.add_chunk(chunk, terms, Some(&chunk.weight));
+        }
+        self.add_to_bins(direction, terms.parts(chunk.len()), &chunk.weight);
+    }
+
     /// Adds pairs of a direction by the parts of their scores: to the bins of drawings where they
-    /// are kept, else to the coarse bins of the changes. [`CounterfactualCounts::finish_bins`]
-    /// belongs to it.
-    pub(crate) fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
+    /// are kept, else to the coarse bins of the changes.
+    fn add_to_bins(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
         if let Some(bins) = &mut self.bins {
             return bins.add(direction, parts, weights);
         }
@@ -384,83 +387,87 @@ impl CounterfactualCounts {
     }
 
     /// The score sums of a direction, of people and of what they weigh.
-    pub(crate) fn shift_sums_mut(
-        &mut self,
-        direction: usize,
-    ) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
+    fn shift_sums_mut(&mut self, direction: usize) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
         let weighed = self.weighed.as_mut().map(|weighed| &mut weighed.shifts[direction]);
         (&mut self.shifts[direction], weighed)
     }
 
     fn add_weight_cells(
         &mut self,
-        key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else {
-            return;
-        };
-        weighed.people.add(
-            (person.group, person.label, Some(predicted)),
-            counterfactuals,
-            WeightSums::one(person.weight),
-        );
-        let (mut there, mut switches) = (false, false);
-        for counterfactual in counterfactuals {
-            if let Some(predicted_cf) = counterfactual.predicted {
-                weighed.cells.at(key, person.group * self.groups + counterfactual.to)
-                    [cell_index(person.label, predicted, predicted_cf)] += person.weight;
-                there = true;
-                switches |= predicted_cf != predicted;
+        if let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) {
+            weighed.people.add(
+                (person.group, person.label, Some(predicted)),
+                counterfactuals,
+                WeightSums::one(person.weight),
+            );
+            for counterfactual in counterfactuals {
+                if let Some(predicted_cf) = counterfactual.predicted {
+                    weighed.cells[person.group * self.groups + counterfactual.to]
+                        [cell_index(person.label, predicted, predicted_cf)] += person.weight;
+                }
             }
-        }
-        if there {
-            weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] +=
-                person.weight;
-        }
-        if let Some(persons) = &mut self.weighed_persons {
-            persons.add((key, person.weight, self.groups), person, counterfactuals);
         }
     }
 
-    /// Adds the row for the comparison of models and to its person, in addition to the row. `key`
-    /// is the person's own.
+    /// Adds the row to the units by which rows are counted, in addition to the row. `key` is the
+    /// person's own.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub(crate) fn add_paired(
+    pub(crate) fn add_unit(
         &mut self,
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let (Some(paired), Some(predicted)) = (&mut self.paired, person.predicted) else { return };
-        for counterfactual in counterfactuals {
-            if let Some(predicted_cf) = counterfactual.predicted {
-                paired.at(key, person.group * self.groups + counterfactual.to)
-                    [cell_index(person.label, predicted, predicted_cf)] += 1;
+        let Some(predicted) = person.predicted else { return };
+        let weight = if self.weighed.is_some() { person.weight } else { 1 };
+        if let Some(paired) = &mut self.paired {
+            for counterfactual in counterfactuals {
+                if let Some(predicted_cf) = counterfactual.predicted {
+                    paired.at(key, person.group * self.groups + counterfactual.to)
+                        [cell_index(person.label, predicted, predicted_cf)] += weight;
+                }
             }
         }
         if let Some(persons) = &mut self.persons {
-            persons.add((key, 1, self.groups), person, counterfactuals);
+            persons.add((key, weight, self.groups), person, counterfactuals);
         }
     }
 
-    /// Each person with a counterfactual in a scope, ascending by key, with the extended matrix of
-    /// these; none where each row is a person.
-    pub(crate) fn persons(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.by_person(self.persons.as_ref()?, place))
+    /// The units of a scope by the cells of the extended matrix that they fill; `kinds` are those
+    /// of its rows.
+    pub(crate) fn units(
+        &self,
+        place: usize,
+        kinds: Vec<(SwitchCells, WeightSums)>,
+    ) -> UnitSums<ECCM_CELLS> {
+        let persons = self.persons.as_ref().map(|persons| {
+            let directions = self.directions_of(place);
+            persons.cells.sums(|direction| directions.contains(&direction))
+        });
+        UnitSums::new(numbered(place, kinds), persons)
     }
 
-    /// The same with what the rows weigh; none where nobody has a weight.
-    pub(crate) fn weighed_persons(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.by_person(self.weighed_persons.as_ref()?, place))
-    }
-
-    fn by_person(&self, of: &PersonSwitchCounts, place: usize) -> Vec<(u64, SwitchCells)> {
-        let directions = self.directions_of(place);
-        of.cells.sums(|direction| directions.contains(&direction))
+    /// The units of some groups by whether anything switches, of more than two groups; `kinds` are
+    /// those of the rows of the scope.
+    pub(crate) fn any_units(
+        &self,
+        groups: std::ops::Range<usize>,
+        place: usize,
+        kinds: &[(SwitchCells, WeightSums)],
+    ) -> UnitSums<4> {
+        let any = |(cells, sums): &(SwitchCells, WeightSums)| {
+            let mut one = [0; 4];
+            one[AnySwitch::index_of(cells)] = 1;
+            (one, *sums)
+        };
+        let persons = self.persons.as_ref();
+        let persons = persons.map(|persons| persons.any.sums(|group| groups.contains(&group)));
+        UnitSums::new(numbered(place, kinds.iter().map(any).collect()), persons)
     }
 
     /// Whether a person may have several rows.
@@ -470,25 +477,9 @@ impl CounterfactualCounts {
 
     /// People with a counterfactual: persons, where one may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        self.persons(self.scope_index().total())
-            .map_or_else(|| self.cell_profiles().total().people(), |all| all.len() as u64)
-    }
-
-    /// Each person with a row in some groups, ascending by key, with the rows by whether anything
-    /// switches; none where each row is a person, or where there are two groups.
-    pub(crate) fn any_persons(
-        &self,
-        groups: std::ops::Range<usize>,
-    ) -> Option<Vec<(u64, [u64; 4])>> {
-        Some(self.persons.as_ref()?.any.sums(|group| groups.contains(&group)))
-    }
-
-    /// The same with what the rows weigh; none where nobody has a weight.
-    pub(crate) fn any_weighed_persons(
-        &self,
-        groups: std::ops::Range<usize>,
-    ) -> Option<Vec<(u64, [u64; 4])>> {
-        Some(self.weighed_persons.as_ref()?.any.sums(|group| groups.contains(&group)))
+        let persons = self.persons.as_ref();
+        let persons = persons.map(|persons| persons.cells.sums(|_| true).len() as u64);
+        persons.unwrap_or_else(|| self.cell_profiles().total().people())
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
@@ -505,28 +496,18 @@ impl CounterfactualCounts {
 
     /// The same of a scope by its number.
     pub(crate) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
-        Some(Eccm(self.weighed.as_ref()?.cells.sum(self.directions_of(place).into_iter())))
+        let weighed = self.weighed.as_ref()?;
+        let mut sum = [0; ECCM_CELLS];
+        for direction in self.directions_of(place) {
+            let cells = weighed.cells.get(direction)?;
+            sum.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += cell);
+        }
+        Some(Eccm(sum))
     }
 
-    /// The same block by block, or the rows where a person may have several; else none.
-    pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        let of_persons = self.paired.as_ref().filter(|_| self.persons.is_some());
-        let cells = self.weighed.as_ref().map(|weighed| &weighed.cells).or(of_persons)?;
-        Some(cells.blocks(self.directions_of(place).into_iter()))
-    }
-
-    /// The people themselves block by block; none where models are not to be compared, or people
-    /// have weights.
+    /// What rows weigh block by block; none where models are not to be compared.
     pub(crate) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
         Some(self.paired.as_ref()?.blocks(self.directions_of(place).into_iter()))
-    }
-
-    /// What the people of some groups weigh, by whether anything switches, block by block.
-    pub(crate) fn any_blocks(
-        &self,
-        groups: std::ops::Range<usize>,
-    ) -> Option<Vec<(u64, [u64; 4])>> {
-        Some(self.weighed.as_ref()?.any.blocks(groups))
     }
 
     /// The numbers of the directions that a scope holds.
@@ -590,6 +571,11 @@ impl CounterfactualCounts {
     pub(crate) fn second_pass(&self) -> ShiftPass {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
     }
+
+    /// The same with what the intervals of score metrics need.
+    pub(crate) fn influence_pass(&self) -> ShiftPass {
+        self.second_pass().with_influences(&self.shifts_by_scope(), self.has_persons())
+    }
 }
 
 impl Accumulator for CounterfactualCounts {
@@ -612,12 +598,9 @@ impl Accumulator for CounterfactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
             mine.merge(theirs);
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed_persons, &other.weighed_persons) {
-            mine.merge(theirs);
-        }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.cells.merge(&theirs.cells);
-            mine.any.merge(&theirs.any);
+            let cells = mine.cells.as_flattened_mut().iter_mut();
+            cells.zip(theirs.cells.as_flattened()).for_each(|(mine, theirs)| *mine += theirs);
             mine.people.merge(&theirs.people);
             for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
                 mine.merge(theirs);
@@ -639,4 +622,10 @@ impl Accumulator for CounterfactualCounts {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
     }
+}
+
+/// Kinds of rows with numbers that no kind of another scope has.
+fn numbered<const N: usize>(place: usize, kinds: Vec<([u64; N], WeightSums)>) -> Vec<UnitKind<N>> {
+    let numbers = (place as u64) << 32..;
+    numbers.zip(kinds).map(|(key, (cells, sums))| UnitKind { key, cells, sums }).collect()
 }

@@ -40,7 +40,7 @@ use crate::metric::value::measured::FactualMeasurement;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
 use crate::metric::value::scores::calibration::LogOddsRows;
 use crate::metric::value::scores::influence::{RowInfluence, scaled, variance_of_change};
-use crate::metric::value::scores::{Estimate, ScoreSample, TESTED, formed, value_of_auc};
+use crate::metric::value::scores::{ScoreEstimate, ScoreSample, TESTED, formed, value_of_auc};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading, difference};
 
 const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
@@ -294,7 +294,7 @@ impl FactualMeasurement<'_> {
                 _ if is_binned => IntervalBasis::NotFormed(CELLS_ARE_UNPAIRED),
                 (Some(mine), Some(theirs)) => {
                     let variance = variance_of_change(mine, theirs);
-                    let found = Estimate { value: gap.unwrap_or(f64::NAN), variance, df };
+                    let found = ScoreEstimate { value: gap.unwrap_or(f64::NAN), variance, df };
                     let varies = variance > NO_VARIANCE_OF_GAP;
                     formed(varies.then(|| found.interval(context, method)).flatten(), UNCHANGED)
                 }

@@ -53,11 +53,12 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
+use crate::metric::estimate::share::{RowsBelow, Share};
 use crate::metric::evidence::counting_unit::SampleBasis;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
+use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
-use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::{IntervalBasis, MeasureContext};
@@ -101,14 +102,14 @@ struct ScoreSample {
 }
 
 /// An estimate with its variance and degrees of freedom.
-struct Estimate {
+struct ScoreEstimate {
     value: f64,
     variance: f64,
     /// None where the normal quantile serves.
     df: Option<f64>,
 }
 
-impl Estimate {
+impl ScoreEstimate {
     fn half_width(&self, level: Option<Level>) -> f64 {
         let level = level.map_or(0.0, |level| level.get());
         let student = |df| student_quantile(f64::midpoint(1.0, level), df);
@@ -199,7 +200,7 @@ impl ScoreSample {
     }
 
     fn person_basis(&self) -> Option<PersonBasis> {
-        self.basis.persons.then(|| PersonBasis::new(self.n_persons(), None))
+        self.basis.persons.then(|| PersonBasis { n: self.n_persons(), denominator: None })
     }
 
     fn side(&self, positive: bool) -> Vec<RankedScore> {
@@ -234,7 +235,8 @@ impl ScoreSample {
         };
         let variance = auc.variance(self.is_plain(), self.basis.persons);
         let df = self.df(auc.fewest(self.basis.persons));
-        let of = |variance| Estimate { value: auc.value, variance, df }.on_logit(level, method);
+        let of =
+            |variance| ScoreEstimate { value: auc.value, variance, df }.on_logit(level, method);
         formed(variance.and_then(of), ONE_OF_CLASS)
     }
 
@@ -248,7 +250,8 @@ impl ScoreSample {
         let fewest = a.fewest(by_person).min(b.fewest(by_person));
         let (value, df) = (a.value - b.value, self.df(fewest));
         let variance = a.variance_of_gap(b, plain, by_person);
-        let of = |variance| Estimate { value, variance, df }.interval(context, self.gap_method());
+        let of =
+            |variance| ScoreEstimate { value, variance, df }.interval(context, self.gap_method());
         formed(variance.and_then(of), GAP_WITHOUT_VARIANCE)
     }
 
@@ -277,7 +280,7 @@ impl ScoreSample {
         let df = Some(self.n_persons() as f64 - 1.0);
         let found = variance(self.brier_influences(), self.basis.persons);
         let method = IntervalProcedure::Student;
-        let of = |variance| Estimate { value, variance, df }.interval(context, method);
+        let of = |variance| ScoreEstimate { value, variance, df }.interval(context, method);
         let cut = |ends: ValueInterval| ValueInterval {
             lo: ends.lo.max(0.0),
             hi: ends.hi.min(1.0),
@@ -304,8 +307,9 @@ impl ScoreSample {
             let df = persons[0].min(persons[1]) - 1.0;
             (both.map(|variance| (variance, df)), IntervalProcedure::InfluenceGap)
         };
-        let of =
-            |(variance, df)| Estimate { value, variance, df: Some(df) }.interval(context, method);
+        let of = |(variance, df)| {
+            ScoreEstimate { value, variance, df: Some(df) }.interval(context, method)
+        };
         formed(found.and_then(of), ONE_PERSON)
     }
 
@@ -338,9 +342,10 @@ impl ScoreSample {
         let mut by_person = of.to_vec();
         by_person.sort_by_key(|row| row.person);
         let each = by_person.chunk_by(|a, b| a.person == b.person);
-        let each = each.map(|own| (own[0].person, rate(own)));
-        let is_single = n_units(of.iter(), true) == of.len() as u64;
-        PersonRate::weighted(rate(of), (rows, is_single), each).effective()
+        let each = each.map(|own| (own[0].person, rate(own), WeightSums::ones(1)));
+        // The weights of cells are known together, not one by one.
+        let below = RowsBelow { n: of.len() as u64, kish: rows, are_even: !self.basis.weighted };
+        Share::of_units(rate(of), below, each).map(|share| share.size)
     }
 
     /// Bins of scores with their labels.
@@ -349,7 +354,7 @@ impl ScoreSample {
             let found = ReliabilityBin::new(bin, rows);
             let n = context.settings.level.and_then(|_| self.effective(rows));
             let ends = n.map(|n| {
-                wilson_of_share(found.observed, n, context.z, IntervalProcedure::WilsonPersons)
+                wilson_of_share(found.observed, n, context.z, IntervalProcedure::WilsonEffective)
             });
             ReliabilityBin { ends: ends.map(|ends| (ends.lo, ends.hi)), ..found }
         };
@@ -398,7 +403,7 @@ impl ScoreSample {
             if self.is_plain() { IntervalProcedure::Wald } else { IntervalProcedure::Sandwich };
         let (value, df) = (found.value, self.df(self.n_persons()));
         let variance = found.variance(rows, (self.is_plain(), self.basis.persons));
-        let of = |variance| Estimate { value, variance, df }.interval(context, method);
+        let of = |variance| ScoreEstimate { value, variance, df }.interval(context, method);
         formed(variance.and_then(of), ONE_PERSON)
     }
 

@@ -35,13 +35,12 @@ use serde::{Deserialize, Serialize};
 use super::scope_people::unmoved;
 use super::switches::{impaired, measure_counterfactual, value_of_cells};
 use crate::exec::accumulator::Accumulator;
-use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
 };
 use crate::metric::evidence::person_sums::PersonCells;
-use crate::metric::evidence::shift_pass::ShiftPass;
+use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::evidence::supported::SupportedOnly;
 use crate::metric::interval::{
     IntervalProcedure, NoIntervalReason, ReplicateSource, ValueInterval, percentile, wilson,
@@ -374,6 +373,7 @@ impl Accumulator for WorldCounts {
 /// Adds a person to the second pass of every world.
 pub(crate) fn add_second(
     second: &mut [ShiftPass],
+    key: u64,
     person: &ScoredPerson,
     counterfactuals: &[ScoredCounterfactual],
 ) {
@@ -381,7 +381,7 @@ pub(crate) fn add_second(
     second
         .iter_mut()
         .zip(counterfactuals.chunks_exact(targets))
-        .for_each(|(pass, of)| pass.add(person, of));
+        .for_each(|(pass, of)| pass.add(key, person, of));
 }
 
 /// Every metric of the counterfactual families asked for, in every scope; `level` is that of the
@@ -396,7 +396,7 @@ pub(crate) fn measure_worlds(
         return measure_no_worlds(counts.groups, level, &plain);
     }
     let of_world = |(w, world): (usize, &WorldSwitchCounts)| {
-        let second = world.second.clone().map(|second| ShiftEvidence { second, intervals: None });
+        let second = world.second.clone().map(|second| ShiftEvidence { second, spreads: None });
         let mut measured = measure_counterfactual(&world.counts, second.as_ref(), None, &plain);
         for m in measured.iter_mut().filter(|m| counts.is_unseen(w, m.scope)) {
             m.value = Err(Undefined::NoTrainingRows);
@@ -571,7 +571,7 @@ fn boundary(numerator: u64, denominator: u64, cases: u64, z: f64) -> Option<Valu
         return wilson(Rate { numerator, denominator, empty: Undefined::OperandMissing }, z);
     }
     let people = denominator as f64 / cases as f64;
-    let method = IntervalProcedure::WilsonPeople { weighed: false };
+    let method = IntervalProcedure::WilsonPeople;
     wilson_of_people(numerator > 0, people, z, method)
 }
 
@@ -582,7 +582,7 @@ fn measure_no_worlds(
     plain: &MeasureSettings,
 ) -> Vec<AcrossWorldsValue> {
     let nobody = CounterfactualCounts::new(groups);
-    let second = ShiftEvidence { second: nobody.second_pass(), intervals: None };
+    let second = ShiftEvidence { second: nobody.second_pass(), spreads: None };
     let across = |measured| AcrossWorldsValue {
         measured,
         spread: None,

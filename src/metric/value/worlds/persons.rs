@@ -47,7 +47,7 @@ impl ScopePersons {
 
     /// The interval of a rate of 0 or 1 in every graph and replicate.
     pub(super) fn boundary(&self, everybody: bool, z: f64) -> Option<ValueInterval> {
-        let method = IntervalProcedure::WilsonPeople { weighed: true };
+        let method = IntervalProcedure::WilsonPeople;
         wilson_of_people(everybody, self.effective_below, z, method)
     }
 }
@@ -116,7 +116,7 @@ impl SidePersons {
             None => cases.map_or(0.0, |cases| cases as f64 / most_rows as f64),
         };
         ScopePersons {
-            basis: PersonBasis { n, denominator, effective: None },
+            basis: PersonBasis { n, denominator },
             smallest_group: n,
             smallest_denominator: denominator,
             most_rows,
@@ -167,7 +167,7 @@ impl WorldCounts {
                     let n = of_both.of(metric, settings, None).basis.n;
                     let denominators = [x, y].into_iter().filter_map(|of| of.smallest_denominator);
                     ScopePersons {
-                        basis: PersonBasis { n, denominator: None, effective: None },
+                        basis: PersonBasis { n, denominator: None },
                         smallest_group: x.smallest_group.min(y.smallest_group),
                         smallest_denominator: denominators.min(),
                         most_rows: x.most_rows.max(y.most_rows),

@@ -77,7 +77,7 @@ fn counted(worlds: Vec<GraphWorld>, people: &[(usize, f64, Vec<f64>)]) -> WorldC
     }
     let mut second = counts.second_pass();
     for (_, person, scores) in each() {
-        add_second(&mut second, &person, &moved(&person, scores));
+        add_second(&mut second, 0, &person, &moved(&person, scores));
     }
     counts.set_second_pass(second);
     counts

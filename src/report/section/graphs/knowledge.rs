@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::draw::chart;
-use crate::report::page::PageBlock;
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
@@ -11,27 +12,13 @@ use crate::report::read::graphs::{Causes, ScenarioGraphs};
 
 /// Scenarios in which the attribute itself follows from other columns, which people know to be
 /// false of most attributes.
-pub(super) fn against_knowledge(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
-    let found: Vec<_> = scenarios
-        .iter()
-        .filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes)))
-        .collect();
-    if found.is_empty() {
-        return None;
-    }
-    let words = RichText::new()
-        .drawing(chart::verdict("warn", "mark warn"))
-        .strong("Contradicts domain knowledge: ");
-    let words = found.iter().enumerate().fold(words, |words, (i, (scenario, causes))| {
-        let words =
-            words.text(if i == 0 { "in " } else { "; in " }).name(&scenario.set).text(", in ");
-        words.and(follows(scenario, causes, "", usize::MAX))
-    });
-    Some(PageBlock::Text(words.text(
-        ". If no recorded variable can cause the attribute, as with race, sex or age, such a \
-         scenario contradicts domain knowledge: its rates show the value of that knowledge and \
-         answer no other question. Use `tiers` to state that nothing comes before the attribute.",
-    )))
+pub(super) fn against_knowledge(scenarios: &[&ScenarioGraphs]) -> Value {
+    let found = |scenario: &&ScenarioGraphs| {
+        let causes = scenario.causes_of_the_attribute()?;
+        let follows = follows(scenario, &causes, "", usize::MAX);
+        Some(context!(set => &scenario.set, follows))
+    };
+    scenarios.iter().filter_map(found).collect()
 }
 
 /// "98.9 % of the graphs race follows from age", or "from other variables (age 94.4 %, priors_count

@@ -1,14 +1,17 @@
 //! A direction feature by feature: what moved and where to, what did not, and drawings of what
 //! moved with their numbers.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::draw::shapes;
 use crate::report::page::number::{self, NumberFormat, on_axis, three_digits};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, level};
-use crate::report::page::{PageBlock, PageCell, PageFigure, PageTable, ReportRow};
+use crate::report::page::{PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality, QualityKey};
-use crate::report::section::plausibility::{QualityBudget, count, mark, none, nothing_left, share};
+use crate::report::section::plausibility::{QualityBudget, mark, nothing_left, share};
 
 /// The measures that the tables show.
 const MEASURES: [&str; 8] = [
@@ -24,18 +27,17 @@ const MEASURES: [&str; 8] = [
 
 /// What moved, with drawings and their numbers, and what did not. `shown` are the directions of the
 /// world that the page draws.
-pub(super) fn blocks(
+pub(super) fn facts(
     audit: &AuditFolder,
     shown: &[DirectionQuality<'_>],
     pair: &QualityKey,
     id: &str,
     room: &QualityBudget,
     glossary: &mut PageGlossary<'_>,
-) -> Vec<PageBlock> {
+) -> Value {
+    let (from, to) = (&pair.from, &pair.to);
     if let Some(n) = audit.quality.none_valid(pair) {
-        return vec![PageBlock::Text(
-            RichText::direction(&pair.from, &pair.to).text(". ").and(nothing_left(n)),
-        )];
+        return context!(part => "features", from, to, nothing => nothing_left(n));
     }
     let all = audit.quality.features(pair);
     for measure in
@@ -45,48 +47,21 @@ pub(super) fn blocks(
     }
     let (moved, still): (Vec<&FeatureQuality>, Vec<&FeatureQuality>) =
         all.into_iter().partition(|f| f.moved());
-    let mut blocks = Vec::new();
-    if moved.is_empty() {
-        blocks.push(PageBlock::Text(
-            RichText::direction(&pair.from, &pair.to).text(": no feature moved."),
-        ));
-    } else {
-        blocks.push(PageBlock::Table(moved_table(pair, &moved, id, room.features)));
-        blocks.extend(drawings(audit, shown, pair, &moved, id, room.drawn));
-    }
-    if let Some(first) = still.first() {
-        let words = RichText::direction(&pair.from, &pair.to).text(match still.len() {
-            1 => ": 1 feature did not move, ".to_owned(),
-            n => format!(
-                ": {} features did not move; the farthest from the target group is ",
-                count(n)
-            ),
-        });
-        let far = first
-            .value("dist_after")
-            .map_or_else(String::new, |d| format!(" (distance {})", three_digits(d)));
-        blocks.push(PageBlock::Note(words.name(&first.name).text(far).text(".")));
-        blocks.push(PageBlock::Fold(
-            "Features that did not move",
-            vec![PageBlock::Table(unmoved_table(pair, &still, room.features))],
-        ));
-    }
-    blocks
-}
-
-/// What of the features is shown, where not all of them are.
-fn shown_of(shown: usize, all: usize) -> String {
-    if shown < all {
-        format!(" ({} of {}, the rest in tables/cf_features.parquet)", count(shown), count(all))
-    } else {
-        String::new()
+    let farthest = still
+        .first()
+        .map(|f| context!(name => &f.name, distance => f.value("dist_after").map(three_digits)));
+    context! {
+        part => "features", from, to, nothing => (), n_moved => moved.len(), n_still => still.len(),
+        moved => moved_table(&moved[..moved.len().min(room.features)], id).filled(),
+        drawn => drawings(audit, shown, pair, &moved, id, room.drawn), farthest,
+        still => unmoved_table(&still[..still.len().min(room.features)]).filled(),
     }
 }
 
 fn outside(feature: &FeatureQuality) -> PageCell {
     let mut cell = feature
         .value("out_of_range")
-        .map_or_else(none, |outside| share(outside, feature.n_compared()));
+        .map_or_else(PageCell::none, |outside| share(outside, feature.n_compared()));
     let without = feature.n() - feature.n_compared();
     if without > 0 {
         cell.small.push(format!("{} not compared", number::count(without)).into());
@@ -95,77 +70,56 @@ fn outside(feature: &FeatureQuality) -> PageCell {
 }
 
 fn number_cell(feature: &FeatureQuality, measure: &str) -> PageCell {
-    feature.value(measure).map_or_else(none, |value| three_digits(value).into())
+    feature.value(measure).map_or_else(PageCell::none, |value| three_digits(value).into())
 }
 
-fn moved_table(pair: &QualityKey, all: &[&FeatureQuality], id: &str, room: usize) -> PageTable {
-    let shown = &all[..all.len().min(room)];
+fn moved_table(shown: &[&FeatureQuality], id: &str) -> PageTable {
     let numbers = shown.iter().any(|f| f.value("mean_change").is_some());
-    let mut head: Vec<RichText> = vec!["Feature".into(), "Moved".into(), "Changed".into()];
-    head.extend(numbers.then(|| "Mean change".into()));
-    head.extend(["Distance before", "after"].map(RichText::from));
-    head.extend(numbers.then(|| "Wasserstein after".into()));
-    head.push("Out of range".into());
+    let mut head = vec!["Feature", "Moved", "Changed"];
+    head.extend(numbers.then_some("Mean change"));
+    head.extend(["Distance before", "after"]);
+    head.extend(numbers.then_some("Wasserstein after"));
+    head.push("Out of range");
     let rows = shown.iter().enumerate().map(|(i, feature)| {
+        let value = |measure: &str| feature.value(measure);
+        let changed = value("share_changed");
         let mut cells = vec![
             movement_in_words(feature).into(),
-            feature.value("share_changed").map_or_else(none, |changed| share(changed, feature.n())),
+            changed.map_or_else(PageCell::none, |changed| share(changed, feature.n())),
         ];
         if numbers {
-            cells.push(feature.value("mean_change").map_or_else(none, |mean| {
-                let size = feature
-                    .value("mean_abs_change_sd")
-                    .map(|size| format!("size {} sd", three_digits(size)));
-                PageCell {
-                    main: NumberFormat::FeatureUnit.value(mean).into(),
-                    small: size.map(RichText::from).into_iter().collect(),
-                    ..PageCell::default()
-                }
+            let size = value("mean_abs_change_sd").map(three_digits);
+            cells.push(value("mean_change").map_or_else(PageCell::none, |mean| {
+                let size = size.map(|size| format!("size {size} sd"));
+                PageCell::new(NumberFormat::FeatureUnit.value(mean), size)
             }));
         }
         cells.extend(["dist_before", "dist_after"].map(|measure| number_cell(feature, measure)));
         if numbers {
-            cells.push(feature.value("w1_after").map_or_else(none, |after| {
-                let before = feature
-                    .value("w1_before")
-                    .map(|before| format!("before {}", three_digits(before)));
-                PageCell {
-                    main: three_digits(after).into(),
-                    small: before.map(RichText::from).into_iter().collect(),
-                    ..PageCell::default()
-                }
+            let before = value("w1_before").map(three_digits);
+            cells.push(value("w1_after").map_or_else(PageCell::none, |after| {
+                PageCell::new(three_digits(after), before.map(|before| format!("before {before}")))
             }));
         }
         cells.push(outside(feature));
-        ReportRow { id: format!("{id}-f{i}"), head: RichText::new().name(&feature.name), cells }
+        let row = ReportRow::new(RichText::new().name(&feature.name), cells);
+        ReportRow { id: format!("{id}-f{i}"), ..row }
     });
-    let caption = RichText::direction(&pair.from, &pair.to)
-        .text(": the features that moved")
-        .text(shown_of(shown.len(), all.len()))
-        .text(", and their distance to group ")
-        .name(&pair.to);
-    PageTable { caption, head, rows: rows.collect(), prose: false }
+    PageTable::new(head, rows)
 }
 
-fn unmoved_table(pair: &QualityKey, all: &[&FeatureQuality], room: usize) -> PageTable {
-    let shown = &all[..all.len().min(room)];
+fn unmoved_table(shown: &[&FeatureQuality]) -> PageTable {
     let numbers = shown.iter().any(|f| f.value("w1_after").is_some());
-    let mut head: Vec<RichText> = vec!["Feature".into(), "Distance".into()];
-    head.extend(numbers.then(|| "Wasserstein".into()));
-    head.push("Out of range".into());
+    let mut head = vec!["Feature", "Distance"];
+    head.extend(numbers.then_some("Wasserstein"));
+    head.push("Out of range");
     let row = |feature: &&FeatureQuality| {
         let mut cells = vec![number_cell(feature, "dist_after")];
         cells.extend(numbers.then(|| number_cell(feature, "w1_after")));
         cells.push(outside(feature));
-        ReportRow { id: String::new(), head: RichText::new().name(&feature.name), cells }
+        ReportRow::new(RichText::new().name(&feature.name), cells)
     };
-    let caption = RichText::direction(&pair.from, &pair.to)
-        .text(": the features that did not move")
-        .text(shown_of(shown.len(), all.len()))
-        .text(", the farthest from group ")
-        .name(&pair.to)
-        .text(" first");
-    PageTable { caption, head, rows: shown.iter().map(row).collect(), prose: false }
+    PageTable::new(head, shown.iter().map(row))
 }
 
 /// Where a feature moved to, in words; away from the target also in a shape.
@@ -183,7 +137,7 @@ fn movement_in_words(feature: &FeatureQuality) -> RichText {
     }
 }
 
-/// The distributions of what moved, and their numbers.
+/// The distributions of what moved, and their numbers; none where none is drawn.
 fn drawings(
     audit: &AuditFolder,
     shown: &[DirectionQuality<'_>],
@@ -191,43 +145,23 @@ fn drawings(
     moved: &[&FeatureQuality],
     id: &str,
     room: usize,
-) -> Vec<PageBlock> {
+) -> Option<Value> {
     let of_pairs: Vec<Vec<&FeatureQuality>> =
         shown.iter().map(|d| audit.quality.features(d.pair)).collect();
     let moved: Vec<&FeatureQuality> =
         moved.iter().filter(|f| !f.bars.is_empty()).copied().collect();
     let drawn = &moved[..moved.len().min(room)];
-    if drawn.is_empty() {
-        return Vec::new();
-    }
     let svg = |(i, feature): (usize, &&FeatureQuality)| {
         let same = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
         shapes::drawing(feature, shapes::scale(same), &pair.to, format!("{id}-d{i}"))
     };
-    let caption =
-        RichText::direction(&pair.from, &pair.to).text(": ").text(if drawn.len() < moved.len() {
-            format!("{} of the {} features that moved", drawn.len(), moved.len())
-        } else {
-            "the features that moved".to_owned()
-        });
-    let caption = caption
-        .text(
-            ", shares in per cent. Area: original rows; line: their counterfactuals; dots: \
-             real rows of group ",
-        )
-        .name(&pair.to);
-    let drawings = drawn.iter().enumerate().map(svg).collect();
-    let said = "Counts, and in brackets shares of all. Shares of the target group are weighted \
-                to the classes of the counterfactuals, so they are not quotients of its \
-                counts. Values without people are omitted.";
-    let numbers = vec![
-        PageBlock::Note(said.into()),
-        PageBlock::Tables(drawn.iter().map(|feature| bars(feature, pair)).collect()),
-    ];
-    vec![
-        PageBlock::Figure(PageFigure { drawings, caption: caption.text("."), small: true }),
-        PageBlock::Fold("The numbers of these charts", numbers),
-    ]
+    let bars = |feature: &&FeatureQuality| context!(feature => &feature.name, table => bars(feature, pair));
+    (!drawn.is_empty()).then(|| {
+        context! {
+            all => moved.len(), svgs => drawn.iter().enumerate().map(svg).collect::<Value>(),
+            bars => drawn.iter().map(bars).collect::<Value>(),
+        }
+    })
 }
 
 /// The numbers of a drawing.
@@ -239,11 +173,11 @@ fn bars(feature: &FeatureQuality, pair: &QualityKey) -> PageTable {
                 // The counts next to it are those between the edges: they are reported to a
                 // thousandth of a bin.
                 let edge = |at: f64| on_axis(at, (hi - lo) / 10.0);
-                if bar.edges == last {
-                    format!("{} and above", edge(lo)).into()
+                RichText::from(if bar.edges == last {
+                    format!("{} and above", edge(lo))
                 } else {
-                    format!("{} to {}", edge(lo), edge(hi)).into()
-                }
+                    format!("{} to {}", edge(lo), edge(hi))
+                })
             }
             None if bar.rest => shapes::OTHERS.into(),
             None => RichText::new().name(level(&bar.level)),
@@ -251,21 +185,13 @@ fn bars(feature: &FeatureQuality, pair: &QualityKey) -> PageTable {
         let cell = |side: usize| {
             let share = bar.share[side]
                 .map_or_else(|| "none".to_owned(), |share| NumberFormat::Share.value(share));
-            PageCell::from(format!("{} ({share})", number::count(bar.n[side])))
+            format!("{} ({share})", number::count(bar.n[side]))
         };
-        ReportRow { id: String::new(), head, cells: [0, 1, 2].map(cell).into() }
+        ReportRow::new(head, [0, 1, 2].map(cell))
     };
-    let held: Vec<ReportRow> =
-        feature.bars.iter().filter(|bar| bar.n.iter().any(|n| *n > 0)).map(row).collect();
-    let caption = RichText::new()
-        .name(&feature.name)
-        .text(", ")
-        .and(RichText::direction(&pair.from, &pair.to));
-    let head = vec![
-        if last.is_some() { "From, to below" } else { "Level" }.into(),
-        "As they are".into(),
-        "Counterfactuals".into(),
-        RichText::from("Group ").name(&pair.to),
-    ];
-    PageTable { caption, head, rows: held, prose: false }
+    let held = feature.bars.iter().filter(|bar| bar.n.iter().any(|n| *n > 0));
+    let first = if last.is_some() { "From, to below" } else { "Level" };
+    let head = [first, "As they are", "Counterfactuals"].map(RichText::from);
+    let head = head.into_iter().chain([RichText::from("Group ").name(&pair.to)]);
+    PageTable::new(head, held.map(row))
 }

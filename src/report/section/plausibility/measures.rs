@@ -1,13 +1,16 @@
 //! Generated counterfactuals: a table of the directions of a world, and what is 0 in all of them
 //! said in a sentence.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
+use crate::report::page::{PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality};
-use crate::report::section::plausibility::{mark, none, share};
+use crate::report::section::plausibility::share;
 
 fn value(values: &QualityValues, measure: &str) -> Option<f64> {
     values.get(measure).copied().flatten()
@@ -34,22 +37,18 @@ struct QualityColumn {
 }
 
 fn plain(values: &QualityValues, measure: &str) -> PageCell {
-    value(values, measure).map_or_else(none, |value| three_digits(value).into())
+    value(values, measure).map_or_else(PageCell::none, |value| three_digits(value).into())
 }
 
 fn made(values: &QualityValues) -> PageCell {
     let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
-    let small = if rows == n {
-        Vec::new()
-    } else {
-        vec![format!("of {} rows", number::count(rows)).into()]
-    };
-    PageCell { main: number::count(n).into(), small, ..PageCell::default() }
+    let of_rows = (rows != n).then(|| format!("of {} rows", number::count(rows)));
+    PageCell::new(number::count(n), of_rows)
 }
 
 fn discarded(values: &QualityValues) -> PageCell {
     let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
-    let Some(discarded) = value(values, "share_discarded") else { return none() };
+    let Some(discarded) = value(values, "share_discarded") else { return PageCell::none() };
     let mut cell = share(discarded, n);
     if rows != n {
         cell.small
@@ -65,7 +64,7 @@ fn valid(values: &QualityValues) -> i64 {
 }
 
 fn changed(values: &QualityValues) -> PageCell {
-    let Some(mean) = value(values, "changed_mean") else { return none() };
+    let Some(mean) = value(values, "changed_mean") else { return PageCell::none() };
     let still = value(values, "unchanged_share").map(|share| {
         format!(
             "none in {} ({})",
@@ -73,11 +72,7 @@ fn changed(values: &QualityValues) -> PageCell {
             NumberFormat::Share.value(share)
         )
     });
-    PageCell {
-        main: three_digits(mean).into(),
-        small: still.map(RichText::from).into_iter().collect(),
-        ..PageCell::default()
-    }
+    PageCell::new(three_digits(mean), still)
 }
 
 fn distance(values: &QualityValues) -> PageCell {
@@ -87,25 +82,21 @@ fn distance(values: &QualityValues) -> PageCell {
 
 fn quantiles(values: &QualityValues, measures: [&str; 3]) -> PageCell {
     let [Some(lo), Some(middle), Some(hi)] = measures.map(|m| value(values, m)) else {
-        return none();
+        return PageCell::none();
     };
-    PageCell {
-        main: three_digits(middle).into(),
-        small: vec![NumberFormat::Plain.interval(middle, lo, hi).into()],
-        ..PageCell::default()
-    }
+    PageCell::new(three_digits(middle), [NumberFormat::Plain.interval(middle, lo, hi)])
 }
 
 fn approximate(values: &QualityValues) -> PageCell {
     value(values, "approximate_share")
-        .map_or_else(none, |share| NumberFormat::Share.value(share).into())
+        .map_or_else(PageCell::none, |share| NumberFormat::Share.value(share).into())
 }
 
 /// A mean of things per counterfactual as their number.
 fn things(values: &QualityValues, measure: &str) -> PageCell {
-    let Some(mean) = value(values, measure) else { return none() };
-    let small = vec![format!("{} each", three_digits(mean)).into()];
-    PageCell { main: number::count(part(mean, valid(values))).into(), small, ..PageCell::default() }
+    let Some(mean) = value(values, measure) else { return PageCell::none() };
+    let each = format!("{} each", three_digits(mean));
+    PageCell::new(number::count(part(mean, valid(values))), [each])
 }
 
 const COLUMNS: &[QualityColumn] = &[
@@ -201,12 +192,12 @@ const COLUMNS: &[QualityColumn] = &[
 ];
 
 /// The measures of the directions, worst first, and of all together.
-pub(super) fn blocks(
+pub(super) fn facts(
     audit: &AuditFolder,
     world: &SetQuality<'_>,
     room: usize,
     glossary: &mut PageGlossary<'_>,
-) -> Vec<PageBlock> {
+) -> Value {
     let directions: Vec<&DirectionQuality<'_>> = world.directions.iter().take(room).collect();
     let total = audit.quality.values(&world.key);
     let shown: Vec<&QualityValues> = directions.iter().map(|d| d.values).chain(total).collect();
@@ -228,55 +219,25 @@ pub(super) fn blocks(
     for measure in columns.iter().flat_map(|column| column.measures) {
         glossary.show(measure);
     }
-    let mut head = vec!["Direction".into()];
-    head.extend(columns.iter().map(|column| RichText::from(column.head)));
-    let row = |head: RichText, values: &QualityValues| ReportRow {
-        id: String::new(),
-        head,
-        cells: columns.iter().map(|column| (column.cell)(values)).collect(),
+    let head = std::iter::once("Direction").chain(columns.iter().map(|column| column.head));
+    let row = |head: RichText, values: &QualityValues| {
+        ReportRow::new(head, columns.iter().map(|column| (column.cell)(values)))
     };
-    let mut rows: Vec<ReportRow> = directions
-        .iter()
-        .map(|d| row(RichText::direction(&d.pair.from, &d.pair.to), d.values))
-        .collect();
-    rows.extend(
-        total
-            .filter(|_| world.directions.len() > 1)
-            .map(|total| row("All directions".into(), total)),
-    );
+    let of =
+        |d: &&DirectionQuality<'_>| row(RichText::direction(&d.pair.from, &d.pair.to), d.values);
+    let total = total.filter(|_| world.directions.len() > 1);
+    let rows = directions.iter().map(of).chain(total.map(|of| row("All directions".into(), of)));
+    let table = PageTable::new(head, rows);
     let moves =
         world.directions.iter().any(|d| audit.quality.features(d.pair).iter().any(|f| f.moved()));
-    let mut caption = match world.directions.len() {
-        n if n > room => format!("Generated counterfactuals: {room} of {n} directions"),
-        _ => "Generated counterfactuals".to_owned(),
-    };
-    if moves && world.directions.len() > 1 {
-        caption.push_str(
-            ", sorted by the largest remaining distance of a moved feature to \
-             the target group",
-        );
-    }
-    if columns.iter().any(|column| first(column) == "plausibility_50") {
-        caption.push_str("; below each plausibility its 5 and 95\u{202f}% quantiles");
-    }
-    let mut blocks =
-        vec![PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false })];
-    let said: Vec<&str> = absent.iter().map(|column| column.nothing).collect();
-    if let Some((last, others)) = said.split_last() {
-        let words = if others.is_empty() {
-            (*last).to_owned()
-        } else {
-            format!("{} and {last}", others.join(", "))
-        };
-        blocks.push(PageBlock::Note(format!("Here {words}.").into()));
-    }
-    if shown.iter().any(|values| value(values, "exact") == Some(0.0)) {
+    let thinned = shown.iter().any(|values| value(values, "exact") == Some(0.0));
+    if thinned {
         glossary.show("exact");
-        blocks.push(PageBlock::Note(RichText::new().drawing(mark()).strong("Thinned out: ").text(
-            "the reference has more distinct values, or combinations of levels, than are \
-             stored exactly. A grid or a sample is used instead, so distances and mapped values \
-             are approximate.",
-        )));
     }
-    blocks
+    context! {
+        table, room, directions => world.directions.len(), thinned,
+        sorted => moves && world.directions.len() > 1,
+        quantiles => columns.iter().any(|column| first(column) == "plausibility_50"),
+        absent => absent.iter().map(|column| column.nothing).collect::<Value>(),
+    }
 }

@@ -10,6 +10,9 @@
 mod features;
 mod measures;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::draw::chart;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -61,37 +64,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if worlds.is_empty() {
         return None;
     }
-    let mut blocks = vec![
-        PageBlock::Text(
-            "A switch is only as credible as its counterfactual. This section compares the \
-             counterfactuals of each set that moves features with the real rows of \
-             the target group. It does not use a model. Only a domain expert can \
-             judge whether a combination of values makes sense; the charts support that judgement."
-                .into(),
-        ),
-        PageBlock::Note(
-            RichText::from("In the charts ")
-                .strong("the area")
-                .text(" shows the original rows, ")
-                .strong("the line")
-                .text(" their counterfactuals, and ")
-                .strong("the dots")
-                .text(
-                    " are real rows of the target group, weighted to the classes (the labels, \
-                     where the set conditions on them) of the counterfactuals. If counterfactuals \
-                     look like their target group, the dots are on the line. Within one set and \
-                     attribute a feature has the same axes in all charts. Distances to the target \
-                     group, from 0 to 1, are Kolmogorov-Smirnov distances for numbers and total \
-                     variation for levels, within classes; sd is the standard deviation of the \
-                     reference.",
-                ),
-        ),
-    ];
-    if audit.manifest.weight.is_some() {
-        blocks.push(PageBlock::Note(
-            "This section does not use weights: every counterfactual counts once.".into(),
-        ));
-    }
+    let weighted = audit.manifest.weight.is_some();
+    let facts = context!(part => "introduction", weighted);
+    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
     let room = QualityBudget::of(audit, &worlds);
     for (i, world) in worlds.iter().enumerate() {
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
@@ -107,47 +82,47 @@ fn set_blocks(
     detailed: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
-    let words = RichText::new().name(&world.key.attribute).text(": set ").name(&world.key.set);
-    let words = if world.strategy.is_empty() {
-        words
-    } else {
-        words.text(format!(" ({})", world.strategy))
-    };
-    let mut blocks = vec![PageBlock::Heading(format!("w{}", world.id), words)];
-    let gone = discarded(audit, world);
-    let shapes_at_most = if gone.is_some() { 0 } else { world.directions.len() };
-    blocks.extend(gone.or_else(|| farther(audit, world)));
-    blocks.extend(measures::blocks(audit, world, room.directions, glossary));
-    let shown = &world.directions[..detailed.min(shapes_at_most)];
-    if shown.len() < shapes_at_most {
-        blocks.push(PageBlock::Note(match shown.len() {
-            0 => "Its features are in tables/cf_features.parquet and \
-                  tables/cf_distributions.parquet and not shown on the page."
-                .into(),
-            1 => "Feature by feature for the first direction; the others are in \
-                  tables/cf_features.parquet."
-                .into(),
-            n => format!(
-                "Feature by feature for the first {n} directions; the others are in \
-                 tables/cf_features.parquet."
-            )
-            .into(),
-        }));
+    let nothing = audit.quality.none_valid(&world.key).map(nothing_left);
+    let shapes = if nothing.is_some() { 0 } else { world.directions.len() };
+    let shown = &world.directions[..detailed.min(shapes)];
+    let mut found: Vec<(&QualityKey, &FeatureQuality)> = Vec::new();
+    let mut moved = 0;
+    for direction in &world.directions {
+        let features = audit.quality.features(direction.pair);
+        moved += features.iter().filter(|f| f.moved()).count();
+        found.extend(features.into_iter().filter(|f| f.is_farther()).map(|f| (direction.pair, f)));
     }
+    let gap = |f: &FeatureQuality| {
+        f.value("dist_after").unwrap_or(0.0) - f.value("dist_before").unwrap_or(0.0)
+    };
+    // The sort is stable, so ties stay in the order of the directions.
+    found.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
+    let farther = found.iter().take(3).map(|(pair, feature)| {
+        let both = feature.value("dist_before").zip(feature.value("dist_after"));
+        context! {
+            feature => &feature.name, from => &pair.from, to => &pair.to,
+            before => both.map(|both| number::three_digits(both.0)),
+            after => both.map(|both| number::three_digits(both.1)),
+            but => feature.is_nearer_by_wasserstein(),
+        }
+    });
+    let facts = context! {
+        part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute, set =>
+        &world.key.set, strategy => world.strategy, mark => mark(), nothing, moved, n_farther =>
+        found.len(), farther => farther.collect::<Value>(), measures =>
+        measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
+    };
+    let mut blocks = vec![PageBlock::Part("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
         let id = format!("w{}-{d}", world.id);
-        blocks.extend(features::blocks(audit, shown, direction.pair, &id, room, glossary));
+        let facts = features::facts(audit, shown, direction.pair, &id, room, glossary);
+        blocks.push(PageBlock::Part("plausibility.html", facts));
     }
     blocks
 }
 
 fn mark() -> String {
     chart::verdict("warn", "mark warn")
-}
-
-/// That nothing of a world is left to compare, where all of it was discarded.
-fn discarded(audit: &AuditFolder, world: &SetQuality<'_>) -> Option<PageBlock> {
-    Some(PageBlock::Text(nothing_left(audit.quality.none_valid(&world.key)?)))
 }
 
 /// Of so many counterfactuals none is valid.
@@ -160,81 +135,6 @@ fn nothing_left(n: i64) -> RichText {
         .text(" there is nothing to compare.")
 }
 
-/// Which features ended farther from their target group than they began, over all directions.
-fn farther(audit: &AuditFolder, world: &SetQuality<'_>) -> Option<PageBlock> {
-    let mut found: Vec<(&QualityKey, &FeatureQuality)> = Vec::new();
-    let mut n_moved = 0;
-    for direction in &world.directions {
-        let features = audit.quality.features(direction.pair);
-        n_moved += features.iter().filter(|f| f.moved()).count();
-        found.extend(features.into_iter().filter(|f| f.is_farther()).map(|f| (direction.pair, f)));
-    }
-    if found.is_empty() {
-        let words = match n_moved {
-            0 => "No feature moved in any direction.".to_owned(),
-            1 => "The one feature that moved ended no farther from its target group than it began."
-                .to_owned(),
-            n => format!(
-                "Over all directions a feature moved {}, and never ended farther from its target \
-                 group than it began.",
-                times(n)
-            ),
-        };
-        return Some(PageBlock::Text(words.into()));
-    }
-    let gap = |f: &FeatureQuality| {
-        f.value("dist_after").unwrap_or(0.0) - f.value("dist_before").unwrap_or(0.0)
-    };
-    // The sort is stable, so ties stay in the order of the directions.
-    found.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
-    let mut words = RichText::new().drawing(mark()).strong("Farther: ").text(format!(
-        "over all directions a feature moved {}, and ended farther from its target group than it \
-         began {}: ",
-        times(n_moved),
-        times(found.len()),
-    ));
-    for (i, (pair, feature)) in found.iter().take(3).enumerate() {
-        words = words
-            .text(if i > 0 { ", " } else { "" })
-            .name(&feature.name)
-            .text(" (")
-            .and(RichText::direction(&pair.from, &pair.to));
-        if let (Some(before), Some(after)) =
-            (feature.value("dist_before"), feature.value("dist_after"))
-        {
-            let but =
-                if feature.is_nearer_by_wasserstein() { ", but nearer by Wasserstein" } else { "" };
-            words = words.text(format!(
-                ": {} to {}{but}",
-                number::three_digits(before),
-                number::three_digits(after)
-            ));
-        }
-        words = words.text(")");
-    }
-    let rest = found.len().saturating_sub(3);
-    Some(PageBlock::Text(words.text(if rest > 0 {
-        format!(" and {} more.", count(rest))
-    } else {
-        ".".to_owned()
-    })))
-}
-
-/// So many times.
-fn times(n: usize) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
-}
-
-/// A count of things in memory.
-fn count(n: usize) -> String {
-    number::count(i64::try_from(n).unwrap_or(i64::MAX))
-}
-
-/// In place of a value that is not there.
-fn none() -> PageCell {
-    "\u{2013}".into()
-}
-
 /// How many of `n` a share is; none where the share is of others than these.
 fn counted(share: f64, n: i64) -> Option<i64> {
     let part = share * n as f64;
@@ -243,11 +143,6 @@ fn counted(share: f64, n: i64) -> Option<i64> {
 
 /// A share in per cent, below it of how many.
 fn share(share: f64, n: i64) -> PageCell {
-    let of = counted(share, n)
-        .map(|part| format!("{} of {}", number::count(part), number::count(n)).into());
-    PageCell {
-        main: number::NumberFormat::Share.value(share).into(),
-        small: of.into_iter().collect(),
-        ..PageCell::default()
-    }
+    let of = counted(share, n).map(|part| number::of(part, n));
+    PageCell::new(number::NumberFormat::Share.value(share), of)
 }

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageFigure, PageTable, ReportRow, number};
+use crate::report::page::{DASH, PageCell, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
 use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
@@ -59,49 +62,27 @@ pub(super) fn cards(
     comparison: &RecourseRow,
     way: &DefinitionView<'_>,
     k: usize,
-) -> Vec<PageBlock> {
-    let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
+) -> Option<Value> {
     let rows = shown(audit, comparison, way);
     let told: Vec<&SubgroupRow> = rows.into_iter().take(CARDS).collect();
-    if told.is_empty() {
-        return Vec::new();
-    }
-    let mut blocks = vec![PageBlock::Text(
-        RichText::from("The most unfair subgroups by ").strong(way.title().to_lowercase()).text(
-            format!(
-                " ({}). Cells give the number of people whom the change would help.",
-                way.compares()
-            ),
-        ),
-    )];
-    for subgroup in &told {
-        blocks.push(PageBlock::Table(card(audit, comparison, way, subgroup)));
-    }
-    blocks.extend(of_infinity(told.iter().copied()));
-    let (view, wanted) = (way.view(), way.target_share());
     let curves: Vec<SubgroupCurves<'_>> =
         told.iter().map(|subgroup| curves_of(audit, comparison, way, subgroup)).collect();
     let end = end_of(curves.iter());
-    let drawings = curves
-        .iter()
-        .enumerate()
-        .map(|(i, curves)| curves.drawing(end, format!("rc{k}-{i}")))
-        .collect();
-    let by = if view == "micro" { "some action" } else { "one action" };
-    let caption = RichText::from(format!(
-        "Share of the people of each subgroup whom {by} of at \
-         most this cost helps. Line with dots: "
-    ))
-    .name(names[0])
-    .text("; dashed with rings: ")
-    .name(names[1])
-    .text(if wanted.is_some() {
-        "; level dashed line: the share that the definition asks for."
-    } else {
-        "."
-    });
-    blocks.push(PageBlock::Figure(PageFigure { drawings, caption, small: true }));
-    blocks
+    let curves = curves.iter().enumerate();
+    let drawings = curves.map(|(i, curves)| curves.drawing(end, format!("rc{k}-{i}")));
+    let table = |subgroup: &&SubgroupRow| {
+        let traits = audit.manifest.with_code_names(&subgroup.traits);
+        let table = card(audit, comparison, way, subgroup);
+        context!(place => subgroup.place.unwrap_or(0), traits, table)
+    };
+    (!told.is_empty()).then(|| {
+        context! {
+            by => way.title().to_lowercase(), compares => way.compares(),
+            tables => told.iter().map(table).collect::<Value>(),
+            infinity => is_of_infinity(&told), drawings => drawings.collect::<Value>(),
+            micro => way.view() == "micro", target => way.target_share().is_some(),
+        }
+    })
 }
 
 /// How many people of a subgroup the ways up to each cost help.
@@ -214,25 +195,16 @@ fn card(
         };
         let found = audit.recourse.actions.iter().find(is);
         let cell = |g: usize| {
-            let Some(row) = &found else { return "\u{2013}".into() };
+            let Some(row) = &found else { return PageCell::none() };
             let own = [row.worked_0, row.worked_1][g];
-            let mut small =
-                vec![RichText::from(NumberFormat::Share.value(own as f64 / n[g].max(1) as f64))];
-            if way.view() == "micro" {
-                let all = [row.cumulative_0, row.cumulative_1][g];
-                small.push(format!("{} with all that cost no more", number::count(all)).into());
-            }
-            PageCell {
-                main: format!("{} of {}", number::count(own), number::count(n[g])).into(),
-                small,
-                ..PageCell::default()
-            }
+            let share = NumberFormat::Share.value(own as f64 / n[g].max(1) as f64);
+            let all = [row.cumulative_0, row.cumulative_1][g];
+            let all = (way.view() == "micro")
+                .then(|| format!("{} with all that cost no more", number::count(all)));
+            PageCell::new(number::of(own, n[g]), std::iter::once(share).chain(all))
         };
-        rows.push(ReportRow {
-            id: String::new(),
-            head: RichText::from("then ").strong(changes.as_str()),
-            cells: vec![cell(0), cell(1), three_digits(*cost).into()],
-        });
+        let head = RichText::from("then ").strong(changes.as_str());
+        rows.push(ReportRow::new(head, [cell(0), cell(1), three_digits(*cost).into()]));
     }
     let against = subgroup.against.as_str();
     let result = |g: usize| {
@@ -244,28 +216,9 @@ fn card(
         cell
     };
     let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
-    let score = PageCell {
-        main: format!("score {score}").into(),
-        small: reached.into_iter().collect(),
-        ..PageCell::default()
-    };
-    rows.push(ReportRow {
-        id: String::new(),
-        head: way.compares().into(),
-        cells: vec![result(0), result(1), score],
-    });
-    let caption = format!(
-        "{}. If {}",
-        subgroup.place.unwrap_or(0),
-        audit.manifest.with_code_names(&subgroup.traits)
-    )
-    .into();
-    PageTable {
-        caption,
-        head: vec!["Change".into(), heading(0), heading(1), "Cost".into()],
-        rows,
-        prose: true,
-    }
+    let score = PageCell::new(format!("score {score}"), reached);
+    rows.push(ReportRow::new(way.compares(), [result(0), result(1), score]));
+    PageTable::of_words(["Change".into(), heading(0), heading(1), "Cost".into()], rows)
 }
 
 /// The most unfair subgroups of one definition.
@@ -273,98 +226,51 @@ pub(super) fn listing(
     audit: &AuditFolder,
     comparison: &RecourseRow,
     way: &DefinitionView<'_>,
-) -> Vec<PageBlock> {
+) -> Value {
     let names = [&comparison.pair.group_0, &comparison.pair.group_1].map(|text| text.as_str());
     let mut rows = shown(audit, comparison, way);
     rows.truncate(ROWS);
     let by_chance = rows.iter().any(|row| row.p_value.is_some());
-    let mut head: Vec<RichText> = vec![
-        "If".into(),
-        RichText::new().name(names[0]),
-        RichText::new().name(names[1]),
-        "Score".into(),
-        "What helps".into(),
-    ];
+    let [a, b] = names.map(|name| RichText::new().name(name));
+    let mut head: Vec<RichText> = vec!["If".into(), a, b, "Score".into(), "What helps".into()];
     head.extend(by_chance.then(|| "By chance".into()));
     let row = |subgroup: &SubgroupRow| {
         let mut cells =
             Vec::from([0, 1].map(|g| way.value(&audit.recourse, comparison, subgroup, g)));
         let against = subgroup.against.as_str();
         let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
-        let small =
-            [RichText::new().text("against ").name(against)].into_iter().chain(reached).collect();
-        cells.push(PageCell { main: score.into(), small, ..PageCell::default() });
+        let whom = RichText::from("against ").name(against);
+        cells.push(PageCell::new(score, std::iter::once(whom).chain(reached)));
         // What helps those who are better off.
         let better = usize::from(names[0] == against);
         cells.push(helps(audit, &lines(audit, subgroup, comparison, better as i64), names[better]));
         if by_chance {
-            let main = subgroup
-                .p_value
-                .map_or_else(|| "\u{2013}".to_owned(), |p| format!("p {}", three_digits(p)));
-            let false_ones = subgroup
-                .false_discovery
-                .map(|q| format!("false discoveries {}", NumberFormat::Share.value(q)).into());
-            cells.push(PageCell {
-                main: main.into(),
-                small: false_ones.into_iter().collect(),
-                ..PageCell::default()
-            });
+            let p = subgroup.p_value.map(|p| format!("p {}", three_digits(p)));
+            let share = subgroup.false_discovery.map(|q| NumberFormat::Share.value(q));
+            let false_ones = share.map(|share| format!("false discoveries {share}"));
+            cells.push(PageCell::new(p.unwrap_or_else(|| DASH.to_owned()), false_ones));
         }
-        ReportRow {
-            id: String::new(),
-            head: format!(
-                "{}. {}",
-                subgroup.place.unwrap_or(0),
-                audit.manifest.with_code_names(&subgroup.traits)
-            )
-            .into(),
-            cells,
-        }
+        let traits = audit.manifest.with_code_names(&subgroup.traits);
+        ReportRow::new(format!("{}. {traits}", subgroup.place.unwrap_or(0)), cells)
     };
-    let caption = format!(
-        "{}: {}. {} of {} are unfair{}",
-        way.title(),
-        way.compares(),
-        number::count(way.row.unfair),
-        number::count_of(way.row.judged, "subgroup", "subgroups"),
-        match rows.len() {
-            0 => String::new(),
-            1 => "; the first, overlapping ones merged".to_owned(),
-            n => format!("; the first {n}, overlapping ones merged"),
-        },
-    );
-    let table = PageTable {
-        caption: caption.into(),
-        head,
-        rows: rows.iter().copied().map(row).collect(),
-        prose: true,
-    };
-    [PageBlock::Table(table)].into_iter().chain(of_infinity(rows.iter().copied())).collect()
+    context! {
+        title => way.title(), compares => way.compares(), unfair => way.row.unfair,
+        judged => way.row.judged, infinity => is_of_infinity(&rows),
+        table => PageTable::of_words(head, rows.iter().copied().map(row)),
+    }
 }
 
 /// The action that helps a group most of those listed, of equals the cheapest.
 fn helps(audit: &AuditFolder, lines: &[&ComparativeRow], group: &str) -> PageCell {
-    let best = lines
-        .iter()
-        .filter(|line| line.own.is_some_and(|own| own > 0))
-        .rev()
-        .max_by_key(|line| line.own);
-    let Some(best) = best else { return "\u{2013}".into() };
-    let small = RichText::new().name(group).text(format!(
-        ": {} of {}, cost {}",
-        number::count(best.own.unwrap_or(0)),
-        number::count(best.n),
-        three_digits(best.cost.unwrap_or(0.0))
-    ));
-    let changes = audit.manifest.with_code_names(&best.changes);
-    PageCell { main: changes.into(), small: vec![small], ..PageCell::default() }
+    let best = lines.iter().filter(|line| line.own.is_some_and(|own| own > 0)).rev();
+    let Some(best) = best.max_by_key(|line| line.own) else { return PageCell::none() };
+    let cost = three_digits(best.cost.unwrap_or(0.0));
+    let helped = number::of(best.own.unwrap_or(0), best.n);
+    let small = RichText::new().name(group).text(format!(": {helped}, cost {cost}"));
+    PageCell::new(audit.manifest.with_code_names(&best.changes), [small])
 }
 
-/// What is to be known of a table with infinite scores; nothing of one without.
-fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a SubgroupRow>) -> Option<PageBlock> {
-    let any = rows.any(|row| row.score.is_some_and(f64::is_infinite));
-    let words = "\u{221e} ranks above every number, even if it is based on a single \
-                 person. The number of people reached in the group that is better off is \
-                 next to it.";
-    any.then(|| PageBlock::Note(words.into()))
+/// Whether a table has infinite scores.
+fn is_of_infinity(rows: &[&SubgroupRow]) -> bool {
+    rows.iter().any(|row| row.score.is_some_and(f64::is_infinite))
 }

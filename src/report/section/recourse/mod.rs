@@ -15,22 +15,25 @@
 
 pub(crate) mod cards;
 pub(crate) mod curve;
-mod meanings;
 mod outcome;
 mod views;
 
 use std::collections::BTreeMap;
+
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::recourse::RecourseTables;
 use crate::report::section::recourse::cards::{COMPARISONS_AT_MOST, cards, listing};
 use crate::report::section::recourse::outcome::{ComparisonOutcome, GroupNaming, why_not};
-use crate::report::section::recourse::views::{DefinitionView, FEW};
+use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
 use crate::table::recourse::{CriterionWords, RecourseColumnRow, RecourseRow};
 
 /// The section; none where the job asks for no recourse.
@@ -39,64 +42,41 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     if all.is_empty() {
         return None;
     }
-    let mut blocks = vec![PageBlock::Text(
-        "People with the unfavourable decision who share some traits are a subgroup. What would \
-         they have to change to get the favourable one, and is that harder for one group than for \
-         the other, although their traits are the same? An action changes only the entries \
-         that it names, even if in reality others would change with them: the section \
-         shows what the model would then decide, and is neither advice nor a \
-         forecast."
-            .into(),
-    )];
-    blocks.extend(persons_judged(audit).map(|words| {
-        PageBlock::Text(words.text(
-            " The reason: somebody changes the one state that they are in, and rows of a person \
-             are not independent cases.",
-        ))
-    }));
-    blocks.push(meanings::meanings(&audit.recourse));
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
-    for (k, comparison) in shown.iter().enumerate() {
-        let title = RichText::new()
-            .name(comparison.pair.group_0.as_str())
-            .text(" compared with ")
-            .name(comparison.pair.group_1.as_str())
-            .text(", model ")
-            .name(comparison.model.as_str());
-        blocks.push(PageBlock::Heading(format!("recourse-{k}"), title));
-        match why_not(comparison) {
-            None => blocks.extend(part(audit, comparison, k)),
-            Some(why) => {
-                blocks.push(PageBlock::Text(format!("Nothing was looked at: {why}.").into()));
-            }
-        }
+    let comparison = |(k, comparison): (usize, &RecourseRow)| {
+        let pair = &comparison.pair;
         // Comparisons of one block of the job stand together.
-        let last = shown
-            .get(k + 1)
-            .is_none_or(|next| next.pair.recourse.as_str() != comparison.pair.recourse.as_str());
-        if last {
-            blocks.extend(rules(audit, comparison.pair.recourse.as_str()));
+        let next = shown.get(k + 1).map(|next| next.pair.recourse.as_str());
+        let is_last = next.is_none_or(|next| next != pair.recourse.as_str());
+        context! {
+            groups => [&pair.group_0, &pair.group_1].map(|name| name.as_str()).into_iter().collect::<Value>(),
+            model => comparison.model.as_str(), why_not => why_not(comparison),
+            least => vec![comparison.least_0, comparison.least_1],
+            subgroups => comparison.subgroups, with_actions => comparison.subgroups_with_actions,
+            actions => comparison.actions, outcome => outcome(audit, comparison, k),
+            rules => is_last.then(|| rules(audit, pair.recourse.as_str())),
         }
+    };
+    let facts = context! {
+        persons => persons_judged(audit), meanings => meanings(&audit.recourse), all => all.len(),
+        comparisons => shown.iter().enumerate().map(comparison).collect::<Value>(),
+    };
+    let names = ("recourse", "Recourse: who can change the decision");
+    Some(PageSection::of_facts(names, "recourse.html", facts))
+}
+
+/// Which definitions are used, whose words need a meaning.
+fn meanings(tables: &RecourseTables) -> Value {
+    let ways =
+        tables.comparisons.iter().flat_map(|comparison| definition_views(tables, comparison));
+    let used: Vec<&str> = ways.map(|way| way.definition()).collect();
+    let any = |definitions: &[&str]| used.iter().any(|used| definitions.contains(used));
+    context! {
+        few => FEW, shares => any(&["equal-choice", "equal-cost-of-effectiveness"]),
+        budget => any(&["equal-effectiveness-within-budget"]),
+        infinity => any(&["equal-cost-of-effectiveness", "equal-conditional-mean-recourse"]),
+        chance => tables.subgroups.iter().any(|row| row.p_value.is_some()),
     }
-    if all.len() > shown.len() {
-        let words = format!(
-            "Shown are {} of {} comparisons; the others are only in tables/recourse.parquet and \
-             tables/subgroups.parquet, and what people may change in \
-             tables/recourse_columns.parquet.",
-            shown.len(),
-            all.len()
-        );
-        blocks.push(PageBlock::Note(words.into()));
-    }
-    blocks.push(PageBlock::Note(
-        "After Fairness Aware Counterfactuals for Subgroups (FACTS). Subgroups overlap, so their \
-         number is not a number of people, and small ones can differ by chance: look at the \
-         counts. An action counts if enough people with the favourable decision have the resulting \
-         levels. Bins are (lo, hi]: they exclude the lower edge, except the lowest bin. All \
-         subgroups and actions are in tables/subgroups.parquet and tables/actions.parquet."
-            .into(),
-    ));
-    Some(PageSection { id: "recourse", title: "Recourse: who can change the decision", blocks })
 }
 
 /// Whether the page tells of recourse at all.
@@ -220,8 +200,9 @@ fn counted_in_words(
     });
     of_pair.then(|| {
         format!(
-            "The limit counts both groups together and only {judged}: {} of {} that have \
+            "The limit counts both groups together and only {}: {} of {} that have \
              actions{by_group}{decided}.",
+            judged.words(),
             number::count(unfair),
             number::count(all)
         )
@@ -232,12 +213,10 @@ fn counted_in_words(
 pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, String, String)> {
     let mut found = Vec::new();
     for comparison in audit.recourse.comparisons.iter() {
+        let pair = &comparison.pair;
         let place = || {
-            let words = RichText::new()
-                .name(comparison.pair.group_0.as_str())
-                .text(" compared with ")
-                .name(comparison.pair.group_1.as_str());
-            words.text(", model ").name(comparison.model.as_str())
+            let words = RichText::new().name(pair.group_0.as_str()).text(" compared with ");
+            words.name(pair.group_1.as_str()).text(", model ").name(comparison.model.as_str())
         };
         if let Some(why) = why_not(comparison) {
             found.push((place(), why, "the whole comparison".to_owned()));
@@ -248,146 +227,86 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, String, String)> {
             let share = NumberFormat::Share.value((all - with) as f64 / all as f64);
             let why = "there is no action: no change that the job allows leads to levels that \
                        enough people with the favourable decision have";
-            found.push((
-                place(),
-                why.to_owned(),
-                format!(
-                    "{} of {} ({share})",
-                    number::count(all - with),
-                    number::count_of(all, "subgroup", "subgroups")
-                ),
-            ));
+            let (without, all) =
+                (number::count(all - with), number::count_of(all, "subgroup", "subgroups"));
+            found.push((place(), why.to_owned(), format!("{without} of {all} ({share})")));
         }
-        let ranks = audit
-            .recourse
-            .rankings
-            .iter()
-            .filter(|row| row.pair == comparison.pair && !row.undefined.is_empty())
-            .count();
+        let rankings = audit.recourse.rankings.iter();
+        let ranks = rankings.filter(|row| row.pair == *pair && !row.undefined.is_empty()).count();
         if ranks > 0 {
-            let n = number::count_of(
-                i64::try_from(ranks).unwrap_or(i64::MAX),
-                "mean rank",
-                "mean ranks",
-            );
+            let n = i64::try_from(ranks).unwrap_or(i64::MAX);
             let why = "no subgroup is unfair by the definition of their first rank";
+            let n = number::count_of(n, "mean rank", "mean ranks");
             found.push((place(), why.to_owned(), n));
         }
     }
     found
 }
 
-/// One pair of groups.
-fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBlock> {
-    let mut blocks = Vec::new();
-    let made = RichText::from(format!(
-        "These people make {}, each with at least {} of group ",
-        number::count_of(comparison.subgroups, "subgroup", "subgroups"),
-        number::people(comparison.least_0),
-    ))
-    .name(comparison.pair.group_0.as_str())
-    .text(format!(" and {} of group ", number::count(comparison.least_1)))
-    .name(comparison.pair.group_1.as_str())
-    .text(format!(
-        "; for {} there are actions to try, {} in all.",
-        number::count(comparison.subgroups_with_actions),
-        number::count(comparison.actions)
-    ));
-    let Some(outcome) = ComparisonOutcome::of(audit, comparison) else {
-        blocks.push(PageBlock::Text(made));
-        blocks.push(PageBlock::Text("No subgroup was judged.".into()));
-        return blocks;
-    };
-    let [a, b] = outcome.names();
-    blocks.push(PageBlock::Text(outcome.in_words(&GroupNaming::Raw)));
-    blocks.push(PageBlock::Text(made));
+/// What became of one pair of groups; none where nothing was looked at or judged.
+fn outcome(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Option<Value> {
+    let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
-    if least < FEW {
-        let words = format!(
-            "The smallest subgroups have {} of a group, so one person can decide whether they \
-             are unfair: a higher support excludes them.",
-            number::people(least)
-        );
-        blocks.push(PageBlock::Note(words.into()));
-    }
-    blocks.extend(cards(audit, comparison, &outcome.first, k));
-    blocks.push(PageBlock::Table(by_definition(&outcome.views, a, b)));
-    let listings = outcome.views.iter().flat_map(|way| listing(audit, comparison, way));
-    blocks
-        .push(PageBlock::Fold("The most unfair subgroups of every definition", listings.collect()));
-    blocks.extend(agreement(audit, comparison, &outcome.views));
-    blocks
+    let listings = outcome.views.iter().map(|way| listing(audit, comparison, way));
+    Some(context! {
+        words => outcome.in_words(&GroupNaming::Raw), small => (least < FEW).then_some(least),
+        cards => cards(audit, comparison, &outcome.first, k),
+        definitions => by_definition(&outcome.views, outcome.names()),
+        listings => listings.collect::<Value>(),
+        agreement => agreement(audit, comparison, &outcome.views),
+    })
 }
 
 /// Whom each definition puts at a disadvantage.
-fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
-    let head = vec![
-        "Definition".into(),
-        "Compared value".into(),
-        RichText::new().text("Against ").name(a),
-        RichText::new().text("Against ").name(b),
-        "Fair".into(),
-        "Of the most unfair tenth".into(),
-    ];
-    let rows = ways.iter().map(|way| {
+fn by_definition(ways: &[DefinitionView<'_>], [a, b]: [&str; 2]) -> PageTable {
+    let row = |way: &DefinitionView<'_>| {
         let row = &way.row;
         let judged = row.judged;
         let share = |n: i64| {
-            let small = (judged > 0)
-                .then(|| RichText::from(NumberFormat::Share.value(n as f64 / judged as f64)));
-            PageCell {
-                main: number::count(n).into(),
-                small: small.into_iter().collect(),
-                ..PageCell::default()
-            }
+            let small = (judged > 0).then(|| NumberFormat::Share.value(n as f64 / judged as f64));
+            PageCell::new(number::count(n), small)
         };
-        let top = match row.top {
-            0 => "\u{2013}".into(),
-            _ => {
-                let main = RichText::from(format!("{} against ", number::count(row.top_0)))
-                    .name(a)
-                    .text(format!(", {} against ", number::count(row.top_1)))
-                    .name(b);
-                let arbitrary = row.tied > row.tied_in_top;
-                let tied = format!(
-                    "it ends among {} with equal scores, {} of them included",
-                    number::count(row.tied),
-                    number::count(row.tied_in_top)
-                );
-                PageCell {
-                    main,
-                    small: arbitrary.then(|| tied.into()).into_iter().collect(),
-                    ..PageCell::default()
-                }
-            }
+        let top = || {
+            let main = RichText::from(format!("{} against ", number::count(row.top_0)))
+                .name(a)
+                .text(format!(", {} against ", number::count(row.top_1)))
+                .name(b);
+            let tied = format!(
+                "it ends among {} with equal scores, {} of them included",
+                number::count(row.tied),
+                number::count(row.tied_in_top)
+            );
+            PageCell::new(main, (row.tied > row.tied_in_top).then_some(tied))
         };
         let tests = row.test_rejects.map(|n| {
+            let n = number::count(n);
             format!(
-                "its test calls the groups different in {}, one test per subgroup, \
-                 without correction",
-                number::count(n)
+                "its test calls the groups different in {n}, one test per subgroup, without \
+                 correction"
             )
         });
-        let what = PageCell {
-            main: way.compares().into(),
-            small: tests.map(RichText::from).into_iter().collect(),
-            ..PageCell::default()
-        };
-        let cells =
-            vec![what, share(row.unfair_0), share(row.unfair_1), share(judged - row.unfair), top];
-        ReportRow { id: String::new(), head: way.title().into(), cells }
-    });
-    let caption =
-        "Number of subgroups in which each definition finds recourse harder for one group".into();
-    PageTable { caption, head, rows: rows.collect(), prose: true }
+        let cells = [
+            PageCell::new(way.compares(), tests),
+            share(row.unfair_0),
+            share(row.unfair_1),
+            share(judged - row.unfair),
+            if row.top == 0 { PageCell::none() } else { top() },
+        ];
+        ReportRow::new(way.title(), cells)
+    };
+    let against = |name: &str| RichText::from("Against ").name(name);
+    let [first, second] = ["Definition", "Compared value"].map(RichText::from);
+    let [fair, tenth] = ["Fair", "Of the most unfair tenth"].map(RichText::from);
+    let head = [first, second, against(a), against(b), fair, tenth];
+    PageTable::of_words(head, ways.iter().map(row))
 }
 
-/// Agreement of the definitions.
+/// Agreement of the definitions; none of a single one.
 fn agreement(
     audit: &AuditFolder,
     comparison: &RecourseRow,
     ways: &[DefinitionView<'_>],
-) -> Option<PageBlock> {
+) -> Option<PageTable> {
     if ways.len() < 2 {
         return None;
     }
@@ -402,23 +321,16 @@ fn agreement(
             values.insert([row.criterion.clone(), other], value);
         }
     }
-    let mut head: Vec<RichText> = vec!["Rank 1 by".into()];
-    head.extend((1..=ways.len()).map(|i| RichText::from(i.to_string())));
-    let rows = ways.iter().enumerate().map(|(i, way)| {
+    let head =
+        std::iter::once("Rank 1 by".to_owned()).chain((1..=ways.len()).map(|i| i.to_string()));
+    let row = |(i, way): (usize, &DefinitionView<'_>)| {
         let cell = |other: &DefinitionView<'_>| -> PageCell {
             let value = values.get(&[&way.row.criterion, &other.row.criterion].map(Clone::clone));
-            value.map_or_else(|| "\u{2013}".into(), |value| format!("{value:.3}").into())
+            value.map_or_else(PageCell::none, |value| format!("{value:.3}").into())
         };
-        ReportRow {
-            id: String::new(),
-            head: format!("{} {}", i + 1, way.title()).into(),
-            cells: ways.iter().map(cell).collect(),
-        }
-    });
-    let caption = "Mean rank that the definition of the column gives to the subgroups of rank 1 by \
-                   that of the row, over its largest rank plus 1: small where the two agree";
-    let table = PageTable { caption: caption.into(), head, rows: rows.collect(), prose: false };
-    Some(PageBlock::Fold("Agreement of the definitions", vec![PageBlock::Table(table)]))
+        ReportRow::new(format!("{} {}", i + 1, way.title()), ways.iter().map(cell))
+    };
+    Some(PageTable::new(head, ways.iter().enumerate().map(row)))
 }
 
 /// Kinds of changes that the page tells the cost of; the annex has those of all columns.
@@ -455,9 +367,8 @@ pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> RichText {
 }
 
 /// What people may change, and what not.
-fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
+fn rules(audit: &AuditFolder, recourse: &str) -> Value {
     let mine = || audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
-    let head = ["Allowed changes", "How", "Cost of a change"].map(RichText::from).to_vec();
     let row = |row: &RecourseColumnRow| {
         let per = match row.distance.as_str() {
             "positions" => " for each position",
@@ -465,31 +376,15 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
             "absolute" => " for each unit of difference",
             _ => "",
         };
-        let without = row.missing + row.outside;
-        let small = (without > 0).then(|| {
-            format!("{} without a value, or with a value outside the bins", number::people(without))
-                .into()
-        });
-        let how = PageCell {
-            main: row.may_change.as_str().into(),
-            small: small.into_iter().collect(),
-            ..PageCell::default()
-        };
+        let without = Some(row.missing + row.outside).filter(|n| *n > 0).map(number::people);
+        let without = without
+            .map(|people| format!("{people} without a value, or with a value outside the bins"));
+        let how = PageCell::new(row.may_change.as_str(), without);
         let cost = format!("{}{per}", three_digits(row.weight));
-        ReportRow {
-            id: String::new(),
-            head: RichText::new().name(row.column.as_str()),
-            cells: vec![how, cost.into()],
-        }
+        ReportRow::new(RichText::new().name(row.column.as_str()), [how, cost.into()])
     };
-    let rows: Vec<ReportRow> = mine().filter(|row| row.changes == 1).map(row).collect();
-    let mut still = RichText::from("Fixed, and therefore in no action: ").name(recourse);
-    for column in mine().filter(|row| row.changes != 1) {
-        still = still.text(", ").name(column.column.as_str());
-    }
-    let caption = RichText::from("Changes that the job allows, recourse by ").name(recourse);
-    vec![
-        PageBlock::Table(PageTable { caption, head, rows, prose: true }),
-        PageBlock::Text(still.text(".")),
-    ]
+    let head = ["Allowed changes", "How", "Cost of a change"];
+    let table = PageTable::of_words(head, mine().filter(|row| row.changes == 1).map(row));
+    let fixed = mine().filter(|row| row.changes != 1).map(|row| row.column.as_str());
+    context!(attribute => recourse, table, fixed => fixed.collect::<Value>())
 }

@@ -215,7 +215,7 @@ impl<'a> DefinitionView<'a> {
         let at_cost = (self.definition() == "fair-trade-off").then_some(subgroup.cost).flatten();
         let small = at_cost
             .map_or(small.clone(), |cost| format!("{small}, at cost {}", three_digits(cost)));
-        PageCell { main: main.into(), small: vec![small.into()], ..PageCell::default() }
+        PageCell::new(main, [small])
     }
 
     /// How far the groups are apart in a subgroup; next to infinity how many people of the group

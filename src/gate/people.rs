@@ -1,0 +1,271 @@
+//! The people behind the gates of a question about one attribute, as the tables of counts and of
+//! the population have them: by group, label and prediction, and who has no group.
+
+use std::collections::BTreeSet;
+
+use crate::gate::question::{GateObservation, GateQuestion, GateTables};
+use crate::metric::catalog::ccm::SWITCH_RATE;
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, cell_index};
+use crate::metric::{Metric, Reads};
+use crate::table::population::AUDITED;
+use crate::table::{CountRow, MetricRow, NO_GROUP, PopulationRow};
+
+/// People by label and prediction, each unknown, no or yes: rows, and what they weigh.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct StatePeople {
+    pub(super) rows: [u64; 9],
+    pub(super) weights: [f64; 9],
+}
+
+impl StatePeople {
+    pub(super) fn add(&mut self, other: &StatePeople) {
+        for i in 0..9 {
+            self.rows[i] += other.rows[i];
+            self.weights[i] += other.weights[i];
+        }
+    }
+
+    /// Those with a prediction.
+    pub(super) fn confusion(&self) -> Confusion {
+        let mut cells = [0; CONFUSION_CELLS];
+        for i in (0..9).filter(|i| i % 3 > 0) {
+            cells[confusion_cell(i / 3, i % 3 == 2)] += self.rows[i];
+        }
+        Confusion::from_cells(cells)
+    }
+
+    /// Rows without a prediction by label, unknown, no or yes.
+    pub(super) fn unscored(&self) -> [u64; 3] {
+        [0, 3, 6].map(|i| self.rows[i])
+    }
+
+    /// Rows by label, whatever their prediction.
+    pub(super) fn by_label(&self) -> [u64; 3] {
+        [0, 3, 6].map(|i| self.rows[i..i + 3].iter().sum())
+    }
+}
+
+/// The cell of a confusion by label and prediction, each unknown 0, no 1 or yes 2.
+pub(super) fn confusion_cell(label: usize, positive: bool) -> usize {
+    match (label, positive) {
+        (2, true) => 0,
+        (1, true) => 1,
+        (2, false) => 2,
+        (1, false) => 3,
+        (_, true) => 4,
+        (_, false) => 5,
+    }
+}
+
+/// The cell of an extended matrix by label (unknown 0, no 1 or yes 2) and predictions.
+pub(super) fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> usize {
+    cell_index((label > 0).then_some(label == 2), positive, positive_cf)
+}
+
+/// The tables of a question about one attribute.
+pub(super) struct PeopleTables<'a> {
+    pub(super) question: &'a GateQuestion,
+    pub(super) seen: &'a GateObservation,
+    pub(super) tables: GateTables<'a>,
+    /// The counts of its model, of the rows as they are and of its set.
+    counts: Vec<&'a CountRow>,
+    /// The people without a group.
+    pub(super) none: StatePeople,
+    pub(super) is_weighed: bool,
+}
+
+impl<'a> PeopleTables<'a> {
+    pub(super) fn new(
+        question: &'a GateQuestion,
+        seen: &'a GateObservation,
+        tables: GateTables<'a>,
+    ) -> Self {
+        let is_own = |row: &&CountRow| {
+            row.key.arm == question.arm
+                && row.key.model == question.model
+                && (row.key.counterfactual.is_empty()
+                    || row.key.counterfactual == question.counterfactual)
+                && row.key.slice.is_empty()
+                && row.key.sensitive == seen.sensitive
+        };
+        let counts: Vec<&CountRow> = tables.counts.iter().filter(is_own).collect();
+        let is_weighed = counts.iter().any(|row| row.weight.is_some());
+        let none = StatePeople::default();
+        let mut of = PeopleTables { question, seen, tables, counts, none, is_weighed };
+        of.none = of.people(NO_GROUP, "").unwrap_or_default();
+        of
+    }
+
+    /// A text of the table of counts as unknown 0, no 1 or yes 2; none of a class where all classes
+    /// are asked about together.
+    pub(super) fn state(&self, text: &str) -> Option<usize> {
+        match (self.question.class.as_str(), text) {
+            (_, "") => Some(0),
+            ("", "0") => Some(1),
+            ("", "1") => Some(2),
+            ("", _) => None,
+            (class, text) => Some(if class == text { 2 } else { 1 }),
+        }
+    }
+
+    pub(super) fn counted<'s>(
+        &'s self,
+        set: &'s str,
+        place: [&'s str; 3],
+    ) -> impl Iterator<Item = &'a CountRow> + use<'s, 'a> {
+        let own = self.counts.iter().copied();
+        own.filter(move |row| row.key.counterfactual == *set && row.key.scope_and_groups() == place)
+    }
+
+    /// The people of a group, or of none; none where the table does not tell.
+    pub(super) fn people(&self, scope: &str, group: &str) -> Option<StatePeople> {
+        let mut all = StatePeople::default();
+        let mut found = false;
+        for row in self.counted("", [scope, group, ""]) {
+            let at = 3 * self.state(&row.label)? + self.state(&row.predicted)?;
+            all.rows[at] += u64::try_from(row.n).ok()?;
+            all.weights[at] += row.weight.unwrap_or(row.n as f64);
+            found = true;
+        }
+        found.then_some(all)
+    }
+
+    /// The people of all groups but one; of all where it is none of them.
+    pub(super) fn all_but(&self, group: &str) -> Option<StatePeople> {
+        let mut all = StatePeople::default();
+        for other in self.groups().into_iter().filter(|other| *other != group) {
+            all.add(&self.people("group", other)?);
+        }
+        Some(all)
+    }
+
+    /// The people of one side of a gap: those of a group, or of all but the other.
+    pub(super) fn side(&self, group: &str, other: &str) -> Option<StatePeople> {
+        if group.is_empty() { self.all_but(other) } else { self.people("group", group) }
+    }
+
+    /// The counterfactuals of a direction.
+    pub(super) fn moved(
+        &self,
+        from: &str,
+        to: &str,
+    ) -> Option<([u64; ECCM_CELLS], [f64; ECCM_CELLS])> {
+        let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
+        for row in self.counted(&self.question.counterfactual, ["direction", from, to]) {
+            let [label, before, after] =
+                [&row.label, &row.predicted, &row.predicted_cf].map(|text| self.state(text));
+            let cell = switch_cell(label?, before? == 2, after? == 2);
+            rows[cell] += u64::try_from(row.n).ok()?;
+            weights[cell] += row.weight.unwrap_or(row.n as f64);
+        }
+        Some((rows, weights))
+    }
+
+    /// The row of the table of the population of a group under the model, or of those without one.
+    pub(super) fn population(&self, group: Option<&str>) -> Option<&'a PopulationRow> {
+        let PeopleTables { question, seen, tables, .. } = self;
+        tables.population.iter().find(|row| {
+            row.is_of_model(&question.model)
+                && row.sensitive == seen.sensitive
+                && row.group.as_deref() == group
+        })
+    }
+
+    /// Whether the table of counts holds everybody whom the population says to have no score or no
+    /// group. Arms have no population of their own.
+    pub(super) fn counts_tell_all(&self) -> bool {
+        let tells = |people: StatePeople, row: &PopulationRow| {
+            people.unscored().iter().sum::<u64>() >= row.unscored()
+        };
+        let of_groups = self.groups().into_iter().all(|group| {
+            let row = self.population(Some(group)).filter(|_| self.question.arm.is_empty());
+            let people = self.people("group", group).unwrap_or_default();
+            row.is_none_or(|row| tells(people, row))
+        });
+        let none = self.population(None).filter(|_| self.question.arm.is_empty());
+        let is_empty = self.none.rows.iter().all(|n| *n == 0) && !self.ungrouped_are_weightless();
+        of_groups && none.is_none_or(|row| tells(self.none, row) && (row.rows == 0 || !is_empty))
+    }
+
+    /// The audited rows without a group, whatever the model.
+    pub(super) fn ungrouped(&self) -> Option<&'a PopulationRow> {
+        self.tables.population.iter().find(|row| {
+            row.is_of_rows()
+                && row.state == AUDITED
+                && row.sensitive == self.seen.sensitive
+                && row.group.is_none()
+        })
+    }
+
+    /// Whether all people without a group have the weight 0, so that they count for nothing.
+    pub(super) fn ungrouped_are_weightless(&self) -> bool {
+        self.ungrouped().is_some_and(|row| row.weight == Some(0.0))
+    }
+
+    /// The people of a group, by the table of counts, who lack a counterfactual with a score in the
+    /// direction in which most do; none where counts do not tell.
+    pub(super) fn untested(&self, from: &str, groups: &[&str]) -> Option<u64> {
+        let own: u64 = self.people("group", from)?.rows.iter().sum();
+        let mut most = 0;
+        for to in groups.iter().filter(|to| **to != from) {
+            let repeats = self.repeats(from, to);
+            let moved: u64 = self.moved(from, to)?.0.iter().sum();
+            most = (own * repeats).saturating_sub(moved).div_ceil(repeats).max(most);
+        }
+        Some(most)
+    }
+
+    /// The value that the table of metrics has: of a change that of the later run.
+    pub(super) fn value(&self) -> Option<f64> {
+        let value = self.seen.value?;
+        if self.seen.is_change { Some(value + self.seen.baseline?) } else { Some(value) }
+    }
+
+    /// The declared groups.
+    pub(super) fn groups(&self) -> Vec<&'a str> {
+        let own = self
+            .counts
+            .iter()
+            .filter(|row| row.key.counterfactual.is_empty() && row.key.scope == "group");
+        own.map(|row| row.key.from_group.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Rows of the table of metrics like the one that is judged, of a metric and a place.
+    pub(super) fn metric(&self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
+        self.question.row(self.tables.metrics, &self.seen.sensitive, metric, place)
+    }
+
+    /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who
+    /// counts as one.
+    pub(super) fn effective(&self, metric: &str, place: [&str; 3]) -> Option<f64> {
+        let row = self.metric(metric, place);
+        match row.and_then(|row| row.n_eff.zip(row.denominator)) {
+            Some((sure, below)) if below > 0 => Some(sure / below as f64),
+            _ if self.is_weighed || row.is_some_and(|row| row.n_persons.is_some()) => None,
+            _ => Some(1.0),
+        }
+    }
+
+    /// How often a row counts in a direction: a row may have several counterfactuals there.
+    pub(super) fn repeats(&self, from: &str, to: &str) -> u64 {
+        let row = self.metric(SWITCH_RATE, ["direction", from, to]);
+        row.and_then(|row| {
+            Some((u64::try_from(row.denominator?).ok()?, u64::try_from(row.n_rows).ok()?))
+        })
+        .map_or(1, |(cases, rows)| cases.div_ceil(rows.max(1)).max(1))
+    }
+
+    /// The metric whose rate is on either side of a gap, for how sure it is.
+    pub(super) fn base(metric: &'static Metric) -> &'static str {
+        match (metric.gap_of, metric.reads) {
+            (Some((base, _)), _) => base,
+            (None, Reads::FavourableRatio | Reads::FavourableMinRatio) => "pprev",
+            _ => metric.id,
+        }
+    }
+
+    /// Whether the table of counts holds the model of the question.
+    pub(super) fn has_counts(&self) -> bool {
+        !self.question.class.is_empty() || !self.groups().is_empty()
+    }
+}

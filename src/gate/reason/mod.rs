@@ -1,0 +1,548 @@
+//! Why a gate came out as it did, as codes with arguments: what the columns `reason_code` and
+//! `reason_args` of the table `gates` hold.
+//!
+//! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
+//! of the table take the arguments with [`GateFindings::of_row`].
+
+pub(crate) mod words;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::table::{GateRow, ReasonCode};
+
+/// How a gate, or all of them, came out; ordered from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum GateStatus {
+    /// It was not asked, for lack of a baseline.
+    Skipped,
+    /// The limit is kept.
+    Pass,
+    /// It cannot be decided.
+    Inconclusive,
+    /// The limit is broken.
+    Fail,
+}
+
+impl GateStatus {
+    /// The word in tables and summaries.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            GateStatus::Skipped => "skipped",
+            GateStatus::Pass => "pass",
+            GateStatus::Inconclusive => "inconclusive",
+            GateStatus::Fail => "fail",
+        }
+    }
+}
+
+/// What an interval or a range is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum UncertaintySource {
+    /// Other people.
+    People,
+    /// Other graphs, and refits of their coefficients.
+    Graphs,
+    /// So many fits of the set on rows drawn again.
+    Fits(i64),
+    /// So many trainings of the model.
+    Trainings(i64),
+}
+
+/// What is compared with a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Judged {
+    /// The value itself.
+    Value,
+    /// The change itself.
+    Change,
+    /// The interval over people.
+    Interval,
+    /// That interval at the level of its place among all comparisons of the gate, from 1.
+    Holm { level: f64, place: usize, of: usize },
+    /// The interval over graphs and refits.
+    Graphs { level: Option<f64> },
+    /// From the lowest to the highest end over these sources.
+    Range(Vec<UncertaintySource>),
+}
+
+/// What a reader must know of what was compared with a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GateCaution {
+    /// So few repeats of a fit or a training that its ends are the extremes.
+    FewRepeats(Vec<UncertaintySource>),
+    /// So few bootstraps of the graphs.
+    FewBootstraps(u64),
+    /// Graphs of the training only the rows.
+    NoBootstraps,
+    /// The mean over graphs lies outside of the interval.
+    MeanOutside,
+}
+
+/// A limit compared with what decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ComparedPlace {
+    pub(crate) judged: Judged,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cautions: Vec<GateCaution>,
+    /// The two groups that are compared in place of the furthest, of which one is too small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pair: Option<[String; 2]>,
+}
+
+impl ComparedPlace {
+    pub(crate) fn of(judged: Judged) -> Self {
+        ComparedPlace { judged, cautions: Vec::new(), pair: None }
+    }
+}
+
+/// What is too few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CountedUnit {
+    Cases,
+    PersonsBelow,
+    WeightedBelow,
+    People,
+    Persons,
+    PeopleOfAHalf,
+}
+
+/// Why there is no interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum IntervalLack {
+    /// Less than two bootstraps: no coefficients were fitted again.
+    NoRefit,
+    /// What the table of metrics or of changes says.
+    Table(String),
+}
+
+/// Which row no table has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MissingRow {
+    /// A value.
+    Metrics,
+    /// A value over changes to any other group, of fewer than three groups.
+    AnyOtherGroup,
+    /// A change, in either run.
+    Changes,
+}
+
+/// What looked at nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EmptySearch {
+    /// An arm that added no rows.
+    Arm(String),
+    /// A search over subgroups with so many affected people in both groups.
+    Subgroups(u64),
+}
+
+/// A change that the rows to score do not show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnshownChange {
+    /// The attribute.
+    pub(crate) attribute: String,
+    /// From which group to which; none: any groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) direction: Option<[String; 2]>,
+}
+
+/// Of what no score showed a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum UnseenPart {
+    /// Of the value.
+    Change(UnshownChange),
+    /// Of these directions of a total.
+    Directions(Vec<[String; 2]>),
+}
+
+/// What people lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Lack {
+    Group,
+    Score,
+    Counterfactual,
+}
+
+/// What is at its worst where people are unmeasured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorstOf {
+    Value,
+    Change,
+    Interval,
+}
+
+/// Behind what the switches of rounding are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RoundedPlace {
+    Value,
+    Change,
+    OtherComparisons,
+}
+
+/// What a comparison would be without the switches of rounding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WithoutRounding {
+    pub(crate) of_change: bool,
+    /// None: undefined.
+    pub(crate) value: Option<f64>,
+    /// Whether it would be another one.
+    pub(crate) moves: bool,
+    /// Whether it would be this value at most or at least; none: exactly.
+    pub(crate) bound: Option<GateBoundSide>,
+    /// Whether Holm's method would decide otherwise.
+    pub(crate) by_holm: bool,
+}
+
+/// On which side a bound is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GateBoundSide {
+    AtMost,
+    AtLeast,
+}
+
+/// What the rule of a gate found, or what stands against its verdict: a code of the table `gates`
+/// with its arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub(crate) enum GateReason {
+    /// Scores go against the labels, in the words of the issue.
+    InvertedScores {
+        text: String,
+    },
+    /// All of it breaks the limit.
+    LimitBroken(ComparedPlace),
+    /// It holds the limit.
+    LimitInside(ComparedPlace),
+    /// All of it keeps the limit.
+    LimitKept(ComparedPlace),
+    NegativePart,
+    NoBaseline,
+    NoInterval {
+        why: IntervalLack,
+    },
+    /// Definitions that differ from those of the baseline.
+    NotComparable {
+        definitions: String,
+    },
+    NotMeasured {
+        row: MissingRow,
+    },
+    /// A model answers otherwise the second time, in the words of the issue.
+    NotRepeatable {
+        text: String,
+    },
+    NothingLookedAt {
+        search: EmptySearch,
+    },
+    /// Whether the new run has it.
+    OnlyInOneRun {
+        new: bool,
+    },
+    /// All of the range keeps the limit, or breaks it, and the value does not.
+    OtherSide {
+        kept: bool,
+        range: ComparedPlace,
+    },
+    /// The ends with the doubt about the rate; none where it is not known.
+    RateOfOne {
+        ends: Option<[Option<f64>; 2]>,
+    },
+    Refitted {
+        why: String,
+    },
+    RoundingAtThreshold {
+        behind: RoundedPlace,
+        rounded: u64,
+        switches: u64,
+        without: WithoutRounding,
+    },
+    SelectiveLabels,
+    /// The flags of the table.
+    SmallGroup {
+        flags: Vec<String>,
+    },
+    TooFew {
+        n: i64,
+        of: CountedUnit,
+        required: u64,
+    },
+    UnclearInFamily(ComparedPlace),
+    /// The reason that the table has, and what it means; empty where that says all.
+    Undefined {
+        undefined: String,
+        meaning: String,
+        of_change: bool,
+    },
+    /// The group with the most such people.
+    UnknownLevels {
+        attribute: String,
+        group: String,
+        people: i64,
+        audited: i64,
+    },
+    /// How many, and which of them are known.
+    UnmeasuredGroups {
+        n: i64,
+        groups: Vec<String>,
+    },
+    /// People by what they lack, none of them where only those of the earlier run count; how many
+    /// of them are enough; the worst end, none where it has no bound.
+    UnmeasuredPeople {
+        lacking: Vec<(Lack, u64)>,
+        enough: u64,
+        worst: WorstOf,
+        end: Option<f64>,
+    },
+    UnseenChange {
+        part: UnseenPart,
+    },
+    /// What the supported people alone give.
+    UnsupportedPeople {
+        value: Option<f64>,
+        of: Option<i64>,
+        alone: Box<GateFindings>,
+    },
+    WaitsForScores,
+}
+
+impl GateReason {
+    /// Its code.
+    pub(crate) fn code(&self) -> ReasonCode {
+        match self {
+            GateReason::InvertedScores { .. } => ReasonCode::InvertedScores,
+            GateReason::LimitBroken(_) => ReasonCode::LimitBroken,
+            GateReason::LimitInside(_) => ReasonCode::LimitInside,
+            GateReason::LimitKept(_) => ReasonCode::LimitKept,
+            GateReason::NegativePart => ReasonCode::NegativePart,
+            GateReason::NoBaseline => ReasonCode::NoBaseline,
+            GateReason::NoInterval { .. } => ReasonCode::NoInterval,
+            GateReason::NotComparable { .. } => ReasonCode::NotComparable,
+            GateReason::NotMeasured { .. } => ReasonCode::NotMeasured,
+            GateReason::NotRepeatable { .. } => ReasonCode::NotRepeatable,
+            GateReason::NothingLookedAt { .. } => ReasonCode::NothingLookedAt,
+            GateReason::OnlyInOneRun { .. } => ReasonCode::OnlyInOneRun,
+            GateReason::OtherSide { .. } => ReasonCode::OtherSide,
+            GateReason::RateOfOne { .. } => ReasonCode::RateOfOne,
+            GateReason::Refitted { .. } => ReasonCode::Refitted,
+            GateReason::RoundingAtThreshold { .. } => ReasonCode::RoundingAtThreshold,
+            GateReason::SelectiveLabels => ReasonCode::SelectiveLabels,
+            GateReason::SmallGroup { .. } => ReasonCode::SmallGroup,
+            GateReason::TooFew { .. } => ReasonCode::TooFew,
+            GateReason::UnclearInFamily(_) => ReasonCode::UnclearInFamily,
+            GateReason::Undefined { .. } => ReasonCode::Undefined,
+            GateReason::UnknownLevels { .. } => ReasonCode::UnknownLevels,
+            GateReason::UnmeasuredGroups { .. } => ReasonCode::UnmeasuredGroups,
+            GateReason::UnmeasuredPeople { .. } => ReasonCode::UnmeasuredPeople,
+            GateReason::UnseenChange { .. } => ReasonCode::UnseenChange,
+            GateReason::UnsupportedPeople { .. } => ReasonCode::UnsupportedPeople,
+            GateReason::WaitsForScores => ReasonCode::WaitsForScores,
+        }
+    }
+
+    /// What follows from it where nothing stands against it.
+    fn status(&self) -> GateStatus {
+        match self {
+            GateReason::LimitKept(_) => GateStatus::Pass,
+            GateReason::LimitBroken(_) => GateStatus::Fail,
+            GateReason::NoBaseline => GateStatus::Skipped,
+            _ => GateStatus::Inconclusive,
+        }
+    }
+
+    /// What was compared with the limit.
+    fn comparison(&self) -> Option<&ComparedPlace> {
+        match self {
+            GateReason::LimitKept(of)
+            | GateReason::LimitBroken(of)
+            | GateReason::LimitInside(of)
+            | GateReason::UnclearInFamily(of)
+            | GateReason::OtherSide { range: of, .. } => Some(of),
+            _ => None,
+        }
+    }
+}
+
+/// Which group the other order of a ratio puts behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LowerSide {
+    /// It gets fewer favourable decisions.
+    Behind,
+    /// It has the lower value.
+    LowerValue,
+}
+
+/// The audited model next to an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OwnValue {
+    pub(crate) value: Option<f64>,
+    pub(crate) ends: Option<(f64, f64)>,
+    pub(crate) limit: f64,
+    /// What decides, as the column `rule` says it.
+    pub(crate) decides: String,
+    pub(crate) verdict: String,
+    pub(crate) findings: GateFindings,
+}
+
+/// What a reader must know besides; no part of the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "remark", rename_all = "kebab-case")]
+pub(crate) enum GateRemark {
+    /// In the graphs the attribute is an effect of other variables.
+    AttributeFollows,
+    /// The interval of a change leaves the other trainings of the model out.
+    TrainingsLeftOut,
+    /// The ratio of the second group to the first breaks the limit; an empty group is all others.
+    OtherOrder { groups: [String; 2], value: f64, group: String, side: LowerSide },
+    /// What the audited model does, next to an arm; none where its tables have no such row.
+    AuditedModel { of_set: bool, of_change: bool, own: Option<Box<OwnValue>> },
+}
+
+/// What a gate on a table of its own counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GateCount {
+    /// Unfair subgroups by a definition, its parameter and a view.
+    Subgroups {
+        definition: String,
+        parameter: String,
+        view: String,
+        score_at_least: Option<f64>,
+        min_affected: u64,
+    },
+    /// Confirmed patterns of who switches, of a block of `why`.
+    Patterns { metric: Option<String>, why: String },
+}
+
+/// All that was found about a row of a gate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Value", try_from = "Value")]
+pub(crate) struct GateFindings {
+    /// What the gate counts; none of a gate on a metric.
+    pub(crate) counted: Option<GateCount>,
+    /// What the rule found, or why it could not be applied.
+    pub(crate) reason: GateReason,
+    /// Why else it could not be applied.
+    pub(crate) further: Vec<GateReason>,
+    /// Why the verdict of the rule does not hold; empty where it does.
+    pub(crate) objections: Vec<GateReason>,
+    /// What a reader must know besides.
+    pub(crate) remarks: Vec<GateRemark>,
+}
+
+/// Keys of the arguments next to those of the reason itself: the finding of the rule where there
+/// are objections, reasons besides it, objections but the first, remarks, and what is counted.
+const PARTS: [&str; 5] = ["rule", "further", "objections", "remarks", "counted"];
+
+impl GateFindings {
+    /// The finding of the rule alone.
+    pub(crate) fn new(reason: GateReason) -> Self {
+        let (further, objections, remarks) = (Vec::new(), Vec::new(), Vec::new());
+        GateFindings { counted: None, reason, further, objections, remarks }
+    }
+
+    /// What follows: what is objected leaves a gate undecided, whatever the rule says.
+    pub(crate) fn status(&self) -> GateStatus {
+        if self.objections.is_empty() { self.reason.status() } else { GateStatus::Inconclusive }
+    }
+
+    /// What the code of the table is that of: the first objection, else the reason.
+    fn first(&self) -> &GateReason {
+        self.objections.first().unwrap_or(&self.reason)
+    }
+
+    /// The column `reason_code`.
+    pub(crate) fn code(&self) -> ReasonCode {
+        self.first().code()
+    }
+
+    /// The column `reason_args`: a JSON object with sorted keys.
+    pub(crate) fn args(&self) -> String {
+        let mut all = Value::from(self.clone());
+        if let Some(all) = all.as_object_mut() {
+            all.shift_remove("code");
+        }
+        all.to_string()
+    }
+
+    /// Those of a row of the table; none where it does not hold them.
+    pub(crate) fn of_row(row: &GateRow) -> Option<Self> {
+        let mut all: Map<String, Value> = serde_json::from_str(row.reason_args.as_str()).ok()?;
+        all.insert("code".to_owned(), row.reason_code.as_str().into());
+        GateFindings::try_from(Value::Object(all)).ok()
+    }
+
+    /// Whether what decides is based on so few repeats or bootstraps that another seed may move it.
+    pub(crate) fn is_of_few_repeats(&self) -> bool {
+        self.reason.comparison().is_some_and(|of| {
+            let is_few = |caution: &GateCaution| {
+                matches!(caution, GateCaution::FewRepeats(_) | GateCaution::FewBootstraps(_))
+            };
+            of.cautions.iter().any(is_few)
+        })
+    }
+}
+
+/// As JSON: texts, numbers and lists can always be written.
+fn json(part: &impl Serialize) -> Value {
+    serde_json::to_value(part).unwrap_or_default()
+}
+
+impl From<GateFindings> for Value {
+    fn from(of: GateFindings) -> Value {
+        let mut all = json(of.first());
+        if let Some(all) = all.as_object_mut() {
+            let rule = (!of.objections.is_empty()).then_some(&of.reason);
+            let objections = of.objections.get(1..).unwrap_or_default();
+            let parts: [Value; 5] = [
+                json(&rule),
+                json(&of.further),
+                json(&objections),
+                json(&of.remarks),
+                json(&of.counted),
+            ];
+            for (key, part) in PARTS.into_iter().zip(parts) {
+                if !part.is_null() && part.as_array().is_none_or(|list| !list.is_empty()) {
+                    all.insert(key.to_owned(), part);
+                }
+            }
+        }
+        all.sort_all_objects();
+        all
+    }
+}
+
+impl TryFrom<Value> for GateFindings {
+    type Error = serde_json::Error;
+
+    fn try_from(all: Value) -> Result<Self, serde_json::Error> {
+        let mut all: Map<String, Value> = serde_json::from_value(all)?;
+        let [rule, further, objections, remarks, counted] = PARTS.map(|key| all.shift_remove(key));
+        let list = |part: Option<Value>| part.unwrap_or_else(|| Value::Array(Vec::new()));
+        let first: GateReason = serde_json::from_value(Value::Object(all))?;
+        let (reason, first) = match rule {
+            Some(rule) => (serde_json::from_value(rule)?, Some(first)),
+            None => (first, None),
+        };
+        let others: Vec<GateReason> = serde_json::from_value(list(objections))?;
+        Ok(GateFindings {
+            counted: counted.map(serde_json::from_value).transpose()?,
+            reason,
+            further: serde_json::from_value(list(further))?,
+            objections: first.into_iter().chain(others).collect(),
+            remarks: serde_json::from_value(list(remarks))?,
+        })
+    }
+}

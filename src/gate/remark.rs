@@ -1,0 +1,124 @@
+//! What a reader must know next to a verdict, and what is no part of it: that a set's graphs may
+//! contradict knowledge, that an interval leaves trainings out, which group the other order of a
+//! ratio puts behind, and what the audited model does next to an arm, so that nobody reads the
+//! verdict on the arm as one on the model.
+
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{
+    GateLimit, GateObservation, GateQuantity, GateQuestion, GateRuling, GateSubject,
+};
+use crate::gate::reason::{GateFindings, GateRemark, GateStatus, LowerSide, OwnValue};
+use crate::metric::Reads;
+use crate::metric::catalog::find;
+use crate::metric::swap_effect::SwapEffect;
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
+use crate::table::{GateRow, MetricRow, has_flag};
+
+/// The remarks on a ruling; `own` are the rows of the same gate about the audited model, where the
+/// question is about an arm.
+pub(super) fn remarks(
+    question: &GateQuestion,
+    ruling: &GateRuling,
+    metrics: &[MetricRow],
+    own: Option<&[GateRow]>,
+) -> Vec<GateRemark> {
+    let seen = &ruling.observation;
+    let follows = has_flag(&seen.flags, ATTRIBUTE_FOLLOWS);
+    let passes = ruling.verdict() == GateStatus::Pass;
+    let left_out = leaves_out_trainings(question, seen, metrics);
+    let all = [
+        follows.then_some(GateRemark::AttributeFollows),
+        passes.then(|| other_order(question, seen, metrics)).flatten(),
+        left_out.then_some(GateRemark::TrainingsLeftOut),
+        own.map(|own| audited_model(question, seen, own)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Whether a change is judged by an interval that is narrower than what is known: the run measured
+/// its value for other trainings of the model, and these are no part of the interval.
+fn leaves_out_trainings(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    metrics: &[MetricRow],
+) -> bool {
+    let place = seen.place();
+    let turned = [place[0], place[2], place[1]];
+    let is_own = |row: &MetricRow| {
+        row.training_repeats.is_some()
+            && row.metric == *seen.metric
+            && [place, turned].contains(&row.key.scope_and_groups())
+    };
+    seen.is_change
+        && question.decide_by == GateDecideBy::Interval
+        && seen.objections.is_empty()
+        && seen.lo.is_some()
+        && question.rows(metrics, &seen.sensitive).any(is_own)
+}
+
+/// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and
+/// which group that says is behind; none where it keeps it too.
+fn other_order(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    metrics: &[MetricRow],
+) -> Option<GateRemark> {
+    let GateSubject::Pair(first, second) = &question.scope else { return None };
+    let metric = find(&question.metric)?;
+    SwapEffect::of(metric).ratio_order().filter(|_| !seen.is_change)?;
+    let place = [seen.scope.as_str(), &seen.to, &seen.from];
+    let turned = question.row(metrics, &seen.sensitive, &seen.metric, place)?;
+    let value = turned.value.filter(|value| !question.limit.kept_by(*value))?;
+    let [lower, higher] = match question.limit {
+        GateLimit::AtLeast(_) => [second, first],
+        GateLimit::AtMost(_) => [first, second],
+    };
+    // More positive decisions put people behind where these are unfavourable.
+    let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
+    let (group, side) = match (metric.reads, question.favourable) {
+        (Reads::FavourableRatio, Some(_)) => (lower, LowerSide::Behind),
+        (_, Some(FavourableClass::Positive)) if of_decisions => (lower, LowerSide::Behind),
+        (_, Some(FavourableClass::Negative)) if of_decisions => (higher, LowerSide::Behind),
+        _ => (lower, LowerSide::LowerValue),
+    };
+    let (groups, group) = ([first.clone(), second.clone()], group.clone());
+    Some(GateRemark::OtherOrder { groups, value, group, side })
+}
+
+/// The question of a gate on an arm asked of the audited model; none of other gates, and of a
+/// change without a baseline.
+pub(super) fn question_of_model(
+    question: &GateQuestion,
+    has_baseline: bool,
+) -> Option<GateQuestion> {
+    let is_asked = question.quantity == GateQuantity::Value || has_baseline;
+    (is_asked && !question.arm.is_empty())
+        .then(|| GateQuestion { arm: String::new(), ..question.clone() })
+}
+
+/// What the audited model does for the same metric and groups as one row of the gate. Its furthest
+/// groups may be others.
+fn audited_model(question: &GateQuestion, seen: &GateObservation, own: &[GateRow]) -> GateRemark {
+    let is_same = |row: &&GateRow| {
+        let of = [&row.metric, &row.sensitive, &row.scope].map(|text| text.as_str())
+            == [&seen.metric, &seen.sensitive, &seen.scope];
+        of && (seen.scope == "worst_case"
+            || [row.from_group.as_str(), row.to_group.as_str()] == [&seen.from, &seen.to])
+    };
+    let own = own.iter().find(is_same).and_then(|row| {
+        Some(OwnValue {
+            value: row.value,
+            ends: row.lo.zip(row.hi),
+            limit: row.limit,
+            decides: row.rule_words().1.to_owned(),
+            verdict: row.verdict.to_string(),
+            findings: GateFindings::of_row(row)?,
+        })
+    });
+    GateRemark::AuditedModel {
+        of_set: question.model.is_empty(),
+        of_change: question.quantity == GateQuantity::Change,
+        own: own.map(Box::new),
+    }
+}

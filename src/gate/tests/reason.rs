@@ -1,0 +1,203 @@
+//! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
+
+use crate::gate::reason::{
+    ComparedPlace, CountedUnit, EmptySearch, GateBoundSide, GateCaution, GateCount, GateFindings,
+    GateReason, GateRemark, IntervalLack, Judged, Lack, LowerSide, MissingRow, OwnValue,
+    RoundedPlace, UncertaintySource, UnseenPart, UnshownChange, WithoutRounding, WorstOf,
+};
+use crate::table::{GateRow, REASON_CODES};
+
+fn text(word: &str) -> String {
+    word.to_owned()
+}
+
+/// A reason of each code, with every argument.
+fn each_reason() -> Vec<GateReason> {
+    let holm = ComparedPlace {
+        pair: Some(["a", "b"].map(text)),
+        ..ComparedPlace::of(Judged::Holm { level: 0.975, place: 1, of: 2 })
+    };
+    let range = ComparedPlace {
+        cautions: vec![
+            GateCaution::FewRepeats(vec![UncertaintySource::Fits(20)]),
+            GateCaution::FewBootstraps(3),
+        ],
+        ..ComparedPlace::of(Judged::Range(vec![
+            UncertaintySource::People,
+            UncertaintySource::Graphs,
+            UncertaintySource::Trainings(5),
+        ]))
+    };
+    let graphs = ComparedPlace {
+        cautions: vec![GateCaution::NoBootstraps, GateCaution::MeanOutside],
+        ..ComparedPlace::of(Judged::Graphs { level: Some(0.95) })
+    };
+    let alone = GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval)));
+    vec![
+        GateReason::InvertedScores { text: text("the AUC is 0.3") },
+        GateReason::LimitBroken(holm.clone()),
+        GateReason::LimitInside(graphs),
+        GateReason::LimitKept(ComparedPlace::of(Judged::Change)),
+        GateReason::NegativePart,
+        GateReason::NoBaseline,
+        GateReason::NoInterval { why: IntervalLack::Table(text("none: not drawn")) },
+        GateReason::NoInterval { why: IntervalLack::NoRefit },
+        GateReason::NotComparable { definitions: text("label") },
+        GateReason::NotMeasured { row: MissingRow::AnyOtherGroup },
+        GateReason::NotRepeatable { text: text("9 of 10 rows differ") },
+        GateReason::NothingLookedAt { search: EmptySearch::Arm(text("adasyn")) },
+        GateReason::NothingLookedAt { search: EmptySearch::Subgroups(20) },
+        GateReason::OnlyInOneRun { new: true },
+        GateReason::OtherSide { kept: true, range },
+        GateReason::RateOfOne { ends: Some([Some(0.95), None]) },
+        GateReason::Refitted { why: text("refitted: other rows") },
+        GateReason::RoundingAtThreshold {
+            behind: RoundedPlace::Change,
+            rounded: 3,
+            switches: 9,
+            without: WithoutRounding {
+                of_change: true,
+                value: Some(0.01),
+                moves: true,
+                bound: Some(GateBoundSide::AtMost),
+                by_holm: true,
+            },
+        },
+        GateReason::SelectiveLabels,
+        GateReason::SmallGroup { flags: ["small_group", "small_denominator"].map(text).to_vec() },
+        GateReason::TooFew { n: 3, of: CountedUnit::PersonsBelow, required: 10 },
+        GateReason::UnclearInFamily(holm),
+        GateReason::Undefined {
+            undefined: text("empty_group"),
+            meaning: text("The group is empty"),
+            of_change: false,
+        },
+        GateReason::UnknownLevels {
+            attribute: text("sex"),
+            group: text("f"),
+            people: 5,
+            audited: 9,
+        },
+        GateReason::UnmeasuredGroups { n: 1, groups: vec![text("c")] },
+        GateReason::UnmeasuredPeople {
+            lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
+            enough: 12,
+            worst: WorstOf::Interval,
+            end: None,
+        },
+        GateReason::UnseenChange {
+            part: UnseenPart::Change(UnshownChange { attribute: text("sex"), direction: None }),
+        },
+        GateReason::UnseenChange { part: UnseenPart::Directions(vec![["f", "m"].map(text)]) },
+        GateReason::UnsupportedPeople {
+            value: Some(0.25),
+            of: Some(4),
+            alone: Box::new(GateFindings { further: vec![GateReason::NoBaseline], ..alone }),
+        },
+        GateReason::WaitsForScores,
+    ]
+}
+
+/// The row that holds what was found.
+fn row(findings: &GateFindings) -> GateRow {
+    GateRow {
+        reason_code: findings.code().word().into(),
+        reason_args: findings.args().into(),
+        reason: findings.words().into(),
+        ..GateRow::default()
+    }
+}
+
+#[test]
+fn a_row_holds_what_was_found() {
+    let own = OwnValue {
+        value: Some(0.03),
+        ends: Some((0.02, 0.04)),
+        limit: 0.1,
+        decides: text("interval"),
+        verdict: text("pass"),
+        findings: GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval))),
+    };
+    let remarks = vec![
+        GateRemark::AttributeFollows,
+        GateRemark::TrainingsLeftOut,
+        GateRemark::OtherOrder {
+            groups: ["a", ""].map(text),
+            value: 1.5,
+            group: text("a"),
+            side: LowerSide::Behind,
+        },
+        GateRemark::AuditedModel { of_set: false, of_change: true, own: Some(Box::new(own)) },
+    ];
+    let counted = GateCount::Subgroups {
+        definition: text("equal-choice"),
+        parameter: text("0.7"),
+        view: text("macro"),
+        score_at_least: None,
+        min_affected: 20,
+    };
+    let all = each_reason();
+    for reason in &all {
+        let plain = GateFindings::new(reason.clone());
+        let full = GateFindings {
+            counted: Some(counted.clone()),
+            further: all.clone(),
+            remarks: remarks.clone(),
+            ..plain.clone()
+        };
+        let objected = GateFindings { objections: all.clone(), ..full.clone() };
+        for findings in [plain, full, objected] {
+            let row = row(&findings);
+            assert_eq!(GateFindings::of_row(&row), Some(findings), "{}", row.reason_args.as_str());
+        }
+    }
+    let codes: Vec<&str> = REASON_CODES.iter().map(|(code, _)| *code).collect();
+    let mut covered: Vec<&str> = all.iter().map(|reason| reason.code().word()).collect();
+    covered.dedup();
+    assert_eq!(covered, codes, "a reason of each code, in the order of the list");
+    assert_eq!(GateFindings::of_row(&GateRow::default()), None, "a row without a reason");
+}
+
+#[test]
+fn words_follow_from_codes() {
+    let of = |findings: GateFindings| {
+        let row = row(&findings);
+        [row.reason_code, row.reason_args, row.reason].map(|text| text.to_string())
+    };
+    let kept = GateReason::LimitKept(ComparedPlace::of(Judged::Interval));
+    let objection = GateReason::UnmeasuredPeople {
+        lacking: vec![(Lack::Group, 80), (Lack::Score, 1)],
+        enough: 12,
+        worst: WorstOf::Interval,
+        end: Some(0.25),
+    };
+    let findings = GateFindings { objections: vec![objection], ..GateFindings::new(kept) };
+    assert_eq!(
+        of(findings),
+        [
+            "unmeasured-people",
+            concat!(
+                r#"{"end":0.25,"enough":12,"lacking":[["group",80],["score",1]],"#,
+                r#""rule":{"code":"limit-kept","judged":"interval"},"worst":"interval"}"#
+            ),
+            "the whole interval keeps the limit, but 80 people have no group, and 1 person has no \
+             score; 12 of them would be enough to break the limit; at worst the end of the \
+             interval would be 0.2500",
+        ]
+    );
+    let undefined = GateFindings::new(GateReason::Undefined {
+        undefined: text("empty_group"),
+        meaning: text("The group is empty"),
+        of_change: false,
+    });
+    assert_eq!(undefined.words(), "the value is undefined: empty_group: The group is empty");
+    assert_eq!(undefined.plain_words(), "there is no value: the group is empty");
+    let small =
+        GateReason::SmallGroup { flags: ["small_group", "small_denominator"].map(text).to_vec() };
+    let small = GateFindings::new(small);
+    assert_eq!(small.words(), "too few for a conclusion: small_group,small_denominator");
+    assert_eq!(
+        small.plain_words(),
+        "too few for a conclusion: a group has too few people, too few people count in a rate"
+    );
+}

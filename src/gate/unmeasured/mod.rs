@@ -1,0 +1,103 @@
+//! Whether the people who were not measured could break a limit that the others keep.
+//!
+//! Not measured are people without a score, without a valid counterfactual, and without a group,
+//! who with the decisions that they have may belong to any group of the gate. Nothing says that
+//! they are like the others (C. F. Manski, Nonparametric Bounds on Treatment Effects, 1990), so
+//! each of them may be what is worst for the limit, or count for nothing. The value is computed
+//! again from the table of counts with everybody at worst, weights by weight, and so is its
+//! interval: where the formula gives the interval that the table of metrics has, by that formula,
+//! else by the wider of the formula and the interval moved with the value. What counts do not give,
+//! such as a mean of scores, moves as if each of these people had the worst number that the metric
+//! can have; without an end to its range nobody may be missing, nor where few people may move it
+//! through its whole range. An interval of a rate is also computed with everybody at worst.
+//!
+//! Choice: a person is in one group, so a difference of two groups gets the person on one side;
+//! of several groups that are furthest apart each pair is looked at by itself. People who have a
+//! group that the job does not declare are in no group of the gate. Labels are not invented: whom
+//! they lack more often than others, `selective` says. Of a change both runs are at their worst.
+//!
+//! How many of these people would be enough is counted by taking those first that move the value
+//! most.
+
+mod cells;
+mod range;
+mod recount;
+mod value;
+mod worst_case;
+
+use self::range::RangeBound;
+use self::worst_case::WorstCase;
+use super::people::PeopleTables;
+use super::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateTables};
+use super::reason::{GateReason, WorstOf};
+use crate::gate::decide_by::GateDecideBy;
+use crate::metric::catalog::find;
+use crate::metric::{Metric, MetricFamily};
+use crate::table::finite;
+
+/// The worst case of a value, where the end lies further by `more`: by counts where they give the
+/// value, else by the range of the metric; none where neither is known.
+fn worst_case<'a>(
+    of: &PeopleTables<'a>,
+    metric: &'static Metric,
+    more: f64,
+) -> Option<WorstCase<'a>> {
+    match recount::recounts(of, metric) {
+        Some(all) => recount::worst_case(all, of.question.limit, more),
+        None => Some(RangeBound::of(of, metric)?.worst_case(more)),
+    }
+}
+
+/// The metric of a value that people, not graphs, give.
+fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
+    find(&seen.metric).filter(|metric| metric.family != MetricFamily::Graph)
+}
+
+/// That the people who were not measured could break a limit that the others keep, with how many
+/// of them would be enough; none where the verdict holds whatever each of them is.
+pub(super) fn could_break(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<GateReason> {
+    // The earlier run at its other end: the change is larger by what it could have been less.
+    let of_old = match (question.limit, seen.old_ends.filter(|_| seen.is_change)) {
+        (GateLimit::AtMost(_), Some((least, _))) => seen.baseline.map_or(0.0, |old| old - least),
+        (GateLimit::AtLeast(_), Some((_, most))) => seen.baseline.map_or(0.0, |old| old - most),
+        (_, None) => 0.0,
+    };
+    let of = PeopleTables::new(question, seen, tables);
+    let worst = worst_case(&of, metric_of(seen)?, of_old)?;
+    let (of_earlier_run, limit) = (worst.lacking.n() == 0, question.limit);
+    if limit.kept_by(worst.end) || of_earlier_run && of_old == 0.0 {
+        return None;
+    }
+    let what = match question.decide_by {
+        GateDecideBy::Estimate if seen.is_change => WorstOf::Change,
+        GateDecideBy::Estimate => WorstOf::Value,
+        _ => WorstOf::Interval,
+    };
+    let enough = if of_earlier_run { 0 } else { worst.enough(limit) };
+    let lacking = worst.lacking.0.into_iter().filter(|(_, n)| *n > 0).collect();
+    Some(GateReason::UnmeasuredPeople { lacking, enough, worst: what, end: finite(worst.end) })
+}
+
+/// The least and the most that a value could be with everybody measured.
+pub(super) fn extremes(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    tables: GateTables<'_>,
+) -> Option<(f64, f64)> {
+    let metric = metric_of(seen)?;
+    let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {
+        let question = GateQuestion {
+            limit,
+            quantity: GateQuantity::Value,
+            decide_by: GateDecideBy::Estimate,
+            ..question.clone()
+        };
+        let of = PeopleTables::new(&question, seen, tables);
+        worst_case(&of, metric, 0.0).map(|worst| worst.end)
+    });
+    least.zip(most)
+}

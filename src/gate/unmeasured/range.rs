@@ -1,0 +1,335 @@
+//! What the people who were not measured could do to a value that counts do not give, by the range
+//! of its metric.
+
+use super::worst_case::{LackingPeople, WorstCase};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::people::PeopleTables;
+use crate::gate::question::GateLimit;
+use crate::gate::reason::Lack;
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share, z_of_level,
+};
+use crate::metric::{AmountSubject, Metric, Reads, ScoreReading};
+use crate::table::{MetricRow, PopulationRow};
+
+/// How people move a value that counts do not give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Movement {
+    /// A mean over people, or a difference of two: each person adds a number of the range.
+    Mean,
+    /// The root of a mean of squares.
+    RootOfMean,
+    /// A share of pairs of a positive and a negative person, or a difference of two.
+    Pairs,
+    /// A share of people who switch to any group: whom one direction counts may yet switch in
+    /// another.
+    AnySwitch,
+    /// Few people may move it through its whole range: a sum below it may be small, or they may
+    /// undo a distance of others.
+    WholeRange,
+}
+
+/// Whether a value is a share of people, or a difference of two, whose interval is Wilson's or
+/// Newcombe's.
+fn is_rate(reads: Reads) -> bool {
+    matches!(
+        reads,
+        Reads::Rate(_)
+            | Reads::RateDifference(_)
+            | Reads::SwitchRate(_)
+            | Reads::SwitchByFavour { .. }
+            | Reads::AnySwitch(_)
+            | Reads::Amount(AmountSubject::Share)
+    )
+}
+
+impl Movement {
+    fn of(metric: &Metric, is_upper: bool) -> Self {
+        use ScoreReading::{
+            Auc, AucGap, Brier, BrierGap, CrossAuc, CrossAucGap, Ecce, EcceDistance,
+        };
+        match metric.reads {
+            Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
+            reads if is_rate(reads) => Movement::Mean,
+            Reads::Scored(Brier | BrierGap) => Movement::Mean,
+            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
+            Reads::Shift(_) if metric.id == "rmscd" => Movement::RootOfMean,
+            Reads::Scored(Auc | AucGap | CrossAuc | CrossAucGap) => Movement::Pairs,
+            // Distances: others may undo them, and add to them no more than a mean does.
+            Reads::WidestGap(_) | Reads::RateToTotal(_) if is_upper => Movement::Mean,
+            Reads::Scored(Ecce | EcceDistance) if is_upper => Movement::Mean,
+            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
+            _ => Movement::WholeRange,
+        }
+    }
+}
+
+/// People of a group by label, unknown, no or yes: those who have what a value needs, and those
+/// without a score.
+#[derive(Debug, Clone, Copy, Default)]
+struct ScoredPeople {
+    known: [u64; 3],
+    lacking: [u64; 3],
+}
+
+/// A rate behind a value: its cases, and how many people would be as sure as one of them.
+#[derive(Debug, Clone, Copy)]
+struct RateSide {
+    value: f64,
+    cases: f64,
+    sure: f64,
+}
+
+/// What people could do to a value that counts do not give, by the range of its metric.
+pub(super) struct RangeBound {
+    movement: Movement,
+    value: f64,
+    /// The end that is judged.
+    end: f64,
+    /// The worst number of the metric.
+    worst: f64,
+    /// People behind the value, on its smaller side.
+    known: u64,
+    /// The least share of positive and of negative people who have a score.
+    labelled: [f64; 2],
+    lacking: LackingPeople,
+    /// In how many directions a person has counterfactuals.
+    targets: u64,
+    is_upper: bool,
+    is_weighed: bool,
+    /// The rates whose intervals are judged by a formula, of a difference the first minus the
+    /// second; of the groups that are furthest apart all; empty where no formula applies.
+    sides: Vec<RateSide>,
+    is_furthest: bool,
+    z: f64,
+}
+
+impl RangeBound {
+    pub(super) fn of(of: &PeopleTables<'_>, metric: &'static Metric) -> Option<Self> {
+        let PeopleTables { question, seen, tables, .. } = of;
+        let groups = of.groups();
+        let declared: Vec<&str> = if groups.is_empty() {
+            let own = tables.population.iter().filter(|row| {
+                row.is_of_model(&question.model) && row.declared && row.sensitive == seen.sensitive
+            });
+            own.filter_map(|row| row.group.as_deref()).collect()
+        } else {
+            groups
+        };
+        let own: Vec<&str> = match seen.scope.as_str() {
+            "group" | "direction" => vec![seen.from.as_str()],
+            "pair" | "difference" => vec![seen.from.as_str(), seen.to.as_str()],
+            _ => declared.clone(),
+        };
+        let whole = |n: i64| u64::try_from(n).unwrap_or(0);
+        let people = |group: &str| {
+            let row = of.population(Some(group));
+            let mut found = ScoredPeople::default();
+            if let Some(all) = of.people("group", group) {
+                let by_label = all.by_label();
+                found.lacking = all.unscored();
+                found.known = [0, 1, 2].map(|label| by_label[label] - found.lacking[label]);
+            } else if let Some(row) = row {
+                let unlabelled = if metric.needs_label { row.without_label } else { None };
+                let others = row.unscored() + whole(unlabelled.unwrap_or(0));
+                found.known[0] = whole(row.rows).saturating_sub(others);
+            }
+            // Whom counts do not tell the population does; nothing tells their labels.
+            let told: u64 = found.lacking.iter().sum();
+            let lacking = row.map_or(0, PopulationRow::unscored);
+            (found, lacking.saturating_sub(told))
+        };
+        let by_label = |people: [u64; 3]| {
+            if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
+        };
+        let none = of.none.by_label();
+        let without_group = if none.iter().sum::<u64>() > 0 {
+            by_label(none)
+        } else {
+            let audited = of.ungrouped().filter(|_| !of.has_counts());
+            let none = of.population(None).or(audited);
+            none.filter(|_| !of.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
+        };
+        let each: Vec<(ScoredPeople, u64)> = own.iter().map(|group| people(group)).collect();
+        let known_people = |of: &(ScoredPeople, u64)| match of.0.known {
+            [of_all, 0, 0] => of_all,
+            known => by_label(known),
+        };
+        let own_people = each.iter().map(known_people);
+        let smallest: u64 = match seen.scope.as_str() {
+            "total" => own_people.sum(),
+            _ => own_people.min().unwrap_or(0),
+        };
+        let unscored: u64 = each.iter().map(|(of, more)| by_label(of.lacking) + more).sum();
+        let labelled = [2, 1].map(|label: usize| {
+            let shares = each.iter().map(|(of, more)| {
+                let all = of.known[label] + of.lacking[label] + more + none[label];
+                of.known[label] as f64 / all.max(1) as f64
+            });
+            shares.fold(1.0, f64::min)
+        });
+        let is_set = !question.counterfactual.is_empty();
+        let (from, to) = (seen.from.as_str(), seen.to.as_str());
+        let places: Vec<[&str; 3]> = match seen.scope.as_str() {
+            scope @ ("group" | "direction" | "total") => vec![[scope, from, to]],
+            "pair" => vec![["group", from, ""], ["group", to, ""]],
+            "difference" => vec![["direction", from, to], ["direction", to, from]],
+            _ => own.iter().map(|group| ["group", *group, ""]).collect(),
+        };
+        let base = if is_set { metric.id } else { PeopleTables::base(metric) };
+        let rows: Vec<Option<&MetricRow>> =
+            places.iter().map(|place| of.metric(base, *place)).collect();
+        let below = rows
+            .iter()
+            .flatten()
+            .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
+        let of_rows = if is_set { whole(seen.n_rows) } else { smallest };
+        let known = below.fold(of_rows, u64::min).max(1);
+        // Who has a decision, and no valid counterfactual.
+        let untested = if is_set {
+            let sets = tables.population.iter().filter(|row| {
+                row.model.as_ref().is_some_and(|of| *of == question.model)
+                    && row.counterfactual.as_ref().is_some_and(|of| *of == question.counterfactual)
+                    && row.sensitive == seen.sensitive
+                    && row
+                        .group
+                        .as_ref()
+                        .is_some_and(|of| own.is_empty() || own.contains(&of.as_str()))
+            });
+            let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
+            let lacking = lacking.sum::<u64>();
+            let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
+            // Arms audit other people than the population tells of.
+            let all = match counted {
+                Some(counted) if !question.arm.is_empty() => counted,
+                counted => lacking.max(counted.unwrap_or(0)),
+            };
+            all.saturating_sub(unscored)
+        } else {
+            0
+        };
+        let lacking = [
+            (Lack::Group, without_group),
+            (Lack::Score, unscored),
+            (Lack::Counterfactual, untested),
+        ];
+        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
+        let value = seen.value?;
+        let end = match question.decide_by {
+            GateDecideBy::Estimate => value,
+            _ => seen.lo.zip(seen.hi).map_or(value, |(lo, hi)| if is_upper { hi } else { lo }),
+        };
+        // The others of one group have no row of their own.
+        let by_formula = is_rate(metric.reads)
+            && seen.scope != "one_vs_rest"
+            && seen.lo.is_some()
+            && !seen.is_change
+            && question.decide_by == GateDecideBy::Interval;
+        let sides = rows.iter().zip(&places).map(|(row, place)| {
+            let row = (*row)?;
+            let cases = row.denominator? as f64;
+            Some(RateSide { value: row.value?, cases, sure: of.effective(base, *place)? })
+        });
+        let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
+        Some(RangeBound {
+            movement: Movement::of(metric, is_upper),
+            value: of.value()?,
+            end,
+            worst: if is_upper { metric.range.1 } else { metric.range.0 },
+            known,
+            labelled,
+            lacking: LackingPeople(lacking.to_vec()),
+            targets: (declared.len() as u64).saturating_sub(1).max(1),
+            is_upper,
+            is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
+            sides: sides.unwrap_or_default(),
+            is_furthest: seen.scope == "worst_case",
+            z: z_of_level(seen.level.unwrap_or(0.95)),
+        })
+    }
+
+    /// Its worst case, where the end lies further by `more`.
+    pub(super) fn worst_case<'a>(self, more: f64) -> WorstCase<'a> {
+        WorstCase {
+            end: self.end(u64::MAX) + more,
+            lacking: LackingPeople(self.lacking.0.clone()),
+            with: Box::new(move |n| Some(self.end(n) + more)),
+        }
+    }
+
+    /// The end with so many of the people at their worst.
+    fn end(&self, people: u64) -> f64 {
+        let all = self.lacking.n();
+        let (n, m) = (self.known as f64, people.min(all) as f64);
+        if m == 0.0 {
+            return self.end;
+        }
+        if !self.worst.is_finite() {
+            return self.worst;
+        }
+        let kept = match self.movement {
+            // Who weighs how much nothing tells here.
+            _ if self.is_weighed => 0.0,
+            Movement::WholeRange => 0.0,
+            Movement::Mean => n / (n + m),
+            Movement::RootOfMean => {
+                let squares = n * self.value.powi(2) + m * self.worst.powi(2);
+                return self.end + (squares / (n + m)).sqrt() - self.value.abs();
+            }
+            Movement::Pairs => {
+                let part = m / all as f64;
+                let share = |kept: f64| kept / (kept + (1.0 - kept) * part);
+                if self.labelled.contains(&0.0) {
+                    0.0
+                } else {
+                    self.labelled.map(share).iter().product()
+                }
+            }
+            Movement::AnySwitch => {
+                let more = m * self.targets as f64 / n;
+                let ends = self.sides.first().map(|side| {
+                    let share = (side.value + more).min(1.0);
+                    let sure = side.cases * side.sure;
+                    wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson).hi
+                });
+                return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
+            }
+        };
+        let shifted = self.end + (1.0 - kept) * (self.worst - self.value);
+        let formula = if self.movement == Movement::Mean { self.formula(m) } else { None };
+        match formula {
+            Some(formula) if self.is_upper => shifted.max(formula),
+            Some(formula) => shifted.min(formula),
+            None => shifted,
+        }
+    }
+
+    /// The end by the formula of the interval with so many people at their worst on each side; none
+    /// where no formula gives it.
+    fn formula(&self, m: f64) -> Option<f64> {
+        let moved = |side: &RateSide, up: bool| {
+            let cases = side.cases + m;
+            let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
+            let sure = cases * side.sure;
+            (share, wilson_of_share(share, sure, self.z, IntervalProcedure::Wilson))
+        };
+        let pick = |of: ValueInterval| if self.is_upper { of.hi } else { of.lo };
+        let minus = |a: &RateSide, b: &RateSide| {
+            let [(p, of_p), (q, of_q)] = [moved(a, self.is_upper), moved(b, !self.is_upper)];
+            pick(newcombe_of((p, q), (of_p, of_q), 0.0, IntervalProcedure::Newcombe))
+        };
+        match self.sides.as_slice() {
+            [] => None,
+            [one] => Some(pick(moved(one, self.is_upper).1)),
+            [a, b] if !self.is_furthest => Some(minus(a, b)),
+            all if self.is_furthest && self.is_upper => {
+                let each = all.iter().enumerate().flat_map(|(i, a)| {
+                    let others = all.iter().enumerate().filter(move |(j, _)| *j != i);
+                    others.map(move |(_, b)| minus(a, b))
+                });
+                each.reduce(f64::max)
+            }
+            _ => None,
+        }
+    }
+}

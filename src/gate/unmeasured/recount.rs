@@ -1,0 +1,316 @@
+//! The value of a gate counted again, with the people who were not measured in cells: at worst, and
+//! with some of them.
+
+use super::cells::{Arrangement, UnknownPeople};
+use super::value::{Cells, Computed, ValueForm, ValueOfCells};
+use super::worst_case::{LackingPeople, WorstCase};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::people::{PeopleTables, StatePeople};
+use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
+use crate::metric::interval::z_of_level;
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{Metric, Reads};
+
+/// A value that is computed again is the one of the table up to this part of itself.
+const SAME: f64 = 1e-6;
+
+/// Weights are whole units, of which all people together have about so many.
+const UNITS: f64 = (1_u64 << 48) as f64;
+
+/// What the value of a gate is counted again from.
+pub(super) struct Recount<'a> {
+    value: ValueOfCells,
+    /// Who is known, by side, in rows and in units of weight.
+    rows: Vec<Cells>,
+    weights: Vec<Cells>,
+    is_weighed: bool,
+    unit: f64,
+    unknown: Vec<UnknownPeople>,
+    question: &'a GateQuestion,
+    seen: &'a GateObservation,
+    /// What these counts give for the value that is judged.
+    base: Computed,
+}
+
+impl<'a> Recount<'a> {
+    fn new(
+        of: &PeopleTables<'a>,
+        arrangement: Arrangement,
+        metric: &'static Metric,
+        form: ValueForm,
+    ) -> Self {
+        let Arrangement { sides, unknown } = arrangement;
+        let all: f64 = sides.iter().flat_map(|side| side.weights).sum::<f64>()
+            + unknown.iter().map(|of| of.weight * of.times as f64).sum::<f64>();
+        let unit = if all > 0.0 { all / UNITS } else { 1.0 };
+        let units = |weight: f64| (weight / unit).round() as u64;
+        Recount {
+            value: ValueOfCells {
+                metric,
+                form,
+                favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
+                effective: sides.iter().map(|side| side.effective).collect(),
+                z: z_of_level(of.seen.level.unwrap_or(0.95)),
+            },
+            rows: sides.iter().map(|side| side.rows).collect(),
+            weights: sides.iter().map(|side| side.weights.map(units)).collect(),
+            is_weighed: of.is_weighed,
+            unit,
+            unknown,
+            question: of.question,
+            seen: of.seen,
+            base: Computed { value: 0.0, ends: None },
+        }
+    }
+
+    /// The value of those who are known.
+    fn known(&self) -> Option<Computed> {
+        self.with(&[], |_| 0)
+    }
+
+    /// The value with so many of the unknown people at these places.
+    fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
+        let (mut rows, mut weights) = (self.rows.clone(), self.weights.clone());
+        for (i, (unknown, at)) in self.unknown.iter().zip(at).enumerate() {
+            let Some(place) = at else { continue };
+            let (side, cell) = unknown.places[*place];
+            let n = rows_of(i).min(unknown.rows);
+            rows[side][cell] += n * unknown.times;
+            let part = n as f64 / unknown.rows.max(1) as f64;
+            let units = unknown.weight * part * unknown.times as f64 / self.unit;
+            weights[side][cell] += units.round() as u64;
+        }
+        self.value.of(&rows, if self.is_weighed { &weights } else { &rows })
+    }
+
+    /// The end of a value that the gate would judge.
+    fn judged(&self, computed: Computed) -> f64 {
+        let (question, seen) = (self.question, self.seen);
+        let moved = computed.value - self.base.value;
+        if question.decide_by == GateDecideBy::Estimate {
+            return if seen.is_change { seen.value.unwrap_or(0.0) + moved } else { computed.value };
+        }
+        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
+        let pick = |(lo, hi): (f64, f64)| if is_upper { hi } else { lo };
+        let end = seen.lo.zip(seen.hi).map_or(seen.value.unwrap_or(0.0), pick);
+        let shifted = if moved == 0.0 { end } else { end + moved };
+        let by_people = question.decide_by == GateDecideBy::Interval && !seen.is_change;
+        let of_base = self.base.ends.map(pick);
+        match computed.ends.map(pick).filter(|_| by_people) {
+            Some(formula) if of_base.is_some_and(|of| is_near(of, end)) => formula,
+            Some(formula) if is_upper => formula.max(shifted),
+            Some(formula) => formula.min(shifted),
+            None => shifted,
+        }
+    }
+
+    /// The places at which the unknown people do most harm to the limit, and the end that it would
+    /// judge; none where the value of those who are known is undefined.
+    fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
+        let limit = self.question.limit;
+        let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
+        let mut at: Vec<Option<usize>> = vec![None; self.unknown.len()];
+        let mut worst = end_at(&at)?;
+        // A rate moves one way with each of these people, whatever the others do.
+        for _ in 0..4 {
+            let before = at.clone();
+            for i in 0..self.unknown.len() {
+                for place in 0..self.unknown[i].places.len() {
+                    let kept = at[i].replace(place);
+                    match end_at(&at) {
+                        Some(tried) if limit.excess(tried) > limit.excess(worst) => worst = tried,
+                        _ => at[i] = kept,
+                    }
+                }
+            }
+            if at == before {
+                break;
+            }
+        }
+        Some((at, worst))
+    }
+
+    /// Its worst case, where the end lies further by `more`; none where the value of those who are
+    /// known is undefined.
+    fn worst_case(self, more: f64) -> Option<WorstCase<'a>> {
+        let (at, end) = self.worst()?;
+        let standing: Vec<usize> = (0..at.len()).filter(|i| at[*i].is_some()).collect();
+        let lacking = LackingPeople::of(standing.iter().map(|i| &self.unknown[*i]));
+        let order = self.by_gain(&at, &standing);
+        let with = move |n: u64| {
+            let (mut left, mut taken) = (n, vec![0; at.len()]);
+            for &i in &order {
+                taken[i] = left.min(self.unknown[i].rows);
+                left -= taken[i];
+            }
+            Some(self.judged(self.with(&at, |i| taken[i])?) + more)
+        };
+        Some(WorstCase { end: end + more, lacking, with: Box::new(with) })
+    }
+
+    /// The unknown people at these places, first those who move the value most, each towards
+    /// breaking the limit.
+    fn by_gain(&self, at: &[Option<usize>], standing: &[usize]) -> Vec<usize> {
+        let limit = self.question.limit;
+        let gain = |i: usize| {
+            let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
+            let computed = self.with(&only, |_| u64::MAX)?;
+            let rows = self.unknown[i].rows.max(1) as f64;
+            Some((limit.excess(computed.value) - limit.excess(self.known()?.value)) / rows)
+        };
+        let mut order: Vec<(f64, usize)> =
+            standing.iter().map(|i| (gain(*i).unwrap_or(0.0), *i)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        order.into_iter().map(|(_, i)| i).collect()
+    }
+}
+
+/// The worst case of a value; none where it is undefined for those who are known.
+pub(super) fn worst_case<'a>(
+    all: Vec<Recount<'a>>,
+    limit: GateLimit,
+    more: f64,
+) -> Option<WorstCase<'a>> {
+    let each = all.into_iter().filter_map(|recount| recount.worst_case(more));
+    // Of equals the first.
+    each.reduce(|a, b| if limit.excess(b.end) > limit.excess(a.end) { b } else { a })
+}
+
+/// What the value of a gate is counted again from, for each pair of groups of those that are
+/// furthest apart; none where counts do not give it.
+pub(super) fn recounts<'a>(
+    of: &PeopleTables<'a>,
+    metric: &'static Metric,
+) -> Option<Vec<Recount<'a>>> {
+    if !of.counts_tell_all() {
+        return None;
+    }
+    let seen = of.seen;
+    let base = PeopleTables::base(metric);
+    let of_group = |group: &'a str| {
+        let sure = of.effective(base, ["group", group, ""]);
+        Some((of.people("group", group)?, sure))
+    };
+    let rest_of = |group: &'a str| {
+        let sure = of.effective(base, ["group", group, ""]);
+        Some((of.all_but(group)?, sure))
+    };
+    let gap = |sides: [(StatePeople, Option<f64>); 2]| {
+        let wanted = of.question.favourable.unwrap_or(FavourableClass::Positive);
+        let other = match wanted {
+            FavourableClass::Positive => FavourableClass::Negative,
+            FavourableClass::Negative => FavourableClass::Positive,
+        };
+        let forms = [wanted, other].into_iter().flat_map(|favourable| {
+            [false, true].map(|swapped| ValueForm::Gap { favourable, swapped })
+        });
+        let each =
+            forms.map(|form| Recount::new(of, Arrangement::of_rows(of, &sides), metric, form));
+        each.collect::<Vec<_>>()
+    };
+    let to_total = matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+    let own = |sides: &[(StatePeople, Option<f64>)], form| {
+        vec![Recount::new(of, Arrangement::of_rows(of, sides), metric, form)]
+    };
+    let direction = |from: &'a str, to: &'a str| {
+        (vec![(from, to)], of.effective(base, ["direction", from, to]))
+    };
+    let (from, to) = (seen.from.as_str(), seen.to.as_str());
+    let is_set = !of.question.counterfactual.is_empty();
+    let candidates = match seen.scope.as_str() {
+        "group" => own(&[of_group(from)?], ValueForm::Own),
+        "total" if !is_set => {
+            let sure = of.effective(metric.id, ["total", "", ""]);
+            own(&[(of.all_but("")?, sure)], ValueForm::Own)
+        }
+        "pair" => gap([of_group(from)?, of_group(to)?]),
+        "one_vs_rest" if to.is_empty() => gap([of_group(from)?, rest_of(from)?]),
+        "one_vs_rest" => gap([rest_of(to)?, of_group(to)?]),
+        "worst_case" => return furthest(of, metric, to_total),
+        "direction" => {
+            let all = Arrangement::of_directions(of, &[direction(from, to)])?;
+            vec![Recount::new(of, all, metric, ValueForm::Switch)]
+        }
+        "difference" => {
+            let all = Arrangement::of_directions(of, &[direction(from, to), direction(to, from)])?;
+            vec![Recount::new(of, all, metric, ValueForm::SwitchGap)]
+        }
+        "total" => {
+            let groups = of.groups();
+            let others = groups.iter().flat_map(|from| {
+                let to = groups.iter().filter(move |to| *to != from);
+                to.map(move |to| (*from, *to))
+            });
+            let sure = of.effective(metric.id, ["total", "", ""]);
+            let all = Arrangement::of_directions(of, &[(others.collect(), sure)])?;
+            vec![Recount::new(of, all, metric, ValueForm::Switch)]
+        }
+        _ => return None,
+    };
+    let value = of.value()?;
+    candidates.into_iter().find_map(|mut recount| {
+        recount.base = recount.known()?;
+        is_near(recount.base.value, value).then_some(vec![recount])
+    })
+}
+
+/// Whether a value that is computed again is the one of the table.
+fn is_near(found: f64, value: f64) -> bool {
+    (found - value).abs() <= SAME * value.abs().max(1.0)
+}
+
+/// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
+/// group against the rest.
+fn furthest<'a>(
+    of: &PeopleTables<'a>,
+    metric: &'static Metric,
+    to_total: bool,
+) -> Option<Vec<Recount<'a>>> {
+    let base = PeopleTables::base(metric);
+    let (mut groups, names) = (Vec::new(), of.groups());
+    for group in &names {
+        let sure = of.effective(base, ["group", group, ""]);
+        groups.push((of.people("group", group)?, sure));
+    }
+    let favourable = of.question.favourable.unwrap_or(FavourableClass::Positive);
+    let mut all = Vec::new();
+    for (i, group) in groups.iter().enumerate() {
+        let others = groups.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
+        if to_total {
+            let sides = [*group, (of.all_but(names[i])?, group.1)];
+            all.push(Recount::new(
+                of,
+                Arrangement::of_rows(of, &sides),
+                metric,
+                ValueForm::ToTotal,
+            ));
+        } else {
+            let form = ValueForm::Gap { favourable, swapped: false };
+            all.extend(others.map(|other| {
+                Recount::new(of, Arrangement::of_rows(of, &[*group, *other]), metric, form)
+            }));
+        }
+    }
+    // Ratios run from the lowest to the highest, distances from the highest to the lowest.
+    let is_ratio = matches!(
+        metric.reads,
+        Reads::RateRatio(_)
+            | Reads::FavourableMinRatio
+            | Reads::FavourableRatio
+            | Reads::ScoreRatio(_)
+    );
+    let further = |a: Computed, b: Computed| {
+        let value = if is_ratio { a.value.min(b.value) } else { a.value.max(b.value) };
+        let ends = a.ends.zip(b.ends).map(|(a, b)| {
+            if is_ratio { (a.0.min(b.0), a.1.min(b.1)) } else { (a.0.max(b.0), a.1.max(b.1)) }
+        });
+        Computed { value, ends }
+    };
+    let base = all.iter().filter_map(Recount::known).reduce(further)?;
+    if !is_near(base.value, of.value()?) {
+        return None;
+    }
+    // A pair without a value, as of a group of which nobody is measured, cannot be computed.
+    all.iter_mut().for_each(|recount| recount.base = base);
+    Some(all)
+}

@@ -1,0 +1,227 @@
+//! A value as a function of the people by cell, with the interval that a formula gives it: what the
+//! table of metrics has, computed again for other people.
+
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ECCM_CELLS, Eccm};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz_of, mover_ratio, newcombe_of, wilson_of_share,
+};
+use crate::metric::rate::{MetricValue, Rate};
+use crate::metric::value::gaps::computed;
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{Metric, Reads};
+
+/// Numbers of people, or of their weights, by cell of a confusion or of an extended matrix.
+pub(super) type Cells = [u64; ECCM_CELLS];
+
+/// A value as a function of cells.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ValueForm {
+    /// Of one group, or of all.
+    Own,
+    /// Of two groups; whether the second one is first.
+    Gap { favourable: FavourableClass, swapped: bool },
+    /// The distance of a group to all, from the group and the rest.
+    ToTotal,
+    /// Of one direction, or of all.
+    Switch,
+    /// Of two directions, the first minus the second.
+    SwitchGap,
+}
+
+/// A value with its interval, if a formula gives one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Computed {
+    pub(super) value: f64,
+    pub(super) ends: Option<(f64, f64)>,
+}
+
+/// A value of one or two sides.
+pub(super) struct ValueOfCells {
+    pub(super) metric: &'static Metric,
+    pub(super) form: ValueForm,
+    pub(super) favourable: FavourableClass,
+    /// By side, independent people who would be as sure as one row below the rate; none where it is
+    /// not known.
+    pub(super) effective: Vec<Option<f64>>,
+    /// Standard deviations on either side of the interval.
+    pub(super) z: f64,
+}
+
+fn ends_of(interval: ValueInterval) -> (f64, f64) {
+    (interval.lo, interval.hi)
+}
+
+/// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
+/// ends of both.
+fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
+    let [of_p, of_q] =
+        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    if p > 0.0 && q > 0.0 {
+        let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
+        if p < 1.0 && q < 1.0 {
+            return ends_of(katz);
+        }
+        // Katz's takes a rate of 1 as certain.
+        let wide = mover_ratio((p, q), (of_p, of_q));
+        return (katz.lo.min(wide.lo), katz.hi.max(wide.hi));
+    }
+    let over = |x: f64, y: f64| if y > 0.0 { x / y } else { f64::INFINITY };
+    (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
+}
+
+/// The interval of the smaller of two shares with so many people over the larger.
+fn smaller_over_larger((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
+    let [of_p, of_q] =
+        [(p, n), (q, m)].map(|(p, n)| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+    let both = [((p, q), (of_p, of_q)), ((q, p), (of_q, of_p))];
+    let orders = both.into_iter().filter(|((_, below), _)| *below > 0.0);
+    orders
+        .map(|(shares, ends)| mover_ratio(shares, ends))
+        .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
+}
+
+impl ValueOfCells {
+    /// The value of these sides; none where it is undefined. `rows` and `weights` are alike where
+    /// nobody has a weight.
+    pub(super) fn of(&self, rows: &[Cells], weights: &[Cells]) -> Option<Computed> {
+        let z = self.z;
+        // A rate and the people who would be as sure.
+        let part = |side: usize, rate: Rate, of_rows: Rate| -> Option<(f64, Option<f64>)> {
+            let p = rate.value().ok()?;
+            Some((p, self.effective[side].map(|sure| sure * of_rows.denominator as f64)))
+        };
+        let share = |part: (f64, Option<f64>)| {
+            let (p, n) = part;
+            let ends = n.map(|n| wilson_of_share(p, n, z, IntervalProcedure::Wilson));
+            Computed { value: p, ends: ends.map(ends_of) }
+        };
+        let plain = |value: MetricValue| Some(Computed { value: value.ok()?, ends: None });
+        let minus = |a: (f64, Option<f64>), b: (f64, Option<f64>)| {
+            let ends = a.1.zip(b.1).map(|(n, m)| {
+                let own = |p, n| wilson_of_share(p, n, z, IntervalProcedure::Wilson);
+                let of = (own(a.0, n), own(b.0, m));
+                ends_of(newcombe_of((a.0, b.0), of, 0.0, IntervalProcedure::Newcombe))
+            });
+            Computed { value: a.0 - b.0, ends }
+        };
+        let people = |cells: &Cells| {
+            let mut own = [0; CONFUSION_CELLS];
+            own.copy_from_slice(&cells[..CONFUSION_CELLS]);
+            Confusion::from_cells(own)
+        };
+        let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
+        let switch = |side: usize| {
+            let (by_weight, by_rows) = moved(side);
+            let rate = switch_rate(self.metric, self.favourable)?;
+            part(side, rate(&by_weight), rate(&by_rows))
+        };
+        match (self.form, self.metric.reads) {
+            (ValueForm::Own, Reads::Rate(rate)) => {
+                let [by_weight, by_rows] = [people(&weights[0]), people(&rows[0])];
+                Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
+            }
+            (ValueForm::Own, Reads::Score(score) | Reads::Benefit(score)) => {
+                plain(score(&people(&weights[0])))
+            }
+            (ValueForm::Gap { favourable, swapped }, _) => {
+                let order = if swapped { [1, 0] } else { [0, 1] };
+                let [by_weight, by_rows] = [weights, rows].map(|cells| {
+                    let [a, b] = order.map(|side| people(&cells[side]));
+                    computed(self.metric, favourable, &a, &b)
+                });
+                let (by_weight, by_rows) = (by_weight?, by_rows?);
+                let value = match by_weight.value {
+                    Ok(value) => value,
+                    // Nobody below a ratio is as far as it can be.
+                    Err(_)
+                        if self.is_ratio()
+                            && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>
+                    {
+                        f64::INFINITY
+                    }
+                    Err(_) => return None,
+                };
+                // Which side is in front the metric says; both are as sure as their own rows.
+                let sure = |rate: Rate| {
+                    let side = order.into_iter().find(|side| {
+                        let of = computed(
+                            self.metric,
+                            favourable,
+                            &people(&rows[*side]),
+                            &people(&rows[*side]),
+                        );
+                        of.is_some_and(|of| of.rates.iter().flatten().any(|of| *of == rate))
+                    })?;
+                    Some(self.effective[side]? * rate.denominator as f64)
+                };
+                let mut all: Option<(f64, f64)> = None;
+                for (rates, of_rows) in by_weight.rates.iter().zip(&by_rows.rates) {
+                    let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
+                    let n = sure(of_rows[0]).zip(sure(of_rows[1]));
+                    let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
+                    let ends = match self.metric.reads {
+                        Reads::RateRatio(_) | Reads::FavourableRatio => {
+                            ratio_ends((p, n), (q, m), z)
+                        }
+                        Reads::FavourableMinRatio => smaller_over_larger((p, n), (q, m), z),
+                        Reads::WidestGap(_) => distance(minus((p, Some(n)), (q, Some(m))).ends?),
+                        _ => minus((p, Some(n)), (q, Some(m))).ends?,
+                    };
+                    all = Some(all.map_or(ends, |all| (all.0.max(ends.0), all.1.max(ends.1))));
+                }
+                Some(Computed { value, ends: all })
+            }
+            (ValueForm::ToTotal, Reads::RateToTotal(rate)) => {
+                let own = [0, 1].map(|side| rate(&people(&weights[side])));
+                let of_rows = [0, 1].map(|side| rate(&people(&rows[side])));
+                let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
+                let below = own.map(|rate| rate.denominator as f64);
+                let rest = below[1] / (below[0] + below[1]);
+                let apart = minus(a, b);
+                let ends = apart.ends.map(distance).map(|(lo, hi)| (rest * lo, rest * hi));
+                Some(Computed { value: rest * apart.value.abs(), ends })
+            }
+            (ValueForm::ToTotal, Reads::ScoreToTotal(score)) => {
+                let mut all = people(&weights[0]);
+                all.merge(&people(&weights[1]));
+                let value = (score(&people(&weights[0])).ok()? - score(&all).ok()?).abs();
+                Some(Computed { value, ends: None })
+            }
+            (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),
+            (ValueForm::Switch, _) => Some(share(switch(0)?)),
+            (ValueForm::SwitchGap, Reads::SwitchScore(score)) => {
+                let [a, b] = [score(&moved(0).0).ok()?, score(&moved(1).0).ok()?];
+                Some(Computed { value: a - b, ends: None })
+            }
+            (ValueForm::SwitchGap, Reads::SwitchRatio(_)) => {
+                let [(p, n), (q, m)] = [switch(0)?, switch(1)?];
+                let ends = n.zip(m).map(|(n, m)| ratio_ends((p, n), (q, m), z));
+                Some(Computed { value: if q > 0.0 { p / q } else { f64::INFINITY }, ends })
+            }
+            (ValueForm::SwitchGap, _) => Some(minus(switch(0)?, switch(1)?)),
+            _ => None,
+        }
+    }
+
+    fn is_ratio(&self) -> bool {
+        matches!(self.metric.reads, Reads::RateRatio(_) | Reads::FavourableRatio)
+    }
+}
+
+/// The distance from 0 of a difference, from its ends.
+fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
+    let least = if lo <= 0.0 && hi >= 0.0 { 0.0 } else { lo.abs().min(hi.abs()) };
+    (least, lo.abs().max(hi.abs()))
+}
+
+/// The rate of a direction that a metric reads, or compares two directions by.
+fn switch_rate(metric: &Metric, favourable: FavourableClass) -> Option<fn(&Eccm) -> Rate> {
+    match metric.reads {
+        Reads::SwitchRate(rate) | Reads::SwitchRatio(rate) => Some(rate),
+        Reads::SwitchByFavour { if_positive, if_negative } => Some(match favourable {
+            FavourableClass::Positive => if_positive,
+            FavourableClass::Negative => if_negative,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,162 @@
+//! Values that are no shares: functions of the four cells of a table, with their derivatives.
+
+use std::rc::Rc;
+
+use crate::metric::estimate::dual::Dual;
+use crate::metric::estimate::influence::{Influence, UnitInfluence};
+use crate::metric::estimate::{Estimate, NO_SPREAD};
+use crate::metric::evidence::units::{MatrixUnits, UnitSums};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
+use crate::metric::student_interval::{degrees_of_freedom, log_student};
+
+/// A function of the four cells of a table, of degree 0: twice as many rows of each kind give the
+/// same value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CellFunction {
+    /// The correlation of two yes-no variables, for the matrix a b / c d.
+    Correlation,
+    /// A value above 0.
+    Positive(fn([Dual; 4]) -> Dual),
+}
+
+/// Why a correlation of few units has no interval.
+const FEW_UNITS: &str = "few units: a row or column of the matrix holds fewer than 5 people";
+
+/// Units that each margin must hold for an interval.
+const LEAST_OF_MARGIN: u64 = 5;
+
+/// What the units add to a function with these derivatives.
+fn influence<const N: usize>(
+    units: &UnitSums<N>,
+    table: impl Fn(&[u64; N]) -> [u64; 4],
+    gradient: &[f64; 4],
+) -> Influence {
+    let (mut each, mut scale) = (Vec::new(), 0.0);
+    for kind in units.kinds() {
+        let cells = table(&kind.cells);
+        if cells != [0; 4] {
+            let terms = std::array::from_fn::<f64, 4, _>(|i| gradient[i] * cells[i] as f64);
+            let (adds, squares) = (terms.iter().sum(), kind.sums.squares());
+            let most: f64 = terms.iter().map(|term| term.abs()).sum();
+            scale += most * most * squares;
+            each.push(UnitInfluence { key: kind.key, adds, squares, n: kind.sums.people() });
+        }
+    }
+    Influence { units: each, scale }
+}
+
+impl Estimate {
+    /// A function of the table that the cells of some units make. The value is the caller's.
+    pub(crate) fn of_cells<const N: usize>(
+        value: f64,
+        units: &UnitSums<N>,
+        table: impl Fn(&[u64; N]) -> [u64; 4],
+        function: CellFunction,
+    ) -> Self {
+        let cells = table(&units.weight()).map(|weight| weight as f64);
+        let n_units = units.n_units(|cells| table(cells) != [0; 4]) as f64;
+        match function {
+            CellFunction::Correlation => {
+                let kinds = units.kinds().iter().map(|kind| {
+                    let cells = table(&kind.cells).into_iter().enumerate();
+                    (kind.key, cells.filter(|(_, n)| *n > 0).collect(), kind.sums)
+                });
+                Estimate::correlation(value, 2, kinds.collect())
+            }
+            CellFunction::Positive(function) => {
+                let gradient = function(Dual::cells(cells)).gradient;
+                let own = influence(units, &table, &gradient);
+                let sum = own.squares();
+                if value <= 0.0 || n_units < 2.0 || sum <= 1e-24 * value * value {
+                    return Estimate::other(value, own, Rc::new(|_| Err(NO_SPREAD)));
+                }
+                let most: f64 = (0..4).map(|i| gradient[i].abs() * cells[i]).sum();
+                let size = influence(units, &table, &gradient.map(f64::abs)).squares();
+                let df = degrees_of_freedom(n_units, most * most / size);
+                let variance = n_units / (n_units - 1.0) * sum;
+                let at = move |level| Ok(log_student(value, variance, df, level));
+                Estimate::other(value, own, Rc::new(at))
+            }
+        }
+    }
+
+    /// The correlation of two variables of so many classes, from the cells of the matrix that the
+    /// units of each kind fill, ascending by key. The value is the caller's.
+    pub(crate) fn correlation(value: f64, classes: usize, kinds: Vec<MatrixUnits>) -> Self {
+        let square = classes * classes;
+        let (mut cells, mut units) = (vec![0.0; square], vec![[0_u64; 2]; classes]);
+        let mut n_units = 0;
+        for (_, filled, sums) in &kinds {
+            let mut held = vec![[false; 2]; classes];
+            for &(cell, n) in filled {
+                cells[cell] += n as f64 * sums.sum() as f64;
+                held[cell / classes][0] = true;
+                held[cell % classes][1] = true;
+            }
+            for (margin, held) in units.iter_mut().zip(held) {
+                margin.iter_mut().zip(held).for_each(|(n, held)| {
+                    *n += if held { sums.people() } else { 0 };
+                });
+            }
+            n_units += if filled.is_empty() { 0 } else { sums.people() };
+        }
+        let influence = |gradient: &[f64]| {
+            let (mut each, mut scale) = (Vec::new(), 0.0);
+            for (key, filled, sums) in kinds.iter().filter(|(_, filled, _)| !filled.is_empty()) {
+                let terms = || filled.iter().map(|&(cell, n)| gradient[cell] * n as f64);
+                let most: f64 = terms().map(f64::abs).sum();
+                let (adds, squares) = (terms().sum(), sums.squares());
+                scale += most * most * squares;
+                each.push(UnitInfluence { key: *key, adds, squares, n: sums.people() });
+            }
+            Influence { units: each, scale }
+        };
+        let own = influence(&correlation_gradient(classes, &cells));
+        let held = units.iter().flatten().filter(|n| **n > 0);
+        if held.min().is_none_or(|n| *n < LEAST_OF_MARGIN) {
+            return Estimate::other(value, own, Rc::new(|_| Err(FEW_UNITS)));
+        }
+        // Two units of mean weight more, spread evenly over the cells.
+        let (total, n) = (cells.iter().sum::<f64>(), n_units as f64);
+        let (mean, each) = (total / n, 2.0 / square as f64);
+        let drawn: Vec<f64> = cells.iter().map(|cell| cell + each * mean).collect();
+        let gradient = correlation_gradient(classes, &drawn);
+        let added = each * mean * mean * gradient.iter().map(|by| by * by).sum::<f64>();
+        let sum = influence(&gradient).squares() + added;
+        let variance = n / (n - 1.0) * (n + 2.0) / n * sum;
+        let share = f64::midpoint(value, 1.0);
+        let size = if share <= 0.0 || share >= 1.0 || variance <= 0.0 {
+            total * total / influence(&vec![1.0; square]).squares()
+        } else {
+            4.0 * share * (1.0 - share) / variance
+        };
+        let at = move |level| {
+            let method = IntervalProcedure::Score;
+            let of = wilson_of_share(share, size, z_of_level(level), method);
+            Ok(ValueInterval { lo: 2.0 * of.lo - 1.0, hi: 2.0 * of.hi - 1.0, method })
+        };
+        Estimate::other(value, own, Rc::new(at))
+    }
+}
+
+/// The derivatives of the correlation (Gorodkin 2004) by the cells of the matrix, row by row.
+fn correlation_gradient(classes: usize, cells: &[f64]) -> Vec<f64> {
+    let total: f64 = cells.iter().sum();
+    let right: f64 = (0..classes).map(|class| cells[class * classes + class]).sum();
+    let row = |i: usize| cells[i * classes..][..classes].iter().sum::<f64>();
+    let column = |j: usize| (0..classes).map(|i| cells[i * classes + j]).sum::<f64>();
+    let rows: Vec<f64> = (0..classes).map(row).collect();
+    let columns: Vec<f64> = (0..classes).map(column).collect();
+    let above = right * total - rows.iter().zip(&columns).map(|(t, p)| t * p).sum::<f64>();
+    let of_rows = total * total - rows.iter().map(|t| t * t).sum::<f64>();
+    let of_columns = total * total - columns.iter().map(|p| p * p).sum::<f64>();
+    let below = of_rows.sqrt() * of_columns.sqrt();
+    let by = |cell: usize| {
+        let (i, j) = (cell / classes, cell % classes);
+        let own = if i == j { total } else { 0.0 };
+        let by_above = own + right - columns[i] - rows[j];
+        let by_below = (total - rows[i]) / of_rows + (total - columns[j]) / of_columns;
+        (by_above - above * by_below) / below
+    };
+    (0..cells.len()).map(by).collect()
+}

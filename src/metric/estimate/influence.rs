@@ -1,0 +1,67 @@
+//! What each unit adds to a value, and how two values go together because some units are in both.
+
+/// What the units of one kind add.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitInfluence {
+    /// The person, or the kind of rows.
+    pub(crate) key: u64,
+    /// What one of them adds for each unit of weight.
+    pub(crate) adds: f64,
+    /// The sum of the squares of their weights.
+    pub(crate) squares: f64,
+    /// How many they are.
+    pub(crate) n: u64,
+}
+
+/// What all units add, ascending by key; together it is 0, up to rounding.
+#[derive(Debug, Clone)]
+pub(crate) struct Influence {
+    pub(crate) units: Vec<UnitInfluence>,
+    /// The same sum of squares if nothing cancelled: what is far below it is rounding.
+    pub(crate) scale: f64,
+}
+
+impl Influence {
+    /// The sum over units of the squares.
+    pub(crate) fn squares(&self) -> f64 {
+        self.units.iter().map(|of| of.adds * of.adds * of.squares).sum()
+    }
+
+    /// The same of a value that is this one plus so many times another; units of both once.
+    pub(crate) fn plus(&self, times: f64, other: &Influence) -> Influence {
+        let (mut units, mut theirs) = (Vec::new(), other.units.iter().peekable());
+        let scaled = |of: &UnitInfluence| UnitInfluence { adds: times * of.adds, ..*of };
+        for mine in &self.units {
+            while let Some(their) = theirs.next_if(|their| their.key < mine.key) {
+                units.push(scaled(their));
+            }
+            let their = theirs.next_if(|their| their.key == mine.key);
+            let adds = mine.adds + their.map_or(0.0, |their| times * their.adds);
+            units.push(UnitInfluence { adds, ..*mine });
+        }
+        units.extend(theirs.map(scaled));
+        Influence { units, scale: self.scale + times * times * other.scale }
+    }
+
+    /// The correlation of two values, drawn to 0 where few units are in both: m such units tell m /
+    /// (m + 5) of it.
+    pub(crate) fn correlation(&self, other: &Influence) -> f64 {
+        let (mut both, mut products, mut theirs) = (0, 0.0, other.units.iter().peekable());
+        for mine in &self.units {
+            while theirs.next_if(|their| their.key < mine.key).is_some() {}
+            if let Some(their) = theirs.next_if(|their| their.key == mine.key) {
+                both += mine.n;
+                products += mine.adds * their.adds * mine.squares;
+            }
+        }
+        if both == 0 {
+            return 0.0;
+        }
+        let (own, others) = (self.squares(), other.squares());
+        if own <= 1e-24 * self.scale || others <= 1e-24 * other.scale {
+            return 0.0;
+        }
+        let both = both as f64;
+        (products / (own * others).sqrt()).clamp(-1.0, 1.0) * both / (both + 5.0)
+    }
+}

@@ -1,0 +1,69 @@
+//! The difference of two shares below which the same rows are: of the decisions of two models, or
+//! of a model and its neighbours.
+//!
+//! With e = 1, -1 or 0 where a row is a case of the first alone, of the second alone, or of both or
+//! neither: the weighted mean of e, with its design effect as that of a [`share`](super::share) and
+//! Student's quantile. Where nobody differs, or everybody in the same way, d ∓ z² / (m + z²), m the
+//! effective number of units.
+
+use std::rc::Rc;
+
+use crate::metric::estimate::Estimate;
+use crate::metric::estimate::influence::{Influence, UnitInfluence};
+use crate::metric::evidence::units::UnitSums;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
+use crate::metric::student_interval::{degrees_of_freedom, student};
+
+impl Estimate {
+    /// `of` counts the rows below both shares, those of the first alone, and those of the second
+    /// alone; none where no row is below them.
+    pub(crate) fn paired<const N: usize>(
+        units: &UnitSums<N>,
+        of: impl Fn(&[u64; N]) -> [u64; 3],
+    ) -> Option<Self> {
+        let [all, gained, lost] = of(&units.weight()).map(|weight| weight as f64);
+        if all == 0.0 {
+            return None;
+        }
+        let value = (gained - lost) / all;
+        let of_row = (gained + lost) / all - value * value;
+        let rows = units.rows_of(|cells| of(cells)[0]);
+        let (mut each, mut n_units) = (Vec::new(), 0);
+        let [mut agree, mut differ] = [0.0; 2];
+        for kind in units.kinds() {
+            let [below, plus, minus] = of(&kind.cells).map(|weight| weight as f64);
+            if below > 0.0 {
+                let (adds, squares) = ((plus - minus - value * below) / all, kind.sums.squares());
+                n_units += kind.sums.people();
+                agree += below * below * squares;
+                differ += (plus + minus) * (plus + minus) * squares;
+                each.push(UnitInfluence { key: kind.key, adds, squares, n: kind.sums.people() });
+            }
+        }
+        let influence = Influence { units: each, scale: agree / (all * all) };
+        let cut =
+            |of: ValueInterval| ValueInterval { lo: of.lo.max(-1.0), hi: of.hi.min(1.0), ..of };
+        let people = all * (all / agree);
+        let spread = influence.squares();
+        if of_row <= 1e-15 || n_units < 2 {
+            let at = move |level| {
+                let sq = z_of_level(level) * z_of_level(level);
+                let reach = sq / (people + sq);
+                let method = IntervalProcedure::PairedPeople;
+                Ok(cut(ValueInterval { lo: value - reach, hi: value + reach, method }))
+            };
+            return Some(Estimate::other(value, influence, Rc::new(at)));
+        }
+        let (n, kish) = (n_units as f64, rows.effective());
+        let carriers = (gained + lost) * (gained + lost) / differ;
+        let variance = n / (n - 1.0) * spread;
+        let design = (variance * kish / of_row).max(1.0);
+        let design = design.max((carriers * design + agree / rows.squares()) / (carriers + 1.0));
+        let df = degrees_of_freedom(n, carriers);
+        let at = move |level| {
+            let of = student(value, of_row * design / kish, df, level);
+            Ok(cut(ValueInterval { method: IntervalProcedure::Paired, ..of }))
+        };
+        Some(Estimate::other(value, influence, Rc::new(at)))
+    }
+}

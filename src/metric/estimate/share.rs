@@ -1,0 +1,133 @@
+//! A share of rows with its effective size: how many independent rows would be as sure.
+//!
+//! With W what the rows below the share weigh, Q the sum of the squares of their weights, P the
+//! units (persons, or rows) with a row below it, and M(f, g) the sum over units of f g:
+//!
+//! - Each unit has one row, and all weigh the same: the number of rows. These are the formulas of
+//!   counts, to the digit.
+//! - No case counts, or all do, or there is one unit: W^2 / M(1, 1), the number of units (Kish
+//!   1965).
+//! - Else Kish's number of rows W^2 / Q over the design effect D of Rao and Scott (1992): with r
+//!   what the cases of a unit weigh minus the share of all its rows, v = P / (P - 1) M(r, r) / W^2,
+//!   over p (1 - p) Q / W^2, and at least 1: weights may make a share less sure than Kish says,
+//!   never surer.
+//! - Choice: D is drawn towards K = M(1, 1) / Q, the design effect if all rows of a unit agree, as
+//!   if one more unit said so: max(D, (c D + K) / (c + 1)), where c = (sum y)^2 / sum y^2 units
+//!   carry the rarer side, y being what its rows weigh. It is instead of Student's quantile: of few
+//!   units v itself is not known well. With one row a unit K is 1.
+
+use crate::metric::estimate::influence::{Influence, UnitInfluence};
+use crate::metric::evidence::units::{UnitSums, WeightSums};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};
+use crate::metric::rate::Rate;
+
+/// A share that has a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Share {
+    /// The share, by one division.
+    pub(crate) value: f64,
+    /// The effective size.
+    pub(crate) size: f64,
+    /// Kish's number of rows.
+    kish: f64,
+    /// Whether the formulas are those of counts.
+    pub(crate) is_plain: bool,
+    /// Whether no case counts, or all do.
+    pub(crate) is_boundary: bool,
+    /// Rows below it.
+    pub(crate) n_rows: u64,
+    /// Units with a row below it.
+    pub(crate) n_units: u64,
+    /// What each unit adds.
+    pub(crate) influence: Influence,
+}
+
+/// The rows below a share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowsBelow {
+    /// How many they are.
+    pub(crate) n: u64,
+    /// How many of equal weight would be as sure (Kish).
+    pub(crate) kish: f64,
+    /// Whether they all weigh the same.
+    pub(crate) are_even: bool,
+}
+
+impl From<WeightSums> for RowsBelow {
+    fn from(rows: WeightSums) -> Self {
+        RowsBelow { n: rows.people(), kish: rows.effective(), are_even: rows.is_even() }
+    }
+}
+
+impl Share {
+    /// What `of` counts of some units; none where nothing is below it. `of` is linear in the cells.
+    pub(crate) fn new<const N: usize>(
+        units: &UnitSums<N>,
+        of: impl Fn(&[u64; N]) -> Rate,
+    ) -> Option<Self> {
+        let rows = units.rows_of(|cells| of(cells).denominator).into();
+        let each = units.kinds().iter().map(|kind| (kind.key, of(&kind.cells), kind.sums));
+        Share::of_units(of(&units.weight()), rows, each)
+    }
+
+    /// The share `rate` of these rows, and what each kind of units has on top of it and below it,
+    /// ascending by key; none where nothing is below it.
+    pub(crate) fn of_units(
+        rate: Rate,
+        rows: RowsBelow,
+        units: impl Iterator<Item = (u64, Rate, WeightSums)>,
+    ) -> Option<Self> {
+        let value = rate.value().ok()?;
+        let (is_boundary, weight) = (rate.is_boundary(), rate.denominator as f64);
+        let mut n_units = 0;
+        let [mut agree, mut spread, mut rarer, mut rarer_squares] = [0.0; 4];
+        let mut each = Vec::new();
+        for (key, own, sums) in units {
+            if own.denominator == 0 {
+                continue;
+            }
+            let (cases, all) = (own.numerator as f64, own.denominator as f64);
+            let squares = sums.squares();
+            let adds = cases - value * all;
+            let rare = if value <= 0.5 { cases } else { all - cases };
+            n_units += sums.people();
+            agree += all * all * squares;
+            spread += adds * adds * squares;
+            rarer += rare * sums.sum() as f64;
+            rarer_squares += rare * rare * squares;
+            let adds = adds / weight;
+            each.push(UnitInfluence { key, adds, squares, n: sums.people() });
+        }
+        let kish = rows.kish;
+        let is_plain = rows.n == n_units && rows.are_even;
+        let size = if is_plain {
+            n_units as f64
+        } else if is_boundary || n_units == 1 {
+            weight * (weight / agree)
+        } else {
+            let units = n_units as f64;
+            let variance = units / (units - 1.0) * spread / (weight * weight);
+            let design = (variance * kish / (value * (1.0 - value))).max(1.0);
+            let carriers = rarer * rarer / rarer_squares;
+            let together = agree / weight * (kish / weight);
+            kish / design.max((carriers * design + together) / (carriers + 1.0))
+        };
+        let influence = Influence { units: each, scale: agree / (weight * weight) };
+        Some(Share { value, size, kish, n_rows: rows.n, is_plain, is_boundary, n_units, influence })
+    }
+
+    /// How many rows say as much as one that is independent: the design effect.
+    pub(crate) fn design(&self) -> f64 {
+        if self.is_plain { 1.0 } else { self.kish / self.size }
+    }
+
+    /// Wilson's interval on the effective size.
+    pub(crate) fn wilson(&self, z: f64) -> ValueInterval {
+        let method = match (self.is_plain, self.is_boundary) {
+            (true, _) => IntervalProcedure::Wilson,
+            (_, true) => IntervalProcedure::WilsonPeople,
+            _ => IntervalProcedure::WilsonEffective,
+        };
+        wilson_of_share(self.value, self.size, z, method)
+    }
+}

@@ -1,0 +1,75 @@
+//! What the sums over directions of groups take of memory, told before any of it is taken.
+//!
+//! A set of G groups has G (G - 1) directions. Every thread has counts of all of them, and where
+//! score metrics have intervals the powers of what people add to each scope.
+
+use crate::metric::evidence::block_bootstrap;
+use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::score_bins;
+use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
+use crate::metric::evidence::shift_influence::ShiftInfluences;
+use crate::metric::scope::ScopeIndex;
+
+/// What is asked of the counterfactuals of one attribute.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DirectionMemory {
+    /// Its groups.
+    pub groups: usize,
+    /// Threads that work at once.
+    pub threads: usize,
+    /// Classes of the label that are counted one against all; 1 for a label of two sides.
+    pub classes: usize,
+    /// Whether people are cut into blocks: they have weights or several rows, or models are
+    /// compared.
+    pub by_block: bool,
+    /// Whether intervals of score metrics are asked for.
+    pub influences: bool,
+}
+
+impl DirectionMemory {
+    /// Bytes at the height of the work.
+    pub(crate) fn bytes(self) -> u64 {
+        let directions = (self.groups * self.groups) as u64;
+        let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
+        let direction = size_of::<ShiftSums>() + histograms;
+        let blocks = if self.by_block {
+            block_bootstrap::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>()
+        } else {
+            0
+        };
+        let influences = if self.influences { ShiftInfluences::BYTES_PER_SCOPE } else { 0 };
+        let scope = size_of::<DivergenceSums>() + influences;
+        let scopes = ScopeIndex { groups: self.groups }.len() as u64;
+        let drawn = score_bins::bytes(self.groups) as u64 * (1 + u64::from(self.by_block));
+        // One for each thread, and the whole.
+        let parts = (self.threads as u64 + 1) * self.classes as u64;
+        (directions * (direction + blocks) as u64 + scopes * scope as u64 + drawn) * parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DirectionMemory;
+
+    #[test]
+    fn memory_grows_with_the_square_of_the_groups() {
+        let room = |groups| DirectionMemory {
+            groups,
+            threads: 2,
+            classes: 1,
+            by_block: false,
+            influences: true,
+        };
+        // Two groups are nothing; 150 groups have 22,651 scopes of 7.6 kilobytes in three parts.
+        assert!(room(2).bytes() < 4 << 20, "{}", room(2).bytes());
+        let of_150 = room(150).bytes();
+        assert!((550_000_000..750_000_000).contains(&of_150), "{of_150}");
+        let without = DirectionMemory { influences: false, ..room(150) };
+        assert!(without.bytes() < 200_000_000, "{}", without.bytes());
+        // With weights a thousand blocks of 64 bytes.
+        let weighed = DirectionMemory { by_block: true, ..without };
+        assert!((4_300_000_000..4_800_000_000).contains(&weighed.bytes()), "{}", weighed.bytes());
+        assert!(DirectionMemory { threads: 8, ..room(150) }.bytes() > of_150);
+        assert_eq!(DirectionMemory { classes: 5, ..without }.bytes(), 5 * without.bytes());
+    }
+}

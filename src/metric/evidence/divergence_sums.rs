@@ -1,0 +1,62 @@
+//! Sums of the terms of the Jensen-Shannon divergence of one scope, once the sums of all scores are
+//! known.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::evidence::jensen_shannon::{BalancedPair, ScoreBalance};
+use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
+use crate::num::fixed::FixedSum;
+
+/// What is summed over the pairs of one scope in the second pass, each as often as the person
+/// weighs; mergeable.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DivergenceSums {
+    pub(super) n: u64,
+    balance: ScoreBalance,
+    terms: FixedSum,
+    skew: FixedSum,
+}
+
+impl DivergenceSums {
+    /// Nobody yet, under the balance of these sums of the first pass.
+    pub(crate) fn new(sums: &ShiftSums) -> Self {
+        let (score, score_cf) = sums.scores();
+        let balance = ScoreBalance::new(score, score_cf);
+        DivergenceSums { n: 0, balance, terms: FixedSum::ZERO, skew: FixedSum::ZERO }
+    }
+
+    /// Adds a pair of scores, each in [0, 1], that weighs this much.
+    pub(crate) fn add(&mut self, (score, score_cf): (f64, f64), weight: u64) -> BalancedPair {
+        self.n += 1;
+        let pair = self.balance.pair(score, score_cf);
+        self.terms.add_times(pair.term, weight);
+        self.skew.add_times(pair.skew, weight);
+        pair
+    }
+
+    /// Adds pairs under the same balance.
+    pub(crate) fn merge(&mut self, other: &DivergenceSums) {
+        self.n += other.n;
+        self.terms.merge(other.terms);
+        self.skew.merge(other.skew);
+    }
+
+    /// The factors that make both sums of scores equal.
+    pub(crate) fn balance(&self) -> ScoreBalance {
+        self.balance
+    }
+
+    /// The sums of half of each part of the terms, that of factual scores first.
+    pub(crate) fn parts(&self) -> [f64; 2] {
+        let (terms, skew) = (self.terms.to_f64(), self.skew.to_f64());
+        [(terms + skew) / 4.0, (terms - skew) / 4.0]
+    }
+
+    /// Both passes over one scope; `sums` are those of the first.
+    pub(crate) fn score_shift(&self, sums: &ShiftSums) -> ScoreShift {
+        debug_assert_eq!(self.n, sums.n(), "the second pass saw other pairs than the first");
+        let (score, score_cf) = sums.scores();
+        let divergence = self.balance.divergence(score, score_cf, self.terms.to_f64());
+        ScoreShift::from_sums(sums, divergence)
+    }
+}

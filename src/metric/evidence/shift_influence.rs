@@ -1,0 +1,517 @@
+//! What each unit adds to the score metrics of a scope, and the intervals that follow.
+//!
+//! A unit is a row with all its counterfactuals in the scope, or a person with several rows. With W
+//! what the pairs weigh, m the value and, for the two divergences, a = s / mean s, b = c / mean c, a
+//! unit adds the sum over its pairs of w / W times
+//!
+//! - MCD: d - m, d = c - s; MACD: |d| - m; RMSCD: (d^2 - m^2) / (2 m);
+//! - KLD: a ln(a/b) - a (m + 1) + b;
+//! - JSCD: (f - a A - b B) / (2 m), f half the term of the pair (see
+//!   [`jensen_shannon`](super::jensen_shannon)), A and B the means of the two parts of f.
+//!
+//! Sums of the squares give the variance, sums of fourth powers its degrees of freedom
+//! ([`student_interval`](crate::metric::student_interval)). The first pass knows the means, so that
+//! the powers of the first four are summed as they are; A and B are known only after the second, so
+//! that those of the last are summed as the monomials of (f, a, b) of degrees 2 and 4. Sums of
+//! powers are exact ([`WideSum`]): no order or partition of people changes a bit. Persons are added
+//! up by key first.
+//!
+//! Cost: 29 exact sums a unit and scope. Memory: 7.5 KB a scope in which somebody is, once per
+//! thread, or 128 bytes a person and scope.
+//!
+//! Coverage of nominal 95 % intervals, simulated without weights, of 10, 30, 100 and 300 people:
+//!
+//! - all move, normal: MCD 95, 95, 95, 95; MACD 95, 95, 95, 95; RMSCD 92, 94, 95, 95; JSCD 86, 90,
+//!   93, 95; KLD 84, 90, 93, 96;
+//! - 15 % move: MCD 91, 93, 95, 95; MACD 96, 97, 96, 96; RMSCD 88, 93, 95, 96; JSCD 84, 93, 95, 96;
+//! - squared exponential: MCD 80, 89, 94, 94; MACD 87, 92, 95, 95; RMSCD 72, 85, 90, 94; JSCD 67,
+//!   85, 91, 94.
+//!
+//! Divergences of histograms have no interval: of 30 people whose scores move by 0.05 JSD_hist is
+//! 0.45 on average where that of everybody is 0.006.
+
+use serde::{Deserialize, Serialize};
+
+use crate::exec::accumulator::merge_present;
+use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::divergence_sums::DivergenceSums;
+use crate::metric::evidence::jensen_shannon::BalancedPair;
+use crate::metric::evidence::person_sums::PersonCells;
+use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
+use crate::metric::interval::ValueInterval;
+use crate::metric::rate::MetricValue;
+use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::student_interval::{degrees_of_freedom, log_student, student};
+use crate::metric::{Metric, Reads};
+use crate::num::fixed::FixedSum;
+use crate::num::student::satterthwaite;
+use crate::num::wide_sum::WideSum;
+
+/// The metrics that have influences.
+const OF_INFLUENCES: [&str; 5] = ["mcd", "macd", "rmscd", "kld", "jscd"];
+
+/// Of them those whose influences are known in the second pass.
+const DIRECT: usize = 4;
+
+/// What a unit adds to a scope: the influences of the first four metrics without their common
+/// factors, then f, a and b.
+type UnitTerms<T = f64> = [T; DIRECT + 3];
+
+/// What a unit adds to each metric.
+pub(crate) type Influences = [f64; OF_INFLUENCES.len()];
+
+/// Exponents of f, a and b in the monomials of degree 2, with the coefficients of the square of a
+/// sum of three.
+const SQUARES: [([i32; 3], f64); 6] = [
+    ([2, 0, 0], 1.0),
+    ([0, 2, 0], 1.0),
+    ([0, 0, 2], 1.0),
+    ([1, 1, 0], 2.0),
+    ([1, 0, 1], 2.0),
+    ([0, 1, 1], 2.0),
+];
+
+/// The same of degree 4, of the fourth power.
+const FOURTHS: [([i32; 3], f64); 15] = [
+    ([4, 0, 0], 1.0),
+    ([0, 4, 0], 1.0),
+    ([0, 0, 4], 1.0),
+    ([3, 1, 0], 4.0),
+    ([3, 0, 1], 4.0),
+    ([1, 3, 0], 4.0),
+    ([0, 3, 1], 4.0),
+    ([1, 0, 3], 4.0),
+    ([0, 1, 3], 4.0),
+    ([2, 2, 0], 6.0),
+    ([2, 0, 2], 6.0),
+    ([0, 2, 2], 6.0),
+    ([2, 1, 1], 12.0),
+    ([1, 2, 1], 12.0),
+    ([1, 1, 2], 12.0),
+];
+
+/// Below this a sum of squares of influences is rounding, as is a share of its parts below the
+/// next.
+const NO_SQUARES: f64 = 1e-30;
+const CANCELLED: f64 = 1e-13;
+
+/// Below this a distance of score distributions is rounding.
+const NO_DISTANCE: f64 = 1e-8;
+
+/// Why there is no interval.
+const HISTOGRAMS: &str = "biased: the histograms of few people are apart even where those of \
+    everybody are not";
+const FEW_UNITS: &str = "few_units: one person tells nothing of others";
+const NOTHING_VARIES: &str = "boundary: the scores of all people move alike";
+const NO_LOGARITHM: &str = "boundary: a distance of 0 has no logarithm";
+
+/// The means of a scope, which the first pass knows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct ScopeMeans {
+    change: f64,
+    absolute: f64,
+    squared: f64,
+    /// Of s ln(s/c), over the sum of s.
+    divergence: f64,
+}
+
+impl ScopeMeans {
+    fn new(sums: &ShiftSums) -> Self {
+        // The divergence of the second pass is none of its business.
+        let shift = ScoreShift::from_sums(sums, 0.0);
+        let mean = |sum: f64, below: f64| if below > 0.0 { sum / below } else { 0.0 };
+        ScopeMeans {
+            change: mean(shift.change, shift.n),
+            absolute: mean(shift.absolute, shift.n),
+            squared: mean(shift.squared, shift.n),
+            divergence: mean(shift.divergence, shift.score),
+        }
+    }
+
+    /// What a pair adds, with its term s ln(s/c).
+    fn terms(&self, (s, c): (f64, f64), log_term: f64, pair: &BalancedPair) -> UnitTerms {
+        let d = c - s;
+        [
+            d - self.change,
+            d.abs() - self.absolute,
+            d * d - self.squared,
+            pair.scale * log_term - pair.a * (self.divergence + 1.0) + pair.b,
+            0.5 * pair.term,
+            pair.a,
+            pair.b,
+        ]
+    }
+}
+
+/// The sums over the units of a scope.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct InfluenceSums {
+    units: u64,
+    /// Of squares and of fourth powers.
+    direct: [[WideSum; 2]; DIRECT],
+    squares: [WideSum; SQUARES.len()],
+    fourths: [WideSum; FOURTHS.len()],
+}
+
+impl InfluenceSums {
+    fn add(&mut self, unit: &UnitTerms) {
+        self.units += 1;
+        let [direct @ .., f, a, b] = unit;
+        let direct: &[f64; DIRECT] = direct;
+        for (sums, term) in self.direct.iter_mut().zip(direct) {
+            let square = term * term;
+            sums[0].add(square);
+            sums[1].add(square * square);
+        }
+        let [ff, aa, bb, fa, fb, ab] = [f * f, a * a, b * b, f * a, f * b, a * b];
+        let squares = [ff, aa, bb, fa, fb, ab];
+        let fourths = [
+            ff * ff,
+            aa * aa,
+            bb * bb,
+            ff * fa,
+            ff * fb,
+            aa * fa,
+            aa * ab,
+            bb * fb,
+            bb * ab,
+            ff * aa,
+            ff * bb,
+            aa * bb,
+            ff * ab,
+            aa * fb,
+            bb * fa,
+        ];
+        self.squares.iter_mut().zip(squares).for_each(|(sum, term)| sum.add(term));
+        self.fourths.iter_mut().zip(fourths).for_each(|(sum, term)| sum.add(term));
+    }
+
+    fn merge(&mut self, other: &InfluenceSums) {
+        self.units += other.units;
+        let mine = self.direct.as_flattened_mut().iter_mut();
+        let mine = mine.chain(&mut self.squares).chain(&mut self.fourths);
+        let theirs = other.direct.as_flattened().iter();
+        let theirs = theirs.chain(&other.squares).chain(&other.fourths);
+        mine.zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+}
+
+/// What units add to each scope, gathered in the second pass; mergeable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShiftInfluences {
+    means: Vec<ScopeMeans>,
+    /// By scope; made where somebody is, and none where units are added up by key.
+    rows: Vec<Option<Box<InfluenceSums>>>,
+    /// By key and scope, in units of 2^-52.
+    units: Option<PersonCells<{ DIRECT + 3 }, FixedSum>>,
+    /// What the row that is being added adds, by scope.
+    #[serde(skip)]
+    row: Vec<(usize, UnitTerms)>,
+}
+
+impl ShiftInfluences {
+    /// Bytes of a scope in which somebody is, without persons.
+    pub(crate) const BYTES_PER_SCOPE: usize = size_of::<InfluenceSums>() + size_of::<ScopeMeans>();
+
+    /// Nobody yet; `sums` are the first pass by scope. By key where several rows may have one.
+    pub(crate) fn new(sums: &[ShiftSums], by_key: bool) -> Self {
+        ShiftInfluences {
+            means: sums.iter().map(ScopeMeans::new).collect(),
+            rows: vec![None; sums.len()],
+            units: by_key.then(PersonCells::new),
+            row: Vec::new(),
+        }
+    }
+
+    /// Adds a pair of the row to a scope.
+    pub(super) fn add_pair(
+        &mut self,
+        place: usize,
+        scores: (f64, f64),
+        log_term: f64,
+        pair: &BalancedPair,
+    ) {
+        let terms = self.means[place].terms(scores, log_term, pair);
+        match self.row.iter_mut().find(|(own, _)| *own == place) {
+            Some((_, sum)) => sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term),
+            None => self.row.push((place, terms)),
+        }
+    }
+
+    /// Ends the row, all pairs of which weigh so much. Rows of weight 0 do not exist.
+    pub(super) fn end_row(&mut self, key: u64, weight: u64) {
+        for (place, terms) in self.row.drain(..).filter(|_| weight > 0) {
+            match &mut self.units {
+                Some(units) => {
+                    let sums = units.at(key, place);
+                    for (sum, term) in sums.iter_mut().zip(terms) {
+                        let units = FixedSum::from_f64(term).units();
+                        sum.add_units(units.saturating_mul(i128::from(weight)));
+                    }
+                }
+                None => self.rows[place]
+                    .get_or_insert_default()
+                    .add(&terms.map(|term| term * weight as f64)),
+            }
+        }
+    }
+
+    /// Adds other rows of the same pass.
+    pub(crate) fn merge(&mut self, other: ShiftInfluences) {
+        merge_present(&mut self.rows, other.rows, |mine, theirs| mine.merge(&theirs));
+        if let (Some(mine), Some(theirs)) = (&mut self.units, &other.units) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// What each unit adds to each metric, by scope and ascending by key; nobody where rows were not
+    /// added up by key. `factors` are those of the scopes.
+    pub(crate) fn of_units(&self, factors: &[ScopeFactors]) -> Vec<Vec<(u64, Influences)>> {
+        let Some(units) = &self.units else { return vec![Vec::new(); factors.len()] };
+        let of_place = |(units, factors): (Vec<(u64, UnitTerms<FixedSum>)>, &ScopeFactors)| {
+            let own = |terms: UnitTerms<FixedSum>| factors.influences(&terms.map(FixedSum::to_f64));
+            units.into_iter().map(|(key, terms)| (key, own(terms))).collect()
+        };
+        units.by_place(factors.len()).into_iter().zip(factors).map(of_place).collect()
+    }
+}
+
+/// What is known of a scope after the second pass.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScopeFactors {
+    /// The common factors of the terms.
+    factors: Influences,
+    /// The factors of f, a and b.
+    jensen: [f64; 3],
+}
+
+impl ScopeFactors {
+    /// Of the sums of both passes.
+    pub(crate) fn new(sums: &ShiftSums, second: &DivergenceSums) -> Self {
+        let shift = second.score_shift(sums);
+        let of = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
+        let (root, distance) = ((shift.squared * of(shift.n)).sqrt(), shift.jensen_shannon);
+        let balanced = second.balance().balanced_sum(shift.score, shift.score_cf);
+        let [a, b] = second.parts().map(|part| part * of(balanced));
+        ScopeFactors {
+            factors: [
+                of(shift.n),
+                of(shift.n),
+                of(2.0 * root * shift.n),
+                of(balanced),
+                of(2.0 * distance.map_or(0.0, f64::sqrt) * balanced),
+            ],
+            jensen: [1.0, -a, -b],
+        }
+    }
+
+    fn influences(&self, terms: &UnitTerms) -> Influences {
+        let [direct @ .., f, a, b] = terms;
+        let [mcd, macd, rmscd, kld]: [f64; DIRECT] = *direct;
+        let jscd = f * self.jensen[0] + a * self.jensen[1] + b * self.jensen[2];
+        let mut all = [mcd, macd, rmscd, kld, jscd];
+        all.iter_mut().zip(self.factors).for_each(|(term, factor)| *term *= factor);
+        all
+    }
+
+    fn powers(&self, sums: &InfluenceSums) -> PowerSums {
+        let mut powers = PowerSums { units: sums.units as f64, ..PowerSums::default() };
+        let jensen = [self.polynomial(&SQUARES, &sums.squares), {
+            self.polynomial(&FOURTHS, &sums.fourths)
+        }];
+        let direct = sums.direct.iter().map(|sums| [sums[0].to_f64(), sums[1].to_f64()]);
+        for (m, [squares, fourths]) in direct.chain([jensen]).enumerate() {
+            let square = self.factors[m] * self.factors[m];
+            powers.squares[m] = square * squares;
+            powers.fourths[m] = square * square * fourths;
+        }
+        powers
+    }
+
+    /// The sum of a power of f - a A - b B from that of its monomials; 0 where nothing is left of
+    /// these.
+    fn polynomial(&self, monomials: &[([i32; 3], f64)], sums: &[WideSum]) -> f64 {
+        let mut all = (0.0, 0.0);
+        for ((exponents, times), sum) in monomials.iter().zip(sums) {
+            let factors =
+                self.jensen.iter().zip(exponents).map(|(x, &n)| libm::pow(*x, f64::from(n)));
+            let term = times * factors.product::<f64>() * sum.to_f64();
+            all = (all.0 + term, all.1 + term.abs());
+        }
+        if all.0 > CANCELLED * all.1 { all.0 } else { 0.0 }
+    }
+}
+
+/// Sums over units of the squares and fourth powers of what they add to each metric.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PowerSums {
+    units: f64,
+    squares: Influences,
+    fourths: Influences,
+}
+
+impl PowerSums {
+    /// Of units one by one.
+    pub(crate) fn of_units<'a>(units: impl Iterator<Item = &'a Influences>) -> Self {
+        let mut sums = PowerSums::default();
+        for influences in units {
+            sums.units += 1.0;
+            for (m, x) in influences.iter().enumerate() {
+                sums.squares[m] += x * x;
+                sums.fourths[m] += x * x * x * x;
+            }
+        }
+        sums
+    }
+
+    /// The spread of a metric by its number, whose value this is.
+    pub(crate) fn spread(&self, metric: usize, value: f64) -> ShiftSpread {
+        let (n, squares, fourths) = (self.units, self.squares[metric], self.fourths[metric]);
+        if n < 2.0 || squares <= NO_SQUARES {
+            return ShiftSpread { value, variance: 0.0, df: 0.0, units: n as u64 };
+        }
+        let carriers = if fourths > 0.0 { (squares * squares / fourths).clamp(1.0, n) } else { n };
+        let variance = n / (n - 1.0) * squares;
+        ShiftSpread { value, variance, df: degrees_of_freedom(n, carriers), units: n as u64 }
+    }
+}
+
+/// A value with its variance, from which follows its interval at any level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShiftSpread {
+    value: f64,
+    variance: f64,
+    /// Degrees of freedom of the variance; 0 where that is 0.
+    df: f64,
+    units: u64,
+}
+
+impl ShiftSpread {
+    /// The interval at a level, cut to the range; on the logarithm where `is_log`. Otherwise why
+    /// there is none.
+    pub(crate) fn interval(
+        &self,
+        is_log: bool,
+        (least, most): (f64, f64),
+        level: f64,
+    ) -> Result<ValueInterval, &'static str> {
+        let &ShiftSpread { value, variance, df, units } = self;
+        let found = match () {
+            () if units < 2 => return Err(FEW_UNITS),
+            () if is_log && value <= 0.0 => return Err(NO_LOGARITHM),
+            () if variance <= 0.0 => return Err(NOTHING_VARIES),
+            () if is_log => log_student(value, variance, df, level),
+            () => student(value, variance, df, level),
+        };
+        Ok(ValueInterval { lo: found.lo.max(least), hi: found.hi.min(most), ..found })
+    }
+
+    /// The spread of the difference to another value; `shared` is the covariance of both.
+    fn minus(&self, other: &ShiftSpread, shared: f64) -> ShiftSpread {
+        let each = [self, other].map(|side| (side.variance, side.df));
+        let apart = self.variance + other.variance;
+        let estimated = || each.into_iter().filter(|side| side.0 > 0.0).collect::<Vec<_>>();
+        ShiftSpread {
+            value: self.value - other.value,
+            variance: (apart - 2.0 * shared).max(0.0),
+            df: if apart > 0.0 { satterthwaite(apart, &estimated()) } else { 0.0 },
+            units: self.units.min(other.units),
+        }
+    }
+}
+
+/// The spread of every score metric that has one, in every scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShiftSpreads(Vec<(MetricScope, [Option<ShiftSpread>; OF_INFLUENCES.len()])>);
+
+impl ShiftSpreads {
+    /// Of the sums of both passes by scope.
+    pub(super) fn new(
+        places: ScopeIndex,
+        sums: &[ShiftSums],
+        second: &[DivergenceSums],
+        influences: &ShiftInfluences,
+    ) -> Self {
+        let factors: Vec<ScopeFactors> =
+            sums.iter().zip(second).map(|(sums, second)| ScopeFactors::new(sums, second)).collect();
+        let units = influences.of_units(&factors);
+        let spreads: Vec<[Option<ShiftSpread>; OF_INFLUENCES.len()]> = (0..places.len())
+            .map(|place| {
+                let powers = match &influences.rows[place] {
+                    Some(rows) => factors[place].powers(rows),
+                    None => PowerSums::of_units(units[place].iter().map(|(_, own)| own)),
+                };
+                let values = values(&second[place].score_shift(&sums[place]));
+                std::array::from_fn(|m| Some(powers.spread(m, values[m].ok()?)))
+            })
+            .collect();
+        let mut all: Vec<_> =
+            places.scopes().map(|(place, scope)| (scope, spreads[place])).collect();
+        for (a, b) in places.directions().filter(|(a, b)| a < b) {
+            let (forth, back) = (places.direction(a, b), places.direction(b, a));
+            let gap = |m: usize| {
+                let shared = covariance(&units[forth], &units[back], m);
+                Some(spreads[forth][m]?.minus(&spreads[back][m]?, shared))
+            };
+            all.push((MetricScope::Difference(a, b), std::array::from_fn(gap)));
+        }
+        all.sort_by_key(|(scope, _)| *scope);
+        ShiftSpreads(all)
+    }
+
+    /// The interval of a metric at a level, or why there is none; none where the value is
+    /// undefined.
+    pub(crate) fn interval(
+        &self,
+        metric: &Metric,
+        scope: MetricScope,
+        level: f64,
+    ) -> Option<Result<ValueInterval, &'static str>> {
+        let m = match influence_of(metric) {
+            Ok(m) => m,
+            Err(why) => return Some(Err(why)),
+        };
+        let at = self.0.binary_search_by_key(&scope, |(scope, _)| *scope).ok()?;
+        let (least, most) = metric.range;
+        let is_gap = matches!(scope, MetricScope::Difference(..));
+        let range = if is_gap { (least - most, most - least) } else { (least, most) };
+        Some(self.0[at].1[m]?.interval(least == 0.0 && !is_gap, range, level))
+    }
+}
+
+/// The number of a score metric among those that have influences, or why it has none.
+pub(crate) fn influence_of(metric: &Metric) -> Result<usize, &'static str> {
+    OF_INFLUENCES.iter().position(|id| *id == metric.id).ok_or(HISTOGRAMS)
+}
+
+/// The values of the metrics that have influences; a distance of score distributions that is
+/// rounding is 0.
+fn values(shift: &ScoreShift) -> [MetricValue; OF_INFLUENCES.len()] {
+    OF_INFLUENCES.map(|id| {
+        let reads = METRICS.iter().find(|metric| metric.id == id).map(|metric| metric.reads);
+        let Some(Reads::Shift(value)) = reads else { unreachable!("`{id}` reads scores") };
+        let nothing = match id {
+            "jscd" => NO_DISTANCE,
+            "kld" => NO_DISTANCE * NO_DISTANCE,
+            _ => 0.0,
+        };
+        value(shift).map(|value| if value.abs() <= nothing { 0.0 } else { value })
+    })
+}
+
+/// The covariance of two values by the units that add to both, each with the factor of its
+/// variance.
+fn covariance(one: &[(u64, Influences)], other: &[(u64, Influences)], metric: usize) -> f64 {
+    let (n, m) = (one.len() as f64, other.len() as f64);
+    let (mut sum, mut others) = (0.0, other.iter().peekable());
+    for (key, own) in one {
+        while others.next_if(|(other, _)| other < key).is_some() {}
+        if let Some((_, theirs)) = others.next_if(|(other, _)| other == key) {
+            sum += own[metric] * theirs[metric];
+        }
+    }
+    if sum == 0.0 || n < 2.0 || m < 2.0 {
+        return 0.0;
+    }
+    sum * (n / (n - 1.0) * m / (m - 1.0)).sqrt()
+}
