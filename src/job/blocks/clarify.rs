@@ -126,7 +126,7 @@ impl JsonSchema for FavouredGroups<Word> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let groups = generator.subschema_for::<Vec<Word>>();
-        json_schema!({"anyOf": [{"const": "rest"}, groups]})
+        json_schema!({"x-is": "`rest`, or the list of the favoured groups", "anyOf": [{"const": "rest"}, groups]})
     }
 }
 

@@ -10,7 +10,7 @@ use crate::param::{ColumnName, Finite, Name, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
 use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::knobs::{
-    self, ColumnChangeRule, ColumnCost, DefinitionSettings, RecourseBins, RecourseBlock,
+    self, ColumnChangeRule, ColumnCost, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
 };
 
 use super::{JobChecker, path};
@@ -89,7 +89,9 @@ impl JobChecker<'_> {
     fn bins_of(&mut self, at: &str, column: &ColumnName, bins: &RecourseBins) {
         match bins {
             RecourseBins::Edges(edges) => self.edges(at, edges),
-            RecourseBins::Levels(levels) => self.named_bins(&format!("{at}.levels"), levels),
+            RecourseBins::Levels(NamedBins { levels }) => {
+                self.named_bins(&format!("{at}.levels"), levels);
+            }
         }
         let features = &self.job.data.features;
         if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
