@@ -93,7 +93,12 @@ impl BagOfDags {
             classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
         let part = |r: &'_ SearchedReplicate| (Some(r.score), class_at[&r.class]);
         let parts = replicates.iter().map(|r| (part(r), &r.listed, r.determined.clone()));
-        BagOfDags::from_parts((variables, sensitive), classes.len(), &parts.collect::<Vec<_>>(), limits)
+        BagOfDags::from_parts(
+            (variables, sensitive),
+            classes.len(),
+            &parts.collect::<Vec<_>>(),
+            limits,
+        )
     }
 
     /// The bag in which each of `replicates` replicates has the graphs that were given.

@@ -286,7 +286,8 @@ gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 
     let metrics = table(&work, "metrics");
     let found = |metric: &str| {
         let mut rows = metrics.records();
-        let row = rows.find(|row| row.text("metric") == metric).unwrap_or_else(|| panic!("{metric}"));
+        let row =
+            rows.find(|row| row.text("metric") == metric).unwrap_or_else(|| panic!("{metric}"));
         assert_eq!((row.text("from_group"), row.text("to_group")), ("m", "w"), "{metric}");
         row.real("value").unwrap()
     };
@@ -315,9 +316,8 @@ gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 
         assert_eq!(rows.len(), 1, "{group}");
         ["rows", "without_score", "without_label"].map(|name| rows[0].int(name).unwrap())
     };
-    let unlabelled = |group: &str| {
-        (0..N).filter(|&i| sex(i) == group && claims(i).is_none()).count() as i64
-    };
+    let unlabelled =
+        |group: &str| (0..N).filter(|&i| sex(i) == group && claims(i).is_none()).count() as i64;
     assert_eq!(audited("m"), [120, 0, unlabelled("m")]);
     assert_eq!(audited("w"), [120, 6, unlabelled("w")]);
     assert!(table(&work, "gates").records().all(|row| row.text("verdict") == "pass"));

@@ -301,7 +301,8 @@ fn graphs_of_a_file_are_those_of_the_job() {
     let rates = |name: &str| -> Vec<(String, String, Option<f64>)> {
         let metrics = read_frame(&work.path(&format!("{name}/tables")), "metrics");
         let of_set = metrics.records().filter(|row| row.text("family") == "ccm");
-        let key = |row: &TableRecord<'_>| (row.text("metric").to_owned(), row.text("scope").to_owned());
+        let key =
+            |row: &TableRecord<'_>| (row.text("metric").to_owned(), row.text("scope").to_owned());
         of_set.map(|row| (key(&row).0, key(&row).1, row.real("value"))).collect()
     };
     run("drawn", "given: {edges: [[group, first], [first, second]]}", 0);
@@ -317,9 +318,8 @@ fn graphs_of_a_file_are_those_of_the_job() {
     );
     run("gml", "bag: one.gml", 0);
     assert_eq!(rates("drawn"), rates("gml"));
-    let two = format!(
-        r#"{{"graphs": [{chain}, "count": 3}}, {{"edges": [["group", "second"]]}}]}}"#
-    );
+    let two =
+        format!(r#"{{"graphs": [{chain}, "count": 3}}, {{"edges": [["group", "second"]]}}]}}"#);
     work.write("two.json", &two);
     run("two", "bag: two.json", 0);
     for ((both, one), other) in rates("two").into_iter().zip(rates("drawn")).zip(rates("other")) {
@@ -333,7 +333,10 @@ fn graphs_of_a_file_are_those_of_the_job() {
     assert_eq!(rates("two"), rates("again"));
     work.write("bad.gml", "graph [ directed 1\n edge [ source 0 target 1 ] ]");
     run("bad", "bag: bad.gml", 3).says(&["error[bad-graphs]", "bad.gml", "line 2", "bad.yaml:"]);
-    work.write("cycle.json", r#"{"graphs": [{"edges": [["first", "second"], ["second", "first"]]}]}"#);
+    work.write(
+        "cycle.json",
+        r#"{"graphs": [{"edges": [["first", "second"], ["second", "first"]]}]}"#,
+    );
     run("cycle", "bag: cycle.json", 3).says(&["error[impossible-graph]", "graph 1 of the file"]);
     run("absent", "bag: absent.json", 3).says(&["error[missing-file]", "absent.yaml:"]);
 }

@@ -119,7 +119,8 @@ pub(crate) fn given_graphs(
         }
         let listed = &classes[&class];
         let times = usize::try_from(graph.count.get()).unwrap_or(usize::MAX);
-        limits.check_total(all.dags.len().saturating_add(listed.dags.len().saturating_mul(times)))?;
+        limits
+            .check_total(all.dags.len().saturating_add(listed.dags.len().saturating_mul(times)))?;
         for _ in 0..times {
             all.dags.extend_from_slice(&listed.dags);
         }
@@ -381,10 +382,8 @@ mod tests {
             undirected: pairs(undirected),
             count,
         };
-        let expected = [
-            graph(&[("sex", "größe & &x;")], &[], once()),
-            graph(&[], &[("a", "b")], once()),
-        ];
+        let expected =
+            [graph(&[("sex", "größe & &x;")], &[], once()), graph(&[], &[("a", "b")], once())];
         assert_eq!(bag("bag.gml", GML).unwrap(), expected);
         let json = r#"{"name": "x", "graphs": [{"edges": [["a", "b"]], "count": 3},
                        {"edges": [], "undirected": [["b", "c"]]}]}"#;
@@ -461,7 +460,10 @@ mod tests {
         assert!(of(text, &forbidden, 6).unwrap_err().contains("graph 1 of the file"));
         let cycle = r#"{"graphs": [{"edges": []}, {"edges": [["a", "b"], ["b", "a"]]}]}"#;
         let said = of(cycle, &free, 6).unwrap_err();
-        assert!(said.contains("graph 2 of the file is not valid: there is more than one"), "{said}");
+        assert!(
+            said.contains("graph 2 of the file is not valid: there is more than one"),
+            "{said}"
+        );
         let other = r#"{"graphs": [{"edges": [["a", "x"]]}]}"#;
         let said = of(other, &free, 6).unwrap_err();
         assert!(said.contains("`x` is not a variable") && said.contains("a, b, c"), "{said}");

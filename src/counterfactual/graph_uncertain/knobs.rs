@@ -297,7 +297,9 @@ impl GraphUncertainBlock {
     /// Settings of the search; the defaults where graphs are given.
     pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
         match self.discovery {
-            GraphSource::Given(_) | GraphSource::Bag(_) => (boss::BossSettings::default(), SingularRule::Clamp),
+            GraphSource::Given(_) | GraphSource::Bag(_) => {
+                (boss::BossSettings::default(), SingularRule::Clamp)
+            }
             GraphSource::Boss(BossBlock {
                 penalty,
                 starts,

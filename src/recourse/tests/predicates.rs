@@ -46,8 +46,7 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
         ("job", LevelScale::Nominal, TraitPredicate::Equals, ChangeDirection::Any),
     ];
     let feature = |(at, (name, scale, predicate, direction)): (usize, (&str, _, _, _))| {
-        let levels: Vec<String> =
-            serde_json::from_value(expected["levels"][name].clone()).unwrap();
+        let levels: Vec<String> = serde_json::from_value(expected["levels"][name].clone()).unwrap();
         let ordered = scale == LevelScale::Ordered;
         RecourseFeature {
             name: name.to_owned(),

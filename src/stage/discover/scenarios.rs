@@ -337,36 +337,27 @@ impl<'a> ScenarioSearch<'a> {
         let mut fits = EquationCache::new(self.encoding, moments);
         let mut score = None;
         let of_scenario = |(knowledge, given): (&Knowledge, &Option<GivenGraphs>)| {
-                let replicate = match given {
-                    Some(_) => None,
-                    None => {
-                        let score = score.get_or_insert_with(|| {
-                            let penalty = knobs.penalty;
-                            GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
-                        });
-                        let (variables, limits, seed) =
-                            (self.variables, &self.limits, self.inputs.seed.0);
-                        Some(
-                            GraphSearch {
-                                variables,
-                                knowledge,
-                                knobs: &knobs,
-                                singular,
-                                limits,
-                                seed,
-                            }
+            let replicate = match given {
+                Some(_) => None,
+                None => {
+                    let score = score.get_or_insert_with(|| {
+                        let penalty = knobs.penalty;
+                        GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
+                    });
+                    let (variables, limits, seed) =
+                        (self.variables, &self.limits, self.inputs.seed.0);
+                    Some(
+                        GraphSearch { variables, knowledge, knobs: &knobs, singular, limits, seed }
                             .search_replicate(b, score)?,
-                        )
-                    }
-                };
-                let listed = replicate
-                    .as_ref()
-                    .map(|r| &r.listed)
-                    .or(given.as_ref().map(|given| &given.listed));
-                let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-                let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
-                Ok((replicate, worlds))
+                    )
+                }
             };
+            let listed =
+                replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
+            let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
+            let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
+            Ok((replicate, worlds))
+        };
         self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
     }
 }

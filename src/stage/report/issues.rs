@@ -503,7 +503,8 @@ mod tests {
             without_counterfactual: Some(60),
             ..of(Some("Female"), 0)
         };
-        let found = missing_scores(("m", true), &[], &[of(Some("Female"), 49), set]).expect("some do");
+        let found =
+            missing_scores(("m", true), &[], &[of(Some("Female"), 49), set]).expect("some do");
         assert_eq!(
             found.text.as_str(),
             "49 people have no score of `m` (49 of `sex` `Female`), and 11 people have no \
