@@ -16,7 +16,7 @@ use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::entropy::{EdgeShares, descendant_subgraph, edge_shares};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::search::{DagLimits, SearchedReplicate};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// How much a member counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 //! Tests of reading jobs from text to checked job: sample jobs, hostile files, and every message
 //! that a job author can meet.
 
+mod used_keys;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -308,6 +310,29 @@ fn gates_on_harm_read_back() {
         (Some("sex"), None)
     );
     assert_eq!(harm.harm_to.as_ref().unwrap().values().next().unwrap().as_str(), "Female");
+    assert_eq!(good(&to_yaml(&job), &[]).job, job);
+}
+
+/// Observed amounts become a derived column of two bins; `better` says which of them people want.
+#[test]
+fn observed_amounts_become_a_label() {
+    let text = "cfaudit: 1\nname: quotes\ndata:\n  rows: {parquet: quotes.parquet}\n  label: \
+                {amount: claims}\n  sensitive: {sex: {groups: [f, m], reference: m}}\n  features: \
+                {continuous: [age]}\ncounterfactuals: {flip: naive}\nmodels:\n  tariff:\n    \
+                decision: {amount: premium, better: lower, matters_from: 5%, counterfactual: \
+                {parquet: c.parquet}}\nmetrics: {families: [amounts, clarify], clarify: \
+                {positive_above: 250}}\n";
+    let job = good(text, &[]).job;
+    let label = job.data.label.column().unwrap();
+    assert_eq!(label.column.as_str(), "claims above 250");
+    assert_eq!((label.positive[0].as_str(), label.favours_positive()), ("above 250", false));
+    let derived = job.data.derived();
+    let names: Vec<Word> = derived[0].1.declared_names();
+    assert_eq!(names, ["at most 250", "above 250"].map(|name| Word(name.to_owned())));
+    assert_eq!(good(&to_yaml(&job), &[]).job, job);
+    let higher = text.replace("lower", "higher").replace("{amount: claims}", "none");
+    let job = good(&higher, &[]).job;
+    assert_eq!(job.data.favourable, Some(super::FavourableClass::Positive));
     assert_eq!(good(&to_yaml(&job), &[]).job, job);
 }
 

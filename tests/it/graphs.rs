@@ -308,8 +308,13 @@ fn graphs_of_a_file_are_those_of_the_job() {
     run("drawn", "given: {edges: [[group, first], [first, second]]}", 0);
     run("other", "given: {edges: [[group, second]]}", 0);
     let chain = r#"{"edges": [["group", "first"], ["first", "second"]]"#;
-    work.write("one.json", &format!(r#"{{"graphs": [{chain}}}]}}"#));
-    run("one", "bag: one.json", 0);
+    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
+    let section = guide.split("### Graphs of other programs\n").nth(1).unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    work.write("graphs.json", &format!(r#"{{"graphs": [{chain}}}]}}"#));
+    let rest = job("SET").replace("counterfactuals:\n  world: SET\n", "");
+    work.write("one.yaml", &(rest + example));
+    work.cfaudit(0, "run one.yaml --out one --threads 2");
     assert_eq!(rates("drawn"), rates("one"));
     work.write(
         "one.gml",

@@ -8,7 +8,6 @@ use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, list_or_samp
 use crate::causal::entropy::EdgeShares;
 use crate::causal::given::given_class;
 use crate::causal::graph::{Dag, Pdag};
-use crate::causal::knowledge::Knowledge;
 use crate::causal::search::DagLimits;
 use crate::num::seed::RandomStream;
 use crate::tests::json;

@@ -71,6 +71,18 @@ fn the_shipped_example_runs() {
     ran.says(&["failed with exit status 1", "\n  | the rows lack columns of the scorecard: rent"]);
 }
 
+/// The job that sets the options of no other one.
+#[cfg(feature = "lightgbm")]
+#[test]
+fn the_job_of_options_runs() {
+    let work = Work::with_jobs();
+    work.run(0, "jobs/options.yaml", "");
+    let frame = read_frame(&work.path("out/tables"), "subgroups");
+    let traits = |words: &str| frame.records().any(|row| row.text("traits").contains(words));
+    assert!(traits("age_band >= middle") && traits("age_band >= old"));
+    assert!(!traits("age_band = ") && !traits("age_band >= young"));
+}
+
 /// The programs that need more than pyarrow, each where its packages are there.
 #[test]
 fn the_shipped_programs_of_libraries_run() {
