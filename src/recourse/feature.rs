@@ -23,7 +23,7 @@ pub struct ModelNumbers {
     pub targets: Vec<f64>,
 }
 
-/// What a trait of a subgroup says of a column.
+/// How a trait of a subgroup describes a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TraitPredicate {
@@ -48,7 +48,7 @@ pub struct RecourseFeature {
     pub missing: Option<u32>,
     /// The level of each audited row.
     pub codes: Vec<u32>,
-    /// What traits say of it; [`TraitPredicate::AtLeast`] needs ascending levels, `missing` last,
+    /// How traits describe it; [`TraitPredicate::AtLeast`] needs ascending levels, `missing` last,
     /// and a column that may not change.
     pub predicate: TraitPredicate,
     /// The numbers that the model reads; `None` where it reads the level.

@@ -37,7 +37,7 @@ pub struct RecourseBlock {
     /// `{up: {steps: 2}}` and `{any: {not_to: [Without-pay]}}`. A column that is not named may not
     /// change.
     pub may_change: IndexMap<ColumnName, ColumnChangeRule>,
-    /// What traits of subgroups say of a column: that it `equals` a level, the default, or is
+    /// How traits of subgroups describe a column: it `equals` a level, the default, or is
     /// `at_least` one. `at_least` is for ordinal columns and columns with bins that may not change:
     /// each level but the lowest is then a trait, "at or above", and a subgroup has at most one of
     /// them.

@@ -1,7 +1,7 @@
 //! A bag of causal graphs that any other program found, read from GML or JSON.
 //!
-//! JSON: `{"graphs": [{"edges": [["sex", "job"]], "undirected": [], "count": 1}]}`; what stands next
-//! to `graphs` is not read, so that the exports of another run can be. GML: as many blocks
+//! JSON: `{"graphs": [{"edges": [["sex", "job"]], "undirected": [], "count": 1}]}`; keys other than
+//! `graphs` are ignored, so that the exports of another run can be read. GML: as many blocks
 //! `graph [ ... ]` as there are graphs, each with `directed 1`, or with `directed 0`, whose edges
 //! may point either way; nodes are called by `label`, or by `name`.
 //!

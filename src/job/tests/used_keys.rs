@@ -1,6 +1,6 @@
-//! What a job can say is said somewhere: every key, strategy, kind of model, family and word of the
-//! schema stands in a shipped job or in an example of a document that a test runs, or in
-//! `not_yet.txt`, which may only shrink.
+//! Every key, strategy, kind of model, family and word that the schema of jobs has is used in a
+//! shipped job or in an example of a document that a test runs. `not_yet.txt` lists the others, and
+//! may only shrink.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ const EXAMPLES: &[(&str, &str, usize)] = &[
     ("why.md", "```yaml", 1),
 ];
 
-/// What stands nowhere yet: a line for each type, with those of its keys and words.
+/// What no job uses yet: a line for each type, with those of its keys and words.
 const NOT_YET: &str = "src/job/tests/not_yet.txt";
 
 fn root() -> &'static Path {
@@ -153,7 +153,7 @@ impl SchemaWalk {
 }
 
 #[test]
-fn every_key_of_a_job_stands_in_a_job_or_example_that_is_run() {
+fn every_key_is_used_in_a_job_or_example_that_is_run() {
     let schema = job_schema();
     let mut all = BTreeSet::new();
     SchemaWalk::all(&schema, "Job", &mut all);
@@ -182,7 +182,7 @@ fn every_key_of_a_job_stands_in_a_job_or_example_that_is_run() {
     let gone = lines(listed.difference(&missing).collect());
     assert!(
         gone.is_empty(),
-        "these are used now, or are no more; take them out of {NOT_YET}:\n{gone}"
+        "these are used now, or do not exist any more; remove them from {NOT_YET}:\n{gone}"
     );
     assert!(all.len() > 500, "the schema has {} keys and words", all.len());
 }
