@@ -48,6 +48,7 @@ fn messages(text: &str) -> Result<String, String> {
         let (Some(what), Some(hint)) = (sentence(), sentence()) else {
             return Err(format!("the message {name} has no two lines"));
         };
+        let hint = if hint == "-" { "" } else { hint };
         let mut filled = Vec::new();
         let (made, help) = (template(what, &mut filled), template(hint, &mut filled));
         let [said, advice] = [&made, &help].map(|text| {

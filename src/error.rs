@@ -303,6 +303,7 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a character cannot be used as the separator, quote or decimal sign of a text file",
     ),
     ("bad-encoding", "a text file holds bytes that are not valid UTF-8"),
+    ("bad-graphs", "a file of causal graphs is too large, or is no GML or JSON"),
     (
         "bad-model",
         "an ONNX model cannot be loaded, expects columns other than those it gets, or does not \

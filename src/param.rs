@@ -10,7 +10,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A share from 0 to 1, both included.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -94,7 +94,7 @@ impl Default for Seed {
 
 /// Writes what a type holds as it is, and names the type in the schema.
 macro_rules! written_plainly {
-    ($type:ident, $schema:tt) => {
+    ($type:ident, $expect:expr, $schema:tt) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.0.serialize(serializer)
@@ -107,7 +107,9 @@ macro_rules! written_plainly {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+                let mut schema = json_schema!($schema);
+                schema.insert("x-is".to_owned(), $expect.into());
+                schema
             }
         }
     };
@@ -123,7 +125,7 @@ macro_rules! checked_number {
             }
         }
 
-        written_plainly!($type, $schema);
+        written_plainly!($type, $expect, $schema);
     };
 }
 
@@ -133,6 +135,51 @@ checked_number!(Level, f64, "a level between 0 and 1, such as 0.95",
     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
 checked_number!(Finite, f64, "a finite number", {"type": "number"});
 checked_number!(Count, u64, "a whole number of at least 1", {"type": "integer", "minimum": 1});
+
+/// A form that a text in a job has.
+pub(crate) struct TextForm {
+    /// Its regular expression, as in the schema.
+    pub(crate) pattern: &'static str,
+    /// What such a text is.
+    pub(crate) is: &'static str,
+    /// Whether a text has it.
+    pub(crate) takes: fn(&str) -> bool,
+    /// One that has it.
+    pub(crate) example: &'static str,
+}
+
+/// The forms of texts in a job: names, names of sets, time limits, percentages.
+pub(crate) static TEXT_FORMS: [TextForm; 4] = [
+    TextForm {
+        pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
+        is: "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most \
+             100 characters)",
+        takes: |text| Name::new(text).is_some(),
+        example: "x",
+    },
+    TextForm {
+        pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$",
+        is: "a name of a counterfactual set (letters, digits, `_`, `-` and `.`, starting with a \
+             letter or digit, at most 100 characters; `SET/SCENARIO` where a set has scenarios)",
+        takes: |text| SetName::new(text).is_some(),
+        example: "x",
+    },
+    TextForm {
+        pattern: "^([0-9]+[smh]|\\$\\{vars\\..*)$",
+        is: "a time limit (a whole number with its unit: `90s`, `10m`, `2h`; at most 720h)",
+        takes: |text| TimeLimit::read(text).is_some(),
+        example: "1h",
+    },
+    TextForm {
+        pattern: "^[0-9.]+ ?%$",
+        is: "a percentage",
+        takes: |text| {
+            let number = text.strip_suffix('%').map(str::trim_end);
+            number.and_then(|number| number.parse().ok()).is_some_and(f64::is_finite)
+        },
+        example: "5%",
+    },
+];
 
 /// The name of a column in the user's data: any text but the empty one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,7 +226,7 @@ impl Name {
 }
 
 macro_rules! checked_text {
-    ($type:ident, $expect:literal, $schema:tt) => {
+    ($type:ident, $expect:expr, $schema:tt) => {
         impl $type {
             /// The text.
             pub fn as_str(&self) -> &str {
@@ -213,26 +260,14 @@ macro_rules! checked_text {
             }
         }
 
-        written_plainly!($type, $schema);
+        written_plainly!($type, $expect, $schema);
     };
 }
 
 checked_text!(ColumnName, "a column name (it must not be empty)",
     {"type": "string", "minLength": 1});
-checked_text!(
-    Name,
-    "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 \
-     characters)",
-    {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"}
-);
-
-checked_text!(
-    SetName,
-    "a name of a counterfactual set (letters, digits, `_`, `-` and `.`, starting with a letter or \
-     digit, at most 100 characters; `SET/SCENARIO` where a set has scenarios)",
-    {"type": "string",
-        "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$"}
-);
+checked_text!(Name, TEXT_FORMS[0].is, {"type": "string", "pattern": TEXT_FORMS[0].pattern});
+checked_text!(SetName, TEXT_FORMS[1].is, {"type": "string", "pattern": TEXT_FORMS[1].pattern});
 
 /// Text that is compared with values of a column once the column's type is known. Written bare or
 /// quoted: a group called `no` stays a group, a label `1` stays the text `1`.
@@ -254,7 +289,7 @@ impl fmt::Display for Word {
 
 impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The decoder hands out any scalar as it is written when a text is asked for.
+        // The reader hands out any scalar as it is written when a text is asked for.
         String::deserialize(deserializer).map(Word)
     }
 }
@@ -385,12 +420,8 @@ impl fmt::Display for TimeLimit {
 impl<'de> Deserialize<'de> for TimeLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        TimeLimit::read(&text).ok_or_else(|| {
-            D::Error::custom(format!(
-                "`{text}` is not a time limit (a whole number with its unit: \
-                 `90s`, `10m`, `2h`; at most 720h)"
-            ))
-        })
+        TimeLimit::read(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not {}", TEXT_FORMS[2].is)))
     }
 }
 
@@ -408,7 +439,7 @@ impl JsonSchema for TimeLimit {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$",
+            "pattern": TEXT_FORMS[2].pattern,
             "description": "A whole number with its unit: `90s`, `10m`, `2h`."
         })
     }
@@ -437,51 +468,6 @@ impl KnobRefusal {
     ) -> Self {
         KnobRefusal { key, code, what: what.into(), hint: hint.into() }
     }
-}
-
-/// Writes the columns of a list, or `all` where there is no list.
-pub(crate) fn write_all_or_columns<S: Serializer>(
-    columns: Option<&[ColumnName]>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match columns {
-        None => serializer.serialize_str("all"),
-        Some(columns) => columns.serialize(serializer),
-    }
-}
-
-/// Reads a list of columns; none for the word `all`. `expected` says in messages what may be
-/// written.
-pub(crate) fn read_all_or_columns<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    expected: &'static str,
-) -> Result<Option<Vec<ColumnName>>, D::Error> {
-    struct ColumnsVisitor(&'static str);
-    impl<'de> de::Visitor<'de> for ColumnsVisitor {
-        type Value = Option<Vec<ColumnName>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(self.0)
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-            match text {
-                "all" => Ok(None),
-                _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-            }
-        }
-
-        fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-            Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Some)
-        }
-    }
-    deserializer.deserialize_any(ColumnsVisitor(expected))
-}
-
-/// The schema of a list of columns or the word `all`.
-pub(crate) fn all_or_columns_schema(generator: &mut SchemaGenerator) -> Schema {
-    let names = generator.subschema_for::<Vec<ColumnName>>();
-    json_schema!({"anyOf": [{"const": "all"}, names]})
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::entropy::{EdgeShares, descendant_subgraph, edge_shares};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::search::{DagLimits, SearchedReplicate};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 
 /// How much a member counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,11 +33,12 @@ pub(crate) enum MemberWeighting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BagReplicate {
-    /// Score of its DAGs; `None` where the graph was given.
+    /// Score of its DAGs; `None` where the graphs were given.
     pub score: Option<f64>,
     /// Positions of its members in [`BagOfDags::dags`], in order; a sample may repeat a position.
     pub members: Vec<usize>,
-    /// Number of its class, from 0, among the different classes of the bag.
+    /// Number of its class, from 0, among the different classes of the bag; 0 where the graphs were
+    /// given.
     pub class: usize,
     /// How many DAGs the class has, where known.
     pub size: Option<u64>,
@@ -46,6 +47,19 @@ pub(crate) struct BagReplicate {
     /// Variables that their parents determine.
     pub determined: Vec<usize>,
 }
+
+/// Graphs that were not searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GivenGraphs {
+    /// Number of different classes.
+    pub n_classes: usize,
+    /// The DAGs of all of them, each as often as it counts.
+    pub listed: ListedDags,
+}
+
+/// What a replicate brings: score and number of its class, its DAGs, the variables that their
+/// parents determine.
+type BagPart<'a> = ((Option<f64>, usize), &'a ListedDags, Vec<usize>);
 
 /// The graphs of all replicates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,73 +88,59 @@ impl BagOfDags {
         replicates: &[SearchedReplicate],
         limits: &DagLimits,
     ) -> Result<BagOfDags> {
-        let parts: Vec<_> = replicates
-            .iter()
-            .map(|r| (Some(r.score), &r.class, &r.listed, r.determined.clone()))
-            .collect();
-        BagOfDags::from_parts(variables, sensitive, &parts, limits)
+        let classes: BTreeSet<&Pdag> = replicates.iter().map(|r| &r.class).collect();
+        let class_at: BTreeMap<&Pdag, usize> =
+            classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
+        let part = |r: &'_ SearchedReplicate| (Some(r.score), class_at[&r.class]);
+        let parts = replicates.iter().map(|r| (part(r), &r.listed, r.determined.clone()));
+        BagOfDags::from_parts(
+            (variables, sensitive),
+            classes.len(),
+            &parts.collect::<Vec<_>>(),
+            limits,
+        )
     }
 
-    /// The bag in which each of `replicates` replicates has the class that was given.
+    /// The bag in which each of `replicates` replicates has the graphs that were given.
     ///
     /// Only the equations differ between replicates.
     ///
     /// # Errors
     /// There are more members than allowed.
-    pub(crate) fn from_given_class(
+    pub(crate) fn from_given(
         variables: Vec<String>,
         sensitive: usize,
-        class: &Pdag,
-        listed: &ListedDags,
+        given: &GivenGraphs,
         replicates: usize,
         limits: &DagLimits,
     ) -> Result<BagOfDags> {
-        BagOfDags::from_parts(
-            variables,
-            sensitive,
-            &vec![(None, class, listed, Vec::new()); replicates],
-            limits,
-        )
+        let parts = vec![((None, 0), &given.listed, Vec::new()); replicates];
+        BagOfDags::from_parts((variables, sensitive), given.n_classes, &parts, limits)
     }
 
     fn from_parts(
-        variables: Vec<String>,
-        sensitive: usize,
-        parts: &[(Option<f64>, &Pdag, &ListedDags, Vec<usize>)],
+        (variables, sensitive): (Vec<String>, usize),
+        n_classes: usize,
+        parts: &[BagPart<'_>],
         limits: &DagLimits,
     ) -> Result<BagOfDags> {
-        let total: usize = parts.iter().map(|(_, _, listed, _)| listed.dags.len()).sum();
-        if total > limits.total {
-            let what = format!(
-                "the bootstraps allow {total} graphs in total; the limit is {}",
-                limits.total
-            );
-            return Err(Fault::new("too-many-graphs", what)
-                .hint("add knowledge, raise the limit, or use fewer bootstraps")
-                .into());
-        }
+        limits.check_total(parts.iter().map(|(_, listed, _)| listed.dags.len()).sum())?;
         let mut positions: BTreeMap<Vec<(usize, usize)>, (usize, &Dag)> = BTreeMap::new();
-        for dag in parts.iter().flat_map(|(_, _, listed, _)| &listed.dags) {
+        for dag in parts.iter().flat_map(|(_, listed, _)| &listed.dags) {
             positions.entry(dag.edges()).or_insert((0, dag));
         }
         positions.values_mut().enumerate().for_each(|(i, (position, _))| *position = i);
-        let classes: BTreeSet<&Pdag> = parts.iter().map(|(_, class, ..)| *class).collect();
-        let class_at: BTreeMap<&Pdag, usize> =
-            classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
-        let entry =
-            |(score, class, listed, determined): &(Option<f64>, &Pdag, &ListedDags, Vec<usize>)| {
-                BagReplicate {
-                    score: *score,
-                    members: listed.dags.iter().map(|dag| positions[&dag.edges()].0).collect(),
-                    class: class_at[class],
-                    size: listed.size,
-                    drawn: listed.drawn,
-                    determined: determined.clone(),
-                }
-            };
+        let entry = |((score, class), listed, determined): &BagPart<'_>| BagReplicate {
+            score: *score,
+            members: listed.dags.iter().map(|dag| positions[&dag.edges()].0).collect(),
+            class: *class,
+            size: listed.size,
+            drawn: listed.drawn,
+            determined: determined.clone(),
+        };
         let replicates = parts.iter().map(entry).collect();
         let dags = positions.values().map(|(_, dag)| (*dag).clone()).collect();
-        Ok(BagOfDags { variables, sensitive, dags, n_classes: classes.len(), replicates })
+        Ok(BagOfDags { variables, sensitive, dags, n_classes, replicates })
     }
 
     /// Number of members: DAGs of all replicates, each as often as it occurs.

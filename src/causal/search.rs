@@ -31,6 +31,20 @@ impl Default for DagLimits {
     }
 }
 
+impl DagLimits {
+    /// Fails where a bag would have more members than allowed.
+    pub(crate) fn check_total(&self, total: usize) -> Result<()> {
+        if total <= self.total {
+            return Ok(());
+        }
+        let what =
+            format!("the bootstraps allow {total} graphs in total; the limit is {}", self.total);
+        Err(Fault::new("too-many-graphs", what)
+            .hint("add knowledge, raise the limit, or use fewer bootstraps")
+            .into())
+    }
+}
+
 /// What to do with a variable that its parents determine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

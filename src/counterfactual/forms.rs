@@ -7,16 +7,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::param::{
-    ColumnName, Finite, Name, all_or_columns_schema, read_all_or_columns, write_all_or_columns,
-};
+use crate::param::{ColumnName, Finite, Name};
 
 /// Which features may change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Move", extend("x-is" = "`all`, or a list of features"))]
 pub enum MovableFeatures {
     /// All.
     All,
     /// These.
+    #[serde(untagged)]
     These(Vec<ColumnName>),
 }
 
@@ -32,29 +33,6 @@ impl MovableFeatures {
             MovableFeatures::All => None,
             MovableFeatures::These(names) => Some(names),
         }
-    }
-}
-
-impl Serialize for MovableFeatures {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write_all_or_columns(self.named(), serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for MovableFeatures {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let named = read_all_or_columns(deserializer, "`all`, or a list of features")?;
-        Ok(named.map_or(MovableFeatures::All, MovableFeatures::These))
-    }
-}
-
-impl JsonSchema for MovableFeatures {
-    fn schema_name() -> Cow<'static, str> {
-        "Move".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        all_or_columns_schema(generator)
     }
 }
 
@@ -137,70 +115,18 @@ impl JsonSchema for ConditionOn {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let map = generator.subschema_for::<ConditionMap>();
-        json_schema!({"anyOf": [{"enum": ["label", "none"]}, map]})
+        json_schema!({"x-is": "`label`, `{label: raw}`, `{prediction: MODEL}` or `none`", "anyOf": [{"enum": ["label", "none"]}, map]})
     }
 }
 
 /// A guard by ratio, or none.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Ratio", extend("x-is" = "`none`, or a number"))]
 pub enum RatioGuard {
     /// No guard.
     None,
     /// At most this many times.
+    #[serde(untagged)]
     AtMost(Finite),
-}
-
-impl Serialize for RatioGuard {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            RatioGuard::None => serializer.serialize_str("none"),
-            RatioGuard::AtMost(ratio) => ratio.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RatioGuard {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RatioGuardVisitor;
-        impl Visitor<'_> for RatioGuardVisitor {
-            type Value = RatioGuard;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`none`, or a number")
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<RatioGuard, E> {
-                Finite::new(value)
-                    .map(RatioGuard::AtMost)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<RatioGuard, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<RatioGuard, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RatioGuard, E> {
-                if text == "none" {
-                    Ok(RatioGuard::None)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-        }
-        deserializer.deserialize_any(RatioGuardVisitor)
-    }
-}
-
-impl JsonSchema for RatioGuard {
-    fn schema_name() -> Cow<'static, str> {
-        "Ratio".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"const": "none"}, {"type": "number"}]})
-    }
 }

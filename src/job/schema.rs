@@ -6,6 +6,8 @@
 //! nothing at all where an empty map is meant; what only `check` can see (names, sums, columns with
 //! two roles) is left to `check`.
 
+use std::sync::OnceLock;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -26,11 +28,37 @@ const ONE_OF: &[(&str, &[&str])] = &[
     ("RowsBlock", ROW_SOURCES),
 ];
 
+/// The schema that the types make of themselves, by which jobs are read: `x-` keys included, an
+/// optional key left out and not null, blocks that may be a bare word marked by `x-bare`.
+pub(in crate::job) fn types_schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Job>();
+        let mut root = schema.to_value();
+        without_null(&mut root);
+        for (name, _) in ONE_OF {
+            root["$defs"][*name]["x-bare"] = json!(true);
+        }
+        root
+    })
+}
+
+/// Takes out what is said to the reader of jobs.
+fn without_own_keys(node: &mut Value) {
+    match node {
+        Value::Array(items) => items.iter_mut().for_each(without_own_keys),
+        Value::Object(map) => {
+            map.retain(|key, _| !key.starts_with("x-"));
+            map.values_mut().for_each(without_own_keys);
+        }
+        _ => {}
+    }
+}
+
 /// The schema of job files (draft 2020-12).
 pub(crate) fn job_schema() -> Value {
-    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Job>();
-    let mut root = schema.to_value();
-    without_null(&mut root);
+    let mut root = types_schema().clone();
+    without_own_keys(&mut root);
     let bare = bare_words(&root);
     for (name, keys) in ONE_OF {
         if let Some(definition) = root.pointer_mut(&format!("/$defs/{name}")) {
@@ -192,7 +220,8 @@ fn bare_variant(map: &Map<String, Value>) -> Option<Value> {
 
 /// The JSON Schema of a file that cfaudit writes, as text.
 pub(crate) fn schema_text<T: JsonSchema>() -> String {
-    let schema = schemars::schema_for!(T);
+    let mut schema = schemars::schema_for!(T).to_value();
+    without_own_keys(&mut schema);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text

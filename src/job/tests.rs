@@ -1,6 +1,8 @@
 //! Tests of reading jobs from text to checked job: sample jobs, hostile files, and every message
 //! that a job author can meet.
 
+mod used_keys;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,7 @@ use super::{Job, MetricFamily, schema};
 use crate::data::prepare::params::OrdinalOrder;
 use crate::error::{Error, JobProblem};
 use crate::job::read::load::{TOP_KEYS, load};
-use crate::job::read::{decode, tree};
+use crate::job::read::{shape, tree};
 use crate::param::{ColumnName, Word};
 
 const TOTAL_OR_GROUP: &[GateScope] = &[GateScope::Total, GateScope::Group];
@@ -311,6 +313,29 @@ fn gates_on_harm_read_back() {
     assert_eq!(good(&to_yaml(&job), &[]).job, job);
 }
 
+/// Observed amounts become a derived column of two bins; `better` says which of them people want.
+#[test]
+fn observed_amounts_become_a_label() {
+    let text = "cfaudit: 1\nname: quotes\ndata:\n  rows: {parquet: quotes.parquet}\n  label: \
+                {amount: claims}\n  sensitive: {sex: {groups: [f, m], reference: m}}\n  features: \
+                {continuous: [age]}\ncounterfactuals: {flip: naive}\nmodels:\n  tariff:\n    \
+                decision: {amount: premium, better: lower, matters_from: 5%, counterfactual: \
+                {parquet: c.parquet}}\nmetrics: {families: [amounts, clarify], clarify: \
+                {positive_above: 250}}\n";
+    let job = good(text, &[]).job;
+    let label = job.data.label.column().unwrap();
+    assert_eq!(label.column.as_str(), "claims above 250");
+    assert_eq!((label.positive[0].as_str(), label.favours_positive()), ("above 250", false));
+    let derived = job.data.derived();
+    let names: Vec<Word> = derived[0].1.declared_names();
+    assert_eq!(names, ["at most 250", "above 250"].map(|name| Word(name.to_owned())));
+    assert_eq!(good(&to_yaml(&job), &[]).job, job);
+    let higher = text.replace("lower", "higher").replace("{amount: claims}", "none");
+    let job = good(&higher, &[]).job;
+    assert_eq!(job.data.favourable, Some(super::FavourableClass::Positive));
+    assert_eq!(good(&to_yaml(&job), &[]).job, job);
+}
+
 #[test]
 fn resolved_jobs_read_back() {
     for (text, sets) in [
@@ -440,11 +465,11 @@ fn any_text_survives_the_resolved_job() {
         )]
         .into();
         let yaml = to_yaml(&job);
-        let mut root = tree::parse("job.resolved.yaml", &yaml)
+        let root = tree::parse("job.resolved.yaml", &yaml)
             .unwrap_or_else(|p| panic!("{text:?}: {p:?}\n{yaml}"));
-        let decoded = decode::decode::<Job>(&mut root);
-        assert_eq!(decoded.value.as_ref(), Some(&job), "{text:?} {:?}\n{yaml}", decoded.problems);
-        assert!(decoded.problems.is_empty(), "{text:?} {:?}\n{yaml}", decoded.problems);
+        let read = shape::read_job(&root, Vec::new());
+        assert_eq!(read.job.as_ref(), Some(&job), "{text:?} {:?}\n{yaml}", read.problems);
+        assert!(read.problems.is_empty(), "{text:?} {:?}\n{yaml}", read.problems);
     }
 }
 
@@ -602,7 +627,6 @@ fn json(node: &tree::YamlNode) -> serde_json::Value {
         tree::YamlValue::Map(entries) => serde_json::Value::Object(
             entries.iter().map(|(k, v)| (k.text.clone(), json(v))).collect(),
         ),
-        tree::YamlValue::Hole(_) => serde_json::Value::Null,
     }
 }
 
@@ -649,9 +673,9 @@ fn disturbed_jobs_never_panic() {
             {
                 let disturbed =
                     format!("{}{junk}{}", &text[..at], &text[at + usize::from(junk.is_empty())..]);
-                if let Ok(mut root) = tree::parse("job.yaml", &disturbed) {
-                    let decoded = decode::decode::<Job>(&mut root);
-                    assert!(decoded.value.is_some() || !decoded.problems.is_empty(), "{disturbed}");
+                if let Ok(root) = tree::parse("job.yaml", &disturbed) {
+                    let read = shape::read_job(&root, Vec::new());
+                    assert!(read.job.is_some(), "{disturbed}\n{:?}", read.problems);
                 }
                 if at % 60 == 0 && !disturbed.is_empty() {
                     std::fs::write(&file, &disturbed).unwrap();

@@ -27,6 +27,12 @@ pub(crate) trait LevelColumn {
 
     /// The level of each row.
     fn codes(&self) -> &[u32];
+
+    /// The levels whose items hold all rows at or above them, where the column has such items; the
+    /// levels below these, which all rows are at or above, are then no items.
+    fn at_or_above(&self) -> Option<Range<u32>> {
+        None
+    }
 }
 
 /// How many rows a frequent set has.
@@ -111,10 +117,26 @@ impl<'a, C: LevelColumn> ItemIndex<'a, C> {
         (feature.name(), &feature.levels()[self.level(item) as usize])
     }
 
-    /// The item as text: `name = level`.
+    /// The item as text: `name = level`, or `name >= level`.
     pub(crate) fn text(&self, item: u32) -> String {
         let (column, level) = self.column_and_level(item);
-        format!("{column} = {level}")
+        let above = self.features[self.feature(item) as usize].at_or_above();
+        let relation = match above.is_some_and(|levels| levels.contains(&self.level(item))) {
+            true => ">=",
+            false => "=",
+        };
+        format!("{column} {relation} {level}")
+    }
+
+    /// The items that hold all rows at or above their level, column by column, each with the items
+    /// below them.
+    fn at_or_above(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let items = |(feature, &first): (&&C, &u32)| {
+            let levels = feature.at_or_above()?;
+            let [start, end] = [levels.start, levels.end].map(|level| (first + level) as usize);
+            Some((first as usize..start, start..end.max(start)))
+        };
+        self.features.iter().zip(&self.first).filter_map(items)
     }
 }
 
@@ -150,6 +172,14 @@ impl ItemRows {
             }
         };
         each(&mut |item, i| counts[item as usize][usize::from(i >= border)] += 1);
+        for (below, above) in items.at_or_above() {
+            counts[below].fill([0; 2]);
+            let mut sum = [0; 2];
+            for n in counts[above].iter_mut().rev() {
+                sum = [sum[0] + n[0], sum[1] + n[1]];
+                *n = sum;
+            }
+        }
         let words = rows.len().div_ceil(64);
         let mut end = 0;
         let starts: Vec<Option<usize>> = counts
@@ -161,12 +191,27 @@ impl ItemRows {
                 })
             })
             .collect();
+        // The rows of a rare level are at or above the last level that is not.
+        let mut homes = starts.clone();
+        for (_, above) in items.at_or_above() {
+            for item in above.skip(1) {
+                homes[item] = starts[item].or(homes[item - 1]);
+            }
+        }
         let mut all = vec![0; end];
         each(&mut |item, i| {
-            if let Some(start) = starts[item as usize] {
+            if let Some(start) = homes[item as usize] {
                 bits::set(&mut all[start..start + words], i);
             }
         });
+        for (_, above) in items.at_or_above() {
+            for item in above.skip(1).rev() {
+                if let (Some(lower), Some(upper)) = (starts[item - 1], starts[item]) {
+                    let (low, high) = all.split_at_mut(upper);
+                    bits::or(&mut low[lower..lower + words], &high[..words]);
+                }
+            }
+        }
         ItemRows { words, starts, bits: all }
     }
 

@@ -1,4 +1,7 @@
-//! A feature in a recourse audit: scale, allowed changes, and the cost of a change.
+//! A feature in a recourse audit: scale, traits, allowed changes, and the cost of a change.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The scale of the levels of a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +23,18 @@ pub struct ModelNumbers {
     pub targets: Vec<f64>,
 }
 
+/// How a trait of a subgroup describes a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraitPredicate {
+    /// It has one level: `age = (30, 45]`.
+    #[default]
+    Equals,
+    /// It is at or above one, for each level but the lowest: `age >= (30, 45]`. A missing value is
+    /// a trait of its own.
+    AtLeast,
+}
+
 /// A column as the audit uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecourseFeature {
@@ -33,6 +48,9 @@ pub struct RecourseFeature {
     pub missing: Option<u32>,
     /// The level of each audited row.
     pub codes: Vec<u32>,
+    /// How traits describe it; [`TraitPredicate::AtLeast`] needs ascending levels, `missing` last,
+    /// and a column that may not change.
+    pub predicate: TraitPredicate,
     /// The numbers that the model reads; `None` where it reads the level.
     pub model_numbers: Option<ModelNumbers>,
     /// Which changes are allowed.

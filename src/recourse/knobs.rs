@@ -4,20 +4,16 @@
 //! `may_change` has no default: only the job can say what advice may be given. The doc comments
 //! here are the descriptions in the schema of jobs.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::derive::{Derivation, DerivationRecipe, DerivedBin};
 use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
-use crate::recourse::feature::ChangeDirection;
+use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::groups::ComparisonBase;
 use crate::recourse::rank::RankBy;
 use crate::recourse::steps::COST_UNIT;
@@ -41,6 +37,12 @@ pub struct RecourseBlock {
     /// `{up: {steps: 2}}` and `{any: {not_to: [Without-pay]}}`. A column that is not named may not
     /// change.
     pub may_change: IndexMap<ColumnName, ColumnChangeRule>,
+    /// How traits of subgroups describe a column: it `equals` a level, the default, or is
+    /// `at_least` one. `at_least` is for ordinal columns and columns with bins that may not change:
+    /// each level but the lowest is then a trait, "at or above", and a subgroup has at most one of
+    /// them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub predicates: IndexMap<ColumnName, TraitPredicate>,
     /// What changes cost.
     #[serde(default)]
     pub cost: CostRules,
@@ -526,21 +528,23 @@ impl RecourseBlock {
 ///
 /// Edges, ascending, or `{levels: {NAME: [LO, HI]}}`. They are `(lo, hi]`, the lowest holds its
 /// left edge too. Models still read the number.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Bins", extend("x-is" = "a list of edges, or `{levels: {NAME: [LO, HI]}}`"))]
 pub enum RecourseBins {
     /// Edges, ascending: `[17, 26, 34]` gives `[17, 26]` and `(26, 34]`.
     Edges(Vec<Finite>),
     /// Bins with their own names, in their order.
-    Levels(IndexMap<Word, [Finite; 2]>),
+    Levels(NamedBins),
 }
 
 /// Bins with their own names.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NamedBins {
+pub struct NamedBins {
     /// Names with the two edges of each: `{PartTime: [0, 25], FullTime: [25, 60]}`, each
     /// `(lo, hi]`, the lowest with its left edge.
-    levels: IndexMap<Word, [Finite; 2]>,
+    pub levels: IndexMap<Word, [Finite; 2]>,
 }
 
 impl RecourseBins {
@@ -550,7 +554,7 @@ impl RecourseBins {
             RecourseBins::Edges(edges) => {
                 Derivation { bins: Some(edges.clone()), ..Derivation::default() }
             }
-            RecourseBins::Levels(levels) => {
+            RecourseBins::Levels(NamedBins { levels }) => {
                 Derivation { levels: Some(levels.clone()), ..Derivation::default() }
             }
         }
@@ -566,54 +570,6 @@ impl RecourseBins {
             Some(DerivationRecipe::Bins { bins, .. }) => bins,
             _ => Vec::new(),
         }
-    }
-}
-
-impl Serialize for RecourseBins {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            RecourseBins::Edges(edges) => edges.serialize(serializer),
-            RecourseBins::Levels(levels) => {
-                NamedBins { levels: levels.clone() }.serialize(serializer)
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RecourseBins {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RecourseBinsForm;
-        impl<'de> Visitor<'de> for RecourseBinsForm {
-            type Value = RecourseBins;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of edges, or `{levels: {NAME: [LO, HI]}}`")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RecourseBins, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(RecourseBins::Edges)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RecourseBins, A::Error> {
-                let NamedBins { levels } =
-                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(RecourseBins::Levels(levels))
-            }
-        }
-        deserializer.deserialize_any(RecourseBinsForm)
-    }
-}
-
-impl JsonSchema for RecourseBins {
-    fn schema_name() -> Cow<'static, str> {
-        "Bins".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let edges = generator.subschema_for::<Vec<Finite>>();
-        let named = generator.subschema_for::<NamedBins>();
-        json_schema!({"anyOf": [edges, named]})
     }
 }
 

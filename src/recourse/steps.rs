@@ -106,7 +106,7 @@ impl<'a> FeatureChanges<'a> {
 mod tests {
     use super::FeatureChanges;
     use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-    use crate::recourse::feature::{LevelScale, RecourseFeature};
+    use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
 
     /// Costs of all changes of a column whose last level is `missing`; `None` where not allowed.
     fn costs(
@@ -125,6 +125,7 @@ mod tests {
             scale,
             missing: Some(3),
             codes: vec![0, 1, 2, 3],
+            predicate: TraitPredicate::Equals,
             model_numbers: None,
             may_change,
             cost,
@@ -193,6 +194,7 @@ mod tests {
             scale,
             missing: None,
             codes: vec![0, 1],
+            predicate: TraitPredicate::Equals,
             model_numbers: None,
             may_change,
             cost,

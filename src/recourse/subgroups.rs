@@ -3,11 +3,13 @@
 //! A subgroup must be frequent in each group: one search then gives the intersection of the two
 //! searches in the paper. The search itself is shared, see [`itemsets`](crate::num::itemsets).
 
+use std::ops::Range;
+
 use crate::error::Result;
 use crate::num::itemsets::{
     FrequentSearch, ItemIndex, ItemRows, ItemSets, LeastCounts, LevelColumn,
 };
-use crate::recourse::feature::RecourseFeature;
+use crate::recourse::feature::{RecourseFeature, TraitPredicate};
 use crate::recourse::groups::PairPopulation;
 
 /// The items of the columns of an audit.
@@ -24,6 +26,11 @@ impl LevelColumn for RecourseFeature {
 
     fn codes(&self) -> &[u32] {
         &self.codes
+    }
+
+    fn at_or_above(&self) -> Option<Range<u32>> {
+        let n = self.missing.unwrap_or(self.levels.len() as u32);
+        (self.predicate == TraitPredicate::AtLeast).then_some(1..n)
     }
 }
 

@@ -4,11 +4,12 @@
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::job::ModelBlock;
+use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::fitted_threshold::FittedThreshold;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
+use crate::param::Finite;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::score::fit_threshold;
@@ -29,6 +30,8 @@ pub(crate) struct RuleInputs<'a> {
     scale: ScoreScale,
     /// The thresholds of the folds; none where the job says the threshold.
     fitted: Vec<StageInput<ThresholdStage>>,
+    /// The amount above which outcomes count as positive, where the family clarify asks.
+    above: Option<Finite>,
 }
 
 impl<'a> RuleInputs<'a> {
@@ -64,7 +67,13 @@ impl<'a> RuleInputs<'a> {
         let scale = b.value(&format!("{prefix}scale"), b.plan.score_scale(model));
         let units = units.into_iter().filter(|_| model.threshold.is_fitted());
         let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
-        Ok(RuleInputs { model, scale, fitted })
+        Ok(RuleInputs { model, scale, fitted, above: None })
+    }
+
+    /// The same where amounts count as positive or not, for the family clarify.
+    pub(crate) fn cutting_amounts(self, b: &mut StageBuilder<'_, 'a>) -> Self {
+        let above = b.plan.job.positive_above(self.model);
+        RuleInputs { above: b.value("metrics.clarify.positive_above", above), ..self }
     }
 
     /// The rule for these scores.
@@ -76,9 +85,13 @@ impl<'a> RuleInputs<'a> {
     ) -> Result<DecisionRule> {
         let layout = row_context.rows.layout();
         let mut thresholds = FloatPrecision::Double;
+        let mut compared = self.model.threshold_rule;
         let threshold = match &self.model.threshold {
-            // Amounts are compared with nothing, so that nobody is decided about.
-            _ if self.model.amount().is_some() => RowThreshold::Fixed(f64::NAN),
+            _ if self.model.amount().is_some() => {
+                compared = ThresholdRule::Gt;
+                // Otherwise they are compared with nothing, so that nobody is decided about.
+                RowThreshold::Fixed(self.above.map_or(f64::NAN, Finite::get))
+            }
             ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
             ThresholdBlock::Of(ThresholdOf::Column(column)) => {
                 thresholds = layout.precision_of_carried(column.as_str());
@@ -93,7 +106,7 @@ impl<'a> RuleInputs<'a> {
                 RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
             }
         };
-        let rule = DecisionRule::new(self.model.threshold_rule, threshold, self.scale);
+        let rule = DecisionRule::new(compared, threshold, self.scale);
         let (gives_scores, scores) = (self.model.gives_scores(), scores.precision());
         Ok(DecisionRule { gives_scores, scores, thresholds, ..rule })
     }

@@ -127,7 +127,7 @@ table! {
         ..criterion: CriterionWords,
         [meaning SUBGROUP]
         subgroup: i64,
-        /// what its people share: `column = level, column = level`
+        /// what its people share: `column = level, column >= level`
         traits: SharedText,
         [meaning N_0]
         n_0: i64,

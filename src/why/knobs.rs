@@ -1,16 +1,12 @@
 //! The block `why` of a job: of which metric to tell who switches, and through what.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::num::decimal::Decimal;
-use crate::param::{
-    ColumnName, Count, Fraction, Name, SetName, Word, all_or_columns_schema, read_all_or_columns,
-    write_all_or_columns,
-};
+use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
 
 /// Traits whose people switch more often than the others, found on one half of the people and
 /// confirmed on the other; for a set that moves features also what each feature adds.
@@ -160,12 +156,15 @@ impl WhyMetric {
 }
 
 /// The columns of patterns.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("x-is" = "`all`, or a list of columns"))]
 pub enum WhyColumns {
     /// All features and attributes.
     #[default]
     All,
     /// These.
+    #[serde(untagged)]
     Named(Vec<ColumnName>),
 }
 
@@ -181,29 +180,6 @@ impl WhyColumns {
             WhyColumns::All => None,
             WhyColumns::Named(names) => Some(names),
         }
-    }
-}
-
-impl Serialize for WhyColumns {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write_all_or_columns(self.named(), serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for WhyColumns {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let named = read_all_or_columns(deserializer, "`all`, or a list of columns")?;
-        Ok(named.map_or(WhyColumns::All, WhyColumns::Named))
-    }
-}
-
-impl JsonSchema for WhyColumns {
-    fn schema_name() -> Cow<'static, str> {
-        "WhyColumns".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        all_or_columns_schema(generator)
     }
 }
 

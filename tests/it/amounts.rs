@@ -243,6 +243,94 @@ fn gates_ask_about_amounts() {
     work.cfaudit(0, "check job.yaml --no-data");
 }
 
+/// Clarify's metrics of premiums above a number, by hand from the rows: of people with a premium
+/// and claims above 250 or not. Low premiums are what people want, so that those above are refused.
+#[test]
+fn clarify_counts_amounts_above_a_number() {
+    const ABOVE: f64 = 250.0;
+    let work = work(premiums(as_other));
+    let claims = |i: i64| (i % 9 != 4).then(|| (150 + i * 53 % 211) as f64);
+    let of = |i: i64| Some(sex(i));
+    work.parquet(
+        "policies.parquet",
+        vec![
+            ("id", column((0..N).collect::<Int64Array>())),
+            ("sex", column((0..N).map(of).collect::<StringArray>())),
+            ("premium", premiums(|i| premium(i, sex(i)))),
+            ("claims", premiums(claims)),
+        ],
+    );
+    let rest = "metrics: {families: [amounts, clarify], clarify: {positive_above: 250}}
+gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 0.9}}
+";
+    job(&work, MODEL, rest);
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &text.replace("label: none", "label: {amount: claims}"));
+    work.run(0, "job.yaml", "");
+
+    let granted = |amount: f64| amount <= ABOVE;
+    // Of everybody with a premium, and of those with claims too: n, granted, deserving, both.
+    let count = |group: &str, labelled: bool| {
+        let people = (0..N).filter(|&i| sex(i) == group && (!labelled || claims(i).is_some()));
+        let people = people.filter_map(|i| Some((premium(i, sex(i))?, claims(i).unwrap_or(0.0))));
+        people.fold([0.0; 4], |[n, g, d, both], (premium, claims)| {
+            let (g1, d1) = (f64::from(granted(premium)), f64::from(granted(claims)));
+            [n + 1.0, g + g1, d + d1, both + g1 * d1]
+        })
+    };
+    let share = |[n, g, ..]: [f64; 4]| g / n;
+    let observed = |[n, _, d, _]: [f64; 4]| d / n;
+    let both = |of: &dyn Fn([f64; 4]) -> f64, labelled| {
+        of(count("m", labelled)) - of(count("w", labelled))
+    };
+    let metrics = table(&work, "metrics");
+    let found = |metric: &str| {
+        let mut rows = metrics.records();
+        let row =
+            rows.find(|row| row.text("metric") == metric).unwrap_or_else(|| panic!("{metric}"));
+        assert_eq!((row.text("from_group"), row.text("to_group")), ("m", "w"), "{metric}");
+        row.real("value").unwrap()
+    };
+    let dcacc = |[_, g, d, _]: [f64; 4]| d / g;
+    for (metric, expected) in [
+        ("dppl", both(&share, false)),
+        ("di", share(count("w", false)) / share(count("m", false))),
+        ("dpl", both(&observed, true)),
+        ("bias_change", both(&share, true) - both(&observed, true)),
+        ("dcacc", both(&dcacc, true)),
+        ("dar", both(&|[_, g, _, both]: [f64; 4]| both / g, true)),
+    ] {
+        let found = found(metric);
+        assert!((found - expected).abs() < 1e-12, "{metric}: {found}, not {expected}");
+    }
+    // Everybody counts once in the population, and the premium without a number has no decision.
+    let population = table(&work, "population");
+    let audited = |group: &str| {
+        let is = |row: &TableRecord<'_>| {
+            row.text("state") == "audited"
+                && row.text("group") == group
+                && row.text("model") == "tariff"
+                && row.text("counterfactual").is_empty()
+        };
+        let rows: Vec<_> = population.records().filter(is).collect();
+        assert_eq!(rows.len(), 1, "{group}");
+        ["rows", "without_score", "without_label"].map(|name| rows[0].int(name).unwrap())
+    };
+    let unlabelled =
+        |group: &str| (0..N).filter(|&i| sex(i) == group && claims(i).is_none()).count() as i64;
+    assert_eq!(audited("m"), [120, 0, unlabelled("m")]);
+    assert_eq!(audited("w"), [120, 6, unlabelled("w")]);
+    assert!(table(&work, "gates").records().all(|row| row.text("verdict") == "pass"));
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(annex.contains("Groups as they are") && annex.contains("Amounts of the groups"));
+    // Without claims what needs no label is measured.
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "--out none");
+    let metrics = read_frame(&work.path("none/tables"), "metrics");
+    let ids: Vec<_> = metrics.records().map(|row| row.text("metric").to_owned()).collect();
+    assert!(ids.iter().any(|id| id == "dppl"));
+}
+
 /// The shipped job: a tariff that is a program, on generated people.
 #[test]
 fn the_premium_job_runs() {

@@ -283,6 +283,69 @@ fn knowledge_that_does_not_fit_is_told() {
     assert!(page.contains("fits worse"), "{page}");
 }
 
+/// Graphs of a file: one gives what the same graph drawn in the job gives, several the mean over
+/// them by their counts, the graphs that a run exports can be read, and what is wrong with a file is
+/// said with its line.
+#[test]
+fn graphs_of_a_file_are_those_of_the_job() {
+    let work = Work::new();
+    write(&work, &numbers);
+    let run = |name: &str, discovery: &str, status: i32| {
+        let set = format!(
+            "{{graph-uncertain: {{discovery: {{{discovery}}}, knowledge: {{own: {{}}}}}}}}"
+        );
+        work.write(&format!("{name}.yaml"), &job(&set));
+        work.cfaudit(status, &format!("run {name}.yaml --out {name} --threads 2"))
+    };
+    // Without the flags, which name the number of graphs.
+    let rates = |name: &str| -> Vec<(String, String, Option<f64>)> {
+        let metrics = read_frame(&work.path(&format!("{name}/tables")), "metrics");
+        let of_set = metrics.records().filter(|row| row.text("family") == "ccm");
+        let key =
+            |row: &TableRecord<'_>| (row.text("metric").to_owned(), row.text("scope").to_owned());
+        of_set.map(|row| (key(&row).0, key(&row).1, row.real("value"))).collect()
+    };
+    run("drawn", "given: {edges: [[group, first], [first, second]]}", 0);
+    run("other", "given: {edges: [[group, second]]}", 0);
+    let chain = r#"{"edges": [["group", "first"], ["first", "second"]]"#;
+    let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
+    let section = guide.split("### Graphs of other programs\n").nth(1).unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    work.write("graphs.json", &format!(r#"{{"graphs": [{chain}}}]}}"#));
+    let rest = job("SET").replace("counterfactuals:\n  world: SET\n", "");
+    work.write("one.yaml", &(rest + example));
+    work.cfaudit(0, "run one.yaml --out one --threads 2");
+    assert_eq!(rates("drawn"), rates("one"));
+    work.write(
+        "one.gml",
+        "graph [ directed 1\n node [ id 3 label \"group\" ] node [ id 1 label \"first\" ]\n node \
+         [ id 2 label \"second\" ] edge [ source 3 target 1 ] edge [ source 1 target 2 ] ]",
+    );
+    run("gml", "bag: one.gml", 0);
+    assert_eq!(rates("drawn"), rates("gml"));
+    let two =
+        format!(r#"{{"graphs": [{chain}, "count": 3}}, {{"edges": [["group", "second"]]}}]}}"#);
+    work.write("two.json", &two);
+    run("two", "bag: two.json", 0);
+    for ((both, one), other) in rates("two").into_iter().zip(rates("drawn")).zip(rates("other")) {
+        assert_eq!((&both.0, &both.1), (&one.0, &one.1));
+        if let (Some(both), Some(one), Some(other)) = (both.2, one.2, other.2) {
+            assert!((both - (3.0 * one + other) / 4.0).abs() < 1e-12, "{both} {one} {other}");
+        }
+    }
+    fs::copy(work.path("two/exports/world.own.json"), work.path("again.json")).unwrap();
+    run("again", "bag: again.json", 0);
+    assert_eq!(rates("two"), rates("again"));
+    work.write("bad.gml", "graph [ directed 1\n edge [ source 0 target 1 ] ]");
+    run("bad", "bag: bad.gml", 3).says(&["error[bad-graphs]", "bad.gml", "line 2", "bad.yaml:"]);
+    work.write(
+        "cycle.json",
+        r#"{"graphs": [{"edges": [["first", "second"], ["second", "first"]]}]}"#,
+    );
+    run("cycle", "bag: cycle.json", 3).says(&["error[impossible-graph]", "graph 1 of the file"]);
+    run("absent", "bag: absent.json", 3).says(&["error[missing-file]", "absent.yaml:"]);
+}
+
 /// Scores of the audited people by the keys of their rows, in a column of `outcomes`.
 fn scores_of(work: &Work, name: &str) -> BTreeMap<u64, f64> {
     column_by_key(&table(work, "outcomes"), name)

@@ -3,12 +3,11 @@
 use serde_json::Value as Json;
 
 use super::frame::{CaseVariables, expected, near};
-use crate::causal::bag::{BagOfDags, MemberWeighting};
+use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
 use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, list_or_sample};
 use crate::causal::entropy::EdgeShares;
 use crate::causal::given::given_class;
 use crate::causal::graph::{Dag, Pdag};
-use crate::causal::knowledge::Knowledge;
 use crate::causal::search::DagLimits;
 use crate::num::seed::RandomStream;
 use crate::tests::json;
@@ -101,18 +100,11 @@ fn bag_of(variables: &CaseVariables, sensitive: usize, members: &Json) -> BagOfD
     let mut bag = None::<BagOfDags>;
     for member in members.as_array().unwrap() {
         let dag = Dag::from_edges(n, &variables.pairs(&member["edges"], true)).unwrap();
-        let class = Pdag::from_dag(&dag, &Knowledge::none(n));
         let listed = ListedDags { size: Some(1), dags: vec![dag], drawn: DagSampling::All };
         let copies = member["multiplicity"].as_u64().unwrap() as usize;
-        let part = BagOfDags::from_given_class(
-            variables.names.clone(),
-            sensitive,
-            &class,
-            &listed,
-            copies,
-            &DagLimits::default(),
-        )
-        .unwrap();
+        let given = GivenGraphs { n_classes: 1, listed };
+        let (names, limits) = (variables.names.clone(), DagLimits::default());
+        let part = BagOfDags::from_given(names, sensitive, &given, copies, &limits).unwrap();
         match &mut bag {
             None => bag = Some(part),
             Some(bag) => {

@@ -1,7 +1,7 @@
 //! What the engine promises for any input: knowledge is kept, classes are whole, caches change
 //! nothing, and neither do threads or batches.
 
-use crate::causal::bag::{BagOfDags, MemberWeighting};
+use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
 use crate::causal::bootstrap_draws::{BootstrapDraws, uniform_below};
 use crate::causal::boss::BossSettings;
 use crate::causal::class::{DagSampling, ListedDags};
@@ -499,9 +499,8 @@ fn limits_stop_what_is_too_large() {
     let class = Pdag::from_dag(&complete, &Knowledge::none(4));
     let listed = ListedDags { size: Some(1), dags: vec![complete], drawn: DagSampling::All };
     let limits = DagLimits { per_class: 23, total: 10, ..DagLimits::default() };
-    let error = BagOfDags::from_given_class(names(4), 0, &class, &listed, 11, &limits)
-        .unwrap_err()
-        .to_string();
+    let given = GivenGraphs { n_classes: 1, listed };
+    let error = BagOfDags::from_given(names(4), 0, &given, 11, &limits).unwrap_err().to_string();
     assert!(
         error.contains("too-many-graphs")
             && error.contains("11 graphs")

@@ -25,7 +25,7 @@ pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
     example: "`graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`",
     sentence: "Moves the descendants of the attribute in causal graphs: those of the best class \
                that a search found for each bootstrap of the training rows, under the stated \
-               knowledge, or the graph given in the job.",
+               knowledge, or the graphs given by the job.",
     sentence_if_derived: None,
 };
 
@@ -35,10 +35,11 @@ pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphUncertainBlock {
-    /// Where graphs come from: `boss` searches them, `given` takes one that you draw.
+    /// Where graphs come from: `boss` searches them, `given` takes one that you draw, `bag` those
+    /// of a file.
     pub discovery: GraphSource,
     /// Bootstraps of the training rows, each with graphs and equations of its own. Default: 100;
-    /// with a given graph 0, which fits its equations once, on the training rows as they are.
+    /// with given graphs 0, which fits their equations once, on the training rows as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 10_000))]
     pub bootstraps: Option<u64>,
@@ -96,6 +97,9 @@ pub enum GraphSource {
     Boss(BossBlock),
     /// One graph that you draw, the same for all bootstraps.
     Given(DrawnGraph),
+    /// A file of graphs that any other program found, the same for all bootstraps: GML, or JSON
+    /// `{"graphs": [{"edges": [["cause", "effect"]]}]}`, by its ending.
+    Bag(String),
 }
 
 /// Best order score search with the degenerate Gaussian score.
@@ -278,14 +282,24 @@ impl GraphUncertainBlock {
     pub fn n_bootstraps(&self) -> u64 {
         self.bootstraps.unwrap_or(match self.discovery {
             GraphSource::Boss(_) => DEFAULT_BOOTSTRAPS,
-            GraphSource::Given(_) => 0,
+            GraphSource::Given(_) | GraphSource::Bag(_) => 0,
         })
     }
 
-    /// Settings of the search; the defaults where the graph is given.
+    /// The file of its graphs, where they are in a file.
+    pub fn bag(&self) -> Option<&str> {
+        match &self.discovery {
+            GraphSource::Bag(file) => Some(file),
+            GraphSource::Boss(_) | GraphSource::Given(_) => None,
+        }
+    }
+
+    /// Settings of the search; the defaults where graphs are given.
     pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
         match self.discovery {
-            GraphSource::Given(_) => (boss::BossSettings::default(), SingularRule::Clamp),
+            GraphSource::Given(_) | GraphSource::Bag(_) => {
+                (boss::BossSettings::default(), SingularRule::Clamp)
+            }
             GraphSource::Boss(BossBlock {
                 penalty,
                 starts,
@@ -301,7 +315,7 @@ impl GraphUncertainBlock {
 
     /// The class of a given graph under a scenario's knowledge.
     ///
-    /// `None` where graphs are searched for.
+    /// `None` where graphs are searched for, or in a file.
     ///
     /// # Errors
     /// The graph is impossible, or it contradicts the knowledge.

@@ -1,13 +1,9 @@
 //! What a job says about rows of a graph-uncertain set: how levels are chosen, what gives the
 //! values, and the bins of numbers.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Count, Finite};
 
@@ -58,13 +54,17 @@ fn fifty() -> Count {
 }
 
 /// Bins of the numbers in cells.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("x-is" = "a count of bins, `none`, or columns with their bins"))]
 pub enum CellBins {
     /// No number has bins.
     None,
     /// Every number has so many.
-    Every(Count),
+    #[serde(untagged)]
+    Every(#[schemars(range(min = 2, max = 64))] Count),
     /// These have.
+    #[serde(untagged)]
     Named(IndexMap<ColumnName, ColumnBins>),
 }
 
@@ -75,121 +75,14 @@ impl Default for CellBins {
 }
 
 /// Bins of one number.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-is" = "a count of bins, or a list of inner edges"))]
 pub enum ColumnBins {
     /// So many, of as many training rows each.
-    Count(Count),
+    Count(#[schemars(range(min = 2, max = 64))] Count),
     /// Between these inner edges, ascending.
     Edges(Vec<Finite>),
-}
-
-impl Serialize for CellBins {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            CellBins::None => serializer.serialize_str("none"),
-            CellBins::Every(count) => count.serialize(serializer),
-            CellBins::Named(named) => named.serialize(serializer),
-        }
-    }
-}
-
-impl Serialize for ColumnBins {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            ColumnBins::Count(count) => count.serialize(serializer),
-            ColumnBins::Edges(edges) => edges.serialize(serializer),
-        }
-    }
-}
-
-fn count_of<E: de::Error>(value: u64, wanted: &dyn de::Expected) -> Result<Count, E> {
-    Count::new(value).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(value), wanted))
-}
-
-impl<'de> Deserialize<'de> for CellBins {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CellBinsVisitor;
-        impl<'de> Visitor<'de> for CellBinsVisitor {
-            type Value = CellBins;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a count of bins, `none`, or columns with their bins")
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<CellBins, E> {
-                count_of(value, &self).map(CellBins::Every)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<CellBins, E> {
-                self.visit_u64(u64::try_from(value).unwrap_or(0))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<CellBins, E> {
-                if text == "none" {
-                    Ok(CellBins::None)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CellBins, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(CellBins::Named)
-            }
-        }
-        deserializer.deserialize_any(CellBinsVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for ColumnBins {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ColumnBinsVisitor;
-        impl<'de> Visitor<'de> for ColumnBinsVisitor {
-            type Value = ColumnBins;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a count of bins, or a list of inner edges")
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<ColumnBins, E> {
-                count_of(value, &self).map(ColumnBins::Count)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ColumnBins, E> {
-                self.visit_u64(u64::try_from(value).unwrap_or(0))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ColumnBins, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(ColumnBins::Edges)
-            }
-        }
-        deserializer.deserialize_any(ColumnBinsVisitor)
-    }
-}
-
-impl JsonSchema for CellBins {
-    fn schema_name() -> Cow<'static, str> {
-        "CellBins".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let named = generator.subschema_for::<IndexMap<ColumnName, ColumnBins>>();
-        json_schema!({"anyOf": [
-            {"const": "none"}, {"type": "integer", "minimum": 2, "maximum": 64}, named
-        ]})
-    }
-}
-
-impl JsonSchema for ColumnBins {
-    fn schema_name() -> Cow<'static, str> {
-        "ColumnBins".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let edges = generator.subschema_for::<Vec<Finite>>();
-        json_schema!({"anyOf": [{"type": "integer", "minimum": 2, "maximum": 64}, edges]})
-    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! number of rows.
 //! Cost: one small regression per replicate, variable and parent set.
 
+pub(crate) mod bag_file;
 pub(crate) mod cells;
 pub(crate) mod coupling;
 pub(crate) mod knobs;

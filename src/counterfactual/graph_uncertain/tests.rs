@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{CausalWorlds, ClipRule, worlds_of_replicate};
-use crate::causal::bag::{BagOfDags, MemberWeighting};
+use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
 use crate::causal::boss::BossSettings;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
@@ -207,24 +207,14 @@ fn equations_and_counterfactuals_agree() {
 }
 
 fn lone_bag(variables: &CaseVariables, sensitive: usize, dag: &Dag) -> BagOfDags {
-    let class = crate::causal::graph::Pdag::from_dag(
-        dag,
-        &crate::causal::knowledge::Knowledge::none(dag.parents.len()),
-    );
     let listed = crate::causal::class::ListedDags {
         size: Some(1),
         dags: vec![dag.clone()],
         drawn: crate::causal::class::DagSampling::All,
     };
-    BagOfDags::from_given_class(
-        variables.names.clone(),
-        sensitive,
-        &class,
-        &listed,
-        1,
-        &DagLimits::default(),
-    )
-    .unwrap()
+    let given = GivenGraphs { n_classes: 1, listed };
+    let (names, limits) = (variables.names.clone(), DagLimits::default());
+    BagOfDags::from_given(names, sensitive, &given, 1, &limits).unwrap()
 }
 
 /// N -> I with I = 0.5 + 0.2 N + U: of N = 1 and I = 0.9 remains 0.7 once N is 0.

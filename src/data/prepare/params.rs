@@ -7,19 +7,21 @@ use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::spelling::Spelling;
 use crate::data::sql;
-use crate::error::Result;
 use crate::param::{ColumnName, Finite, Word};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// The order of an ordinal column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(
+    rename = "Order",
+    extend("x-is" = "`ascending` for numbers, or the list of levels from low to high")
+)]
 pub enum OrdinalOrder {
     /// Numbers: the word `ascending` (a higher number is more).
     Numbers(OrdinalDirection),
@@ -33,44 +35,6 @@ pub enum OrdinalOrder {
 pub enum OrdinalDirection {
     /// A higher number is more.
     Ascending,
-}
-
-impl<'de> Deserialize<'de> for OrdinalOrder {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OrdinalOrderVisitor;
-        impl<'de> Visitor<'de> for OrdinalOrderVisitor {
-            type Value = OrdinalOrder;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`ascending` for numbers, or the list of levels from low to high")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<OrdinalOrder, E> {
-                match text {
-                    "ascending" => Ok(OrdinalOrder::Numbers(OrdinalDirection::Ascending)),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<OrdinalOrder, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(OrdinalOrder::Levels)
-            }
-        }
-        deserializer.deserialize_any(OrdinalOrderVisitor)
-    }
-}
-
-impl JsonSchema for OrdinalOrder {
-    fn schema_name() -> Cow<'static, str> {
-        "Order".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let direction = generator.subschema_for::<OrdinalDirection>();
-        let levels = generator.subschema_for::<Vec<Word>>();
-        json_schema!({"anyOf": [direction, levels]})
-    }
 }
 
 /// What happens to missing values, per kind of column.
@@ -355,22 +319,38 @@ pub struct FilterStep {
 }
 
 /// A step of `keep`: conditions on single columns that must all hold, or an SQL expression.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum KeepStep {
-    /// By column.
-    Columns(BTreeMap<ColumnName, KeepCondition>),
     /// An expression.
     Sql(SqlFilter),
+    /// By column.
+    Columns(BTreeMap<ColumnName, KeepCondition>),
 }
 
 /// An SQL expression that must be true of a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SqlText")]
 pub struct SqlFilter {
     /// The expression.
     pub sql: String,
     /// The columns that it reads; none of an expression that is none.
     #[serde(skip)]
     pub(crate) columns: Vec<ColumnName>,
+}
+
+/// A filter as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SqlText {
+    sql: String,
+}
+
+impl From<SqlText> for SqlFilter {
+    fn from(SqlText { sql }: SqlText) -> Self {
+        let columns = sql::parse(&sql).map_or_else(|_| Vec::new(), |of| of.columns);
+        SqlFilter { sql, columns }
+    }
 }
 
 impl KeepStep {
@@ -383,82 +363,6 @@ impl KeepStep {
     }
 }
 
-impl Serialize for KeepStep {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            KeepStep::Columns(conditions) => conditions.serialize(serializer),
-            KeepStep::Sql(filter) => filter.serialize(serializer),
-        }
-    }
-}
-
-/// What is under the key `sql`: an expression, or a condition on a column of that name.
-enum KeepValue {
-    Condition(KeepCondition),
-    Expression(String),
-}
-
-impl<'de> Deserialize<'de> for KeepValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeepValueVisitor;
-        impl<'de> Visitor<'de> for KeepValueVisitor {
-            type Value = KeepValue;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an SQL expression")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<KeepValue, E> {
-                Ok(KeepValue::Expression(text.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeepValue, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(KeepValue::Condition)
-            }
-        }
-        deserializer.deserialize_any(KeepValueVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for KeepStep {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeepStepVisitor;
-        impl<'de> Visitor<'de> for KeepStepVisitor {
-            type Value = KeepStep;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("conditions by column, or `sql` with an expression")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KeepStep, A::Error> {
-                let (mut conditions, mut expression) = (BTreeMap::new(), None);
-                while let Some(name) = map.next_key::<ColumnName>()? {
-                    if name.as_str() != "sql" {
-                        conditions.insert(name, map.next_value()?);
-                        continue;
-                    }
-                    match map.next_value()? {
-                        KeepValue::Condition(condition) => _ = conditions.insert(name, condition),
-                        KeepValue::Expression(sql) => expression = Some(sql),
-                    }
-                }
-                match expression {
-                    None => Ok(KeepStep::Columns(conditions)),
-                    Some(sql) if conditions.is_empty() => {
-                        let columns = sql::parse(&sql).map_or_else(|_| Vec::new(), |of| of.columns);
-                        Ok(KeepStep::Sql(SqlFilter { sql, columns }))
-                    }
-                    Some(_) => Err(de::Error::custom(
-                        "`sql` needs a step of its own: write `- sql: ...` below the others",
-                    )),
-                }
-            }
-        }
-        deserializer.deserialize_map(KeepStepVisitor)
-    }
-}
-
 impl JsonSchema for KeepStep {
     fn schema_name() -> Cow<'static, str> {
         "KeepStep".into()
@@ -466,7 +370,7 @@ impl JsonSchema for KeepStep {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let conditions = generator.subschema_for::<BTreeMap<ColumnName, KeepCondition>>();
-        json_schema!({"anyOf": [
+        json_schema!({"x-alone": "`- sql: ...`", "anyOf": [
             {
                 "type": "object",
                 "properties": {"sql": {

@@ -95,6 +95,6 @@ impl JsonSchema for RowProgramBlock {
             generator.subschema_for::<Vec<CommandArgument>>(),
             generator.subschema_for::<RowProgramMap>(),
         );
-        json_schema!({"anyOf": [arguments, map]})
+        json_schema!({"x-is": "a program with its arguments, `[python3, rows.py]`, or a map with `run`", "anyOf": [arguments, map]})
     }
 }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::DataBlock;
 pub(crate) use crate::metric::value::settings::FavouredGroups;
-use crate::param::{ColumnName, Count, Word};
+use crate::param::{ColumnName, Count, Finite, Word};
 
 /// How the family clarify is measured.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClarifyBlock {
     /// By sensitive attribute the favoured groups, each compared with every group that is none of
@@ -27,6 +27,11 @@ pub struct ClarifyBlock {
     /// other as the unfavourable one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Word>,
+    /// Where the outcomes of models are amounts, the amount above which an outcome, predicted or
+    /// observed, counts as positive; one that equals it does not. Which side is favourable follows
+    /// from `better` of the models. Without it the family is not measured of amounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive_above: Option<Finite>,
     /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
     /// of it are left out of CDDPL and counted. Default: CDDPL is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +126,7 @@ impl JsonSchema for FavouredGroups<Word> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let groups = generator.subschema_for::<Vec<Word>>();
-        json_schema!({"anyOf": [{"const": "rest"}, groups]})
+        json_schema!({"x-is": "`rest`, or the list of the favoured groups", "anyOf": [{"const": "rest"}, groups]})
     }
 }
 

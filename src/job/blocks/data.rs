@@ -6,7 +6,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::derive::Derivation;
@@ -179,7 +179,7 @@ impl JsonSchema for ColumnBlock {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let (kind, map) =
             (generator.subschema_for::<DeclaredType>(), generator.subschema_for::<ColumnMap>());
-        json_schema!({"anyOf": [kind, map]})
+        json_schema!({"x-is": "`text`, `number`, `integer`, `boolean`, `percent` or `date`, or a map with `type`", "x-near": true, "anyOf": [kind, map]})
     }
 }
 
@@ -319,8 +319,9 @@ impl ReferenceBlock {
 }
 
 /// Files of Parquet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(extend("x-is" = "a path or a glob, or a map with `files`"))]
 pub enum ParquetRows {
     /// A file, a glob, or a folder of `key=value` folders.
     Pattern(String),
@@ -335,40 +336,6 @@ pub struct FileList {
     /// A text file with one path a line: the files of one snapshot of a table. Blank lines and
     /// lines that begin with `#` are skipped.
     pub files: String,
-}
-
-impl<'de> Deserialize<'de> for ParquetRows {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ParquetRowsVisitor;
-        impl<'de> Visitor<'de> for ParquetRowsVisitor {
-            type Value = ParquetRows;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a path or a glob, or a map with `files`")
-            }
-
-            fn visit_str<E: de::Error>(self, pattern: &str) -> Result<ParquetRows, E> {
-                Ok(ParquetRows::Pattern(pattern.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ParquetRows, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(ParquetRows::List)
-            }
-        }
-        deserializer.deserialize_any(ParquetRowsVisitor)
-    }
-}
-
-impl JsonSchema for ParquetRows {
-    fn schema_name() -> Cow<'static, str> {
-        "ParquetRows".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<FileList>();
-        json_schema!({"anyOf": [{"type": "string"}, list]})
-    }
 }
 
 /// A public data set by name.
@@ -424,7 +391,7 @@ impl JsonSchema for CatalogRows {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let map = generator.subschema_for::<CatalogMap>();
-        json_schema!({"anyOf": [{"type": "string"}, map]})
+        json_schema!({"x-is": "the name of a catalog data set, or a map with `name`", "anyOf": [{"type": "string"}, map]})
     }
 }
 
@@ -440,11 +407,20 @@ pub enum WhenUnreachable {
 }
 
 /// The label, or `none`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend(
+    "x-is" = "`none`, `{amount: COLUMN}`, or a map with `column`, `positive` and `favourable`"
+))]
 pub enum LabelRole {
     /// There is no label: families that need one are refused.
     None,
+    /// A column of the amounts that were observed in the end, such as the claims behind a premium,
+    /// next to models whose outcome is an amount. They count as positive above
+    /// `metrics.clarify.positive_above`. A row without a number there has no label.
+    Amount(ColumnName),
     /// A column with its positive values.
+    #[serde(untagged)]
     Column(LabelColumn),
 }
 
@@ -478,8 +454,17 @@ impl LabelRole {
     /// The label column, unless there is none.
     pub fn column(&self) -> Option<&LabelColumn> {
         match self {
-            LabelRole::None => None,
+            LabelRole::None | LabelRole::Amount(_) => None,
             LabelRole::Column(column) => Some(column),
+        }
+    }
+
+    /// The column that it names, of values or of amounts.
+    pub fn named_column(&self) -> Option<&ColumnName> {
+        match self {
+            LabelRole::None => None,
+            LabelRole::Amount(column) => Some(column),
+            LabelRole::Column(label) => Some(&label.column),
         }
     }
 
@@ -487,58 +472,11 @@ impl LabelRole {
     #[must_use]
     pub fn without_words(&self) -> LabelRole {
         match self {
-            LabelRole::None => LabelRole::None,
             LabelRole::Column(column) => {
                 LabelRole::Column(LabelColumn { words: None, ..column.clone() })
             }
+            LabelRole::None | LabelRole::Amount(_) => self.clone(),
         }
-    }
-}
-
-impl Serialize for LabelRole {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            LabelRole::None => serializer.serialize_str("none"),
-            LabelRole::Column(column) => column.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for LabelRole {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelRoleVisitor;
-        impl<'de> Visitor<'de> for LabelRoleVisitor {
-            type Value = LabelRole;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`none`, or a map with `column`, `positive` and `favourable`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<LabelRole, E> {
-                if text == "none" {
-                    Ok(LabelRole::None)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LabelRole, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(LabelRole::Column)
-            }
-        }
-        deserializer.deserialize_any(LabelRoleVisitor)
-    }
-}
-
-impl JsonSchema for LabelRole {
-    fn schema_name() -> Cow<'static, str> {
-        "LabelRole".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<LabelColumn>();
-        json_schema!({"anyOf": [{"const": "none"}, map]})
     }
 }
 

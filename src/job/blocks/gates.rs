@@ -1,12 +1,9 @@
 //! The block `gates`: limits that a metric, its change, harm to a group or recourse must keep.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use crate::gate::decide_by::GateDecideBy;
 use crate::job::blocks::metrics::ten;
@@ -163,115 +160,27 @@ pub enum FamilywiseError {
 }
 
 /// From which group to which.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("x-is" = "`any`, or `{ATTRIBUTE: [FROM, TO]}`"))]
 pub enum GateDirection {
     /// Each ordered pair of groups; the worst decides.
     Any,
     /// One pair by attribute.
+    #[serde(untagged)]
     Pair(BTreeMap<ColumnName, [Word; 2]>),
 }
 
-impl Serialize for GateDirection {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            GateDirection::Any => serializer.serialize_str("any"),
-            GateDirection::Pair(map) => map.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for GateDirection {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct GateDirectionVisitor;
-        impl<'de> Visitor<'de> for GateDirectionVisitor {
-            type Value = GateDirection;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`any`, or `{ATTRIBUTE: [FROM, TO]}`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateDirection, E> {
-                if text == "any" {
-                    Ok(GateDirection::Any)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateDirection, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(GateDirection::Pair)
-            }
-        }
-        deserializer.deserialize_any(GateDirectionVisitor)
-    }
-}
-
-impl JsonSchema for GateDirection {
-    fn schema_name() -> Cow<'static, str> {
-        "GateDirection".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
-        json_schema!({"anyOf": [{"const": "any"}, map]})
-    }
-}
-
 /// What is compared with what.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(extend("x-is" = "`{ATTRIBUTE: [FIRST, SECOND]}`, or `worst_case`"))]
 pub enum GateBetween {
     /// The groups that are furthest apart.
     WorstCase,
     /// Two groups of an attribute; `rest` represents all others.
+    #[serde(untagged)]
     Pair(BTreeMap<ColumnName, [Word; 2]>),
-}
-
-impl Serialize for GateBetween {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            GateBetween::WorstCase => serializer.serialize_str("worst_case"),
-            GateBetween::Pair(map) => map.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for GateBetween {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct GateBetweenVisitor;
-        impl<'de> Visitor<'de> for GateBetweenVisitor {
-            type Value = GateBetween;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`{ATTRIBUTE: [FIRST, SECOND]}`, or `worst_case`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateBetween, E> {
-                if text == "worst_case" {
-                    Ok(GateBetween::WorstCase)
-                } else {
-                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateBetween, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(GateBetween::Pair)
-            }
-        }
-        deserializer.deserialize_any(GateBetweenVisitor)
-    }
-}
-
-impl JsonSchema for GateBetween {
-    fn schema_name() -> Cow<'static, str> {
-        "GateBetween".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
-        json_schema!({"anyOf": [{"const": "worst_case"}, map]})
-    }
 }
 
 /// Whether a gate counts for the exit status.

@@ -4,6 +4,7 @@ use crate::job::messages as m;
 use std::path::Path;
 
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::exec::object;
 use crate::job::{ParquetRows, RowSource};
 
@@ -41,6 +42,12 @@ impl JobChecker<'_> {
             if let Some(ExternalSource::File(file)) = set.knobs().and_then(FittedKnobs::external) {
                 let at = ["counterfactuals", name.as_str(), "external", "parquet"];
                 self.address(&at, file, false);
+            }
+        }
+        for (name, set) in &job.counterfactuals {
+            if let Some(file) = set.graphs().and_then(GraphUncertainBlock::bag) {
+                let at = ["counterfactuals", name.as_str(), GraphUncertainBlock::WORD];
+                self.address(&[&at[..], &["discovery", "bag"]].concat(), file, false);
             }
         }
         for (name, model) in &job.models {

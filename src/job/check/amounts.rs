@@ -3,7 +3,7 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::tree::join;
-use crate::job::{MetricFamily, ModelBlock, ThresholdRule};
+use crate::job::{LabelRole, MetricFamily, ModelBlock, ThresholdRule};
 use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::ModelKind;
 use crate::model::kind::amount_key::MattersFrom;
@@ -77,12 +77,41 @@ impl JobChecker<'_> {
         }
     }
 
+    /// A label of observed amounts, which only amounts are compared with.
+    fn observed_amounts(&mut self) {
+        if !matches!(self.job.data.label, LabelRole::Amount(_)) || !self.is_sound(&["data.label"]) {
+            return;
+        }
+        let clarify = self.job.metrics.clarify.as_ref();
+        if !self.job.audits_amounts() {
+            self.say("data.label.amount", m::label_amount_no_model());
+        } else if clarify.is_none_or(|clarify| clarify.positive_above.is_none())
+            && self.is_sound(&["metrics.clarify"])
+        {
+            self.say("data.label.amount", m::label_amount_unread());
+        }
+    }
+
+    /// Next to `better` of the models nothing else says which amounts people want.
+    fn favourable_amounts(&mut self) {
+        let clarify = self.job.metrics.clarify.as_ref();
+        let cut = clarify.is_some_and(|clarify| clarify.positive_above.is_some());
+        let said = self.job.data.favourable;
+        if cut
+            && said.is_some_and(|said| self.job.favourable_amounts() != Some(said))
+            && self.is_sound(&["data.favourable"])
+        {
+            self.say("data.favourable", m::favourable_of_amounts());
+        }
+    }
+
     /// What is not offered where outcomes are amounts.
     pub(super) fn beside_amounts(&mut self) {
         let job = self.job;
         if !self.is_sound(&["models"]) {
             return;
         }
+        self.observed_amounts();
         if !job.audits_amounts() {
             let mut families = job.metrics.families.iter().flatten();
             if let Some(i) = families.position(|family| *family == MetricFamily::Amounts)
@@ -98,8 +127,17 @@ impl JobChecker<'_> {
         {
             self.say(path(&["models", other.as_str()]), m::amounts_differ(first, other));
         }
+        self.favourable_amounts();
         let families = job.metrics.families.iter().flatten();
-        let offered = [MetricFamily::Amounts, MetricFamily::CfQuality];
+        let offered = [MetricFamily::Amounts, MetricFamily::CfQuality, MetricFamily::Clarify];
+        let cut = job.metrics.clarify.as_ref().and_then(|clarify| clarify.positive_above);
+        let mut asked = families.clone();
+        if let Some(i) = asked.position(|family| *family == MetricFamily::Clarify)
+            && cut.is_none()
+            && self.is_sound(&["metrics.families", "metrics.clarify"])
+        {
+            self.say(format!("metrics.families[{i}]"), m::clarify_needs_cut());
+        }
         let refused = families.enumerate().find(|(_, family)| !offered.contains(family));
         let refused = refused.map(|(i, family)| {
             (format!("metrics.families[{i}]"), m::family_of_amounts(family.as_str()))

@@ -35,6 +35,12 @@ impl JobChecker<'_> {
         }
         self.favoured(clarify);
         self.clarify_of_classes(clarify);
+        if clarify.positive_above.is_some()
+            && !self.job.audits_amounts()
+            && self.is_sound(&["models"])
+        {
+            self.say("metrics.clarify.positive_above", m::positive_above_no_amounts());
+        }
         if let Some(column) = &clarify.strata {
             self.strata(column);
         }

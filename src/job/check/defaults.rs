@@ -14,6 +14,7 @@ pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
     if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {
         job.metrics.clarify.get_or_insert_with(ClarifyBlock::default).resolve(&job.data);
     }
+    job.label_amounts();
     job.vars.clear();
     job.include.clear();
     job.report.title.get_or_insert_with(|| job.name.to_string());

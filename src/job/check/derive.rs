@@ -458,7 +458,7 @@ impl JobChecker<'_> {
     pub(super) fn role_of(&self, column: &ColumnName) -> Option<&'static str> {
         let data = &self.job.data;
         let roles = [
-            ("the label", data.label.column().is_some_and(|l| l.column == *column)),
+            ("the label", data.label.named_column() == Some(column)),
             ("the row id", data.row_id.as_ref() == Some(column)),
             (
                 "the column that splits the rows",

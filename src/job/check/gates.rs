@@ -5,7 +5,8 @@ use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{
-    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, ModelBlock,
+    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, LabelRole, MetricFamily,
+    ModelBlock,
 };
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::graph::FIT_WORSE;
@@ -414,8 +415,9 @@ impl JobChecker<'_> {
         }
         self.fit_of_knowledge(at, gate, metric);
         let of_amounts = self.job.audits_amounts();
+        let clarify = [Some(metric.family), metric.also].contains(&Some(MetricFamily::Clarify));
         if of_amounts != (metric.family == MetricFamily::Amounts)
-            && !(of_amounts && is_of_amounts(metric))
+            && !(of_amounts && (is_of_amounts(metric) || clarify))
             && !of_graphs
             && self.is_sound(&["models"])
             && !self.job.models.is_empty()
@@ -429,12 +431,12 @@ impl JobChecker<'_> {
         {
             self.say(asked, m::gate_no_favourable(id));
         } else if metric.needs_label
-            && self.job.data.label.column().is_none()
+            && self.job.data.label == LabelRole::None
             && self.is_sound(&["data.label"])
         {
             self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
-            && !of_amounts
+            && (!of_amounts || clarify)
             && self.is_sound(&["metrics.families"])
             && let measured = families(self.job, self.catalog)
             && !measured.is_empty()

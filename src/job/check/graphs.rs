@@ -6,6 +6,8 @@
 //! from a variable by another rule than the graph may be read by a model. Levels that are drawn
 //! make rows, which any model can be asked.
 
+use std::path::Path;
+
 use crate::counterfactual::graph_uncertain::knobs::{
     GraphSource, GraphUncertainBlock, KnowledgeProblem,
 };
@@ -124,7 +126,7 @@ impl JobChecker<'_> {
 
     /// The scenario with which the fit of knowledge is compared.
     fn graph_fit(&mut self, here: &str, graphs: &GraphUncertainBlock) {
-        let is_given = matches!(graphs.discovery, GraphSource::Given(_));
+        let is_given = !matches!(graphs.discovery, GraphSource::Boss(_));
         let problem = match (graphs.fit, is_given, graphs.knowledge.len()) {
             (false, ..) => None,
             (true, true, _) => Some(m::fit_of_given()),
@@ -150,6 +152,13 @@ impl JobChecker<'_> {
                 format!("{here}.bootstraps"),
                 m::bootstraps_many(graphs.n_bootstraps(), MOST_BOOTSTRAPS),
             );
+        }
+        if let Some(file) = graphs.bag() {
+            let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
+            let is = |of: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(of));
+            if !is("gml") && !is("json") {
+                self.say(format!("{here}.discovery.bag"), m::bag_ending(file));
+            }
         }
         let GraphSource::Boss(boss) = &graphs.discovery else { return };
         if graphs.n_bootstraps() == 0 {
@@ -287,7 +296,7 @@ impl JobChecker<'_> {
                 variables.iter().enumerate().filter(|(_, column)| !known.contains(column))
             {
                 let (data, place) = (&self.job.data, format!("{at}[{i}]"));
-                if data.label.column().is_some_and(|label| label.column == *column) {
+                if data.label.named_column() == Some(column) {
                     self.say(place, m::graph_label(column));
                 } else if data.is_derived(column) || data.onehot_of(column).is_some() {
                     self.say(place, m::graph_derived(column));

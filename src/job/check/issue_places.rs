@@ -26,6 +26,7 @@ impl CheckedJob {
         let is = |name: Option<&str>| name == Some(of);
         let roles = [
             ("data.label.column", data.label.column().map(|label| label.column.as_str())),
+            ("data.label.amount", data.label.named_column().map(ColumnName::as_str)),
             ("data.weight", data.weight.as_ref().map(ColumnName::as_str)),
             ("data.person", data.person.as_ref().map(ColumnName::as_str)),
             ("data.row_id", data.row_id.as_ref().map(ColumnName::as_str)),

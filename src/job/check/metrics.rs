@@ -52,7 +52,7 @@ impl JobChecker<'_> {
             let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
             if no_label && self.catalog.family_needs_label(family) {
                 self.say(at, m::family_no_label(word));
-            } else if no_label && family == MetricFamily::Clarify {
+            } else if no_label && family == MetricFamily::Clarify && !self.job.audits_amounts() {
                 self.say(at, m::clarify_no_label());
             } else if family == MetricFamily::CfQuality
                 && !no_set

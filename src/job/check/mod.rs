@@ -3,7 +3,7 @@
 //!
 //! Everything is checked here that can be known without the data; what only the data can tell (no
 //! such column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line.
-//! Values that the decoder already complained about are passed over, so that one mistake makes one
+//! Values that reading already complained about are passed over, so that one mistake makes one
 //! message.
 
 mod addresses;
@@ -41,9 +41,9 @@ pub use self::known_names::{GateScope, KnownMetric, KnownNames};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::Job;
-use crate::job::read::decode;
 use crate::job::read::load::{self, IncludedFile, LoadedJob};
 use crate::job::read::nearest::suggest;
+use crate::job::read::shape::{MAX_PROBLEMS, ReadJob, read_job};
 use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::param::{KnobRefusal, Name};
@@ -103,7 +103,7 @@ impl JobPlaces {
                     steps.pop();
                 }
             }
-            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+            YamlValue::Scalar(_) => {}
         }
     }
 
@@ -155,23 +155,19 @@ pub(crate) fn read_text(file: &Path, text: &[u8], catalog: &KnownNames<'_>) -> R
 /// # Errors
 /// All problems at once, in the order of the file.
 pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> {
-    let LoadedJob { mut root, file, includes, sets, mut problems, unknown, filled } = loaded;
+    let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let places = JobPlaces::of(&root);
-    for steps in &unknown {
-        decode::make_hole(&mut root, steps);
-    }
-    let decoded = decode::decode::<Job>(&mut root);
+    let unknown = unknown.iter().map(|steps| dotted(steps)).collect();
+    let ReadJob { job, problems: wrong, damaged } = read_job(&root, unknown);
     // A key with a variable is not a good name either: one place, one message.
     let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
     problems.extend(
-        decoded.problems.into_iter().filter(|p| {
+        wrong.into_iter().filter(|p| {
             p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))
         }),
     );
-    let mut damaged = decoded.damaged;
-    damaged.extend(unknown.iter().map(|steps| dotted(steps)));
-    let job = match decoded.value {
-        Some(job) if problems.len() < decode::MAX_PROBLEMS => {
+    let job = match job {
+        Some(job) if problems.len() < MAX_PROBLEMS => {
             let mut checker = JobChecker {
                 job: &job,
                 catalog,
@@ -219,7 +215,8 @@ fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
         let rank = place.as_ref().map(|p| (p.line == 0, p.file != file));
         (rank, place)
     });
-    if problems.len() >= decode::MAX_PROBLEMS {
+    if problems.len() >= MAX_PROBLEMS {
+        problems.truncate(MAX_PROBLEMS);
         let what = format!("{} problems are shown, and there may be more", problems.len());
         problems.push(JobProblem {
             code: "too-many-problems",

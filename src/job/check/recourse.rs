@@ -8,9 +8,9 @@ use crate::job::read::tree::join;
 use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Finite, Name, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
-use crate::recourse::feature::ChangeDirection;
+use crate::recourse::feature::{ChangeDirection, TraitPredicate};
 use crate::recourse::knobs::{
-    self, ColumnChangeRule, ColumnCost, DefinitionSettings, RecourseBins, RecourseBlock,
+    self, ColumnChangeRule, ColumnCost, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
 };
 
 use super::{JobChecker, path};
@@ -61,6 +61,11 @@ const METRIC_GATE_KEYS: [&str; 18] = [
 const RECOURSE_GATE_KEYS: [&str; 5] =
     ["definition", "view", "unfair_subgroups_at_most", "score_at_least", "smallest"];
 
+/// Whether a column may change at all.
+fn moves(rule: &ColumnChangeRule) -> bool {
+    rule.direction().0 != ChangeDirection::Never
+}
+
 impl JobChecker<'_> {
     /// The blocks `data.bins` and `recourse`.
     pub(super) fn recourse(&mut self) {
@@ -84,7 +89,9 @@ impl JobChecker<'_> {
     fn bins_of(&mut self, at: &str, column: &ColumnName, bins: &RecourseBins) {
         match bins {
             RecourseBins::Edges(edges) => self.edges(at, edges),
-            RecourseBins::Levels(levels) => self.named_bins(&format!("{at}.levels"), levels),
+            RecourseBins::Levels(NamedBins { levels }) => {
+                self.named_bins(&format!("{at}.levels"), levels);
+            }
         }
         let features = &self.job.data.features;
         if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
@@ -109,6 +116,7 @@ impl JobChecker<'_> {
         }
         if self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.bins"]) {
             self.may_change(&format!("{at}.may_change"), attribute, recourse);
+            self.predicates(&format!("{at}.predicates"), attribute, recourse);
             self.cost(&format!("{at}.cost"), attribute, recourse);
         }
         self.definitions(&format!("{at}.definitions"), &recourse.definitions);
@@ -284,9 +292,31 @@ impl JobChecker<'_> {
                 }
             }
         }
-        let moves = |rule: &ColumnChangeRule| rule.direction().0 != ChangeDirection::Never;
         if !recourse.may_change.values().any(moves) && !self.has_problem(&[at]) {
             self.say(at, m::actions_empty());
+        }
+    }
+
+    /// Traits "at or above" need an order, and a column that no action changes: people of one such
+    /// trait have several levels, so that a change has no one cost.
+    fn predicates(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
+        for (column, predicate) in &recourse.predicates {
+            let here = join(at, column.as_str());
+            let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
+            if *predicate == TraitPredicate::Equals {
+                continue;
+            }
+            let rule = recourse.may_change.get(column);
+            match seen {
+                RecourseKind::Nominal => self.say(here, m::predicate_no_order(column)),
+                RecourseKind::Numbers => self.say(here, m::predicate_no_bins(column)),
+                RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers
+                    if rule.is_some_and(moves) =>
+                {
+                    self.say(here, m::predicate_may_change(column));
+                }
+                RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers => {}
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::data::sql;
 use crate::job::blocks::data::ROW_SOURCES;
 use crate::job::read::nearest::{all, suggest};
 use crate::job::read::tree::join;
-use crate::job::{ParquetRows, RowSource};
+use crate::job::{LabelRole, ParquetRows, RowSource};
 use crate::param::{ColumnName, Finite, Fraction, Name, Word};
 
 use super::{JobChecker, path};
@@ -317,7 +317,7 @@ impl JobChecker<'_> {
                 self.say(at.clone(), m::attributes_of_one_column(name, other, column));
             }
             let roles = [
-                ("the label", "data.label", self.job.data.label.column().map(|l| &l.column)),
+                ("the label", "data.label", self.job.data.label.named_column()),
                 ("the row id", "data.row_id", self.job.data.row_id.as_ref()),
             ];
             for (role, block, taken) in roles {
@@ -399,7 +399,7 @@ impl JobChecker<'_> {
                 continue;
             }
             let roles = [
-                ("the label", "data.label", data.label.column().map(|l| &l.column)),
+                ("the label", "data.label", data.label.named_column()),
                 ("the row id", "data.row_id", data.row_id.as_ref()),
                 (
                     "the column that splits the rows",
@@ -541,7 +541,11 @@ impl JobChecker<'_> {
             };
             step.columns().into_iter().map(move |column| (place(column), column))
         }));
-        named.extend(data.label.column().map(|l| ("data.label.column".to_owned(), &l.column)));
+        let label = match data.label {
+            LabelRole::Amount(_) => "data.label.amount",
+            _ => "data.label.column",
+        };
+        named.extend(data.label.named_column().map(|column| (label.to_owned(), column)));
         named.extend(
             data.sensitive
                 .keys()

@@ -110,7 +110,7 @@ impl JobChecker<'_> {
             .chain(features.ordinal.keys())
             .chain(&features.nominal)
             .chain(features.onehot.keys())
-            .chain(data.label.column().map(|label| &label.column))
+            .chain(data.label.named_column())
             .map(crate::param::ColumnName::as_str)
             .collect();
         // An attribute and its column mostly share their name.

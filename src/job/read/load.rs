@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
+use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{nearest, suggest};
 use crate::job::read::tree::{
     self, PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, dotted, join, shorten,
@@ -167,34 +168,20 @@ fn canonical(path: &Path) -> PathBuf {
     files::resolve(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn fault(
-    code: &'static str,
-    place: Option<FilePlace>,
-    what: impl Into<String>,
-    hint: impl Into<String>,
-) -> JobProblem {
-    JobProblem { code, path: String::new(), place, what: what.into(), hint: Some(hint.into()) }
+fn fault(place: Option<FilePlace>, Said { code, what, hint }: Said) -> JobProblem {
+    JobProblem { code, path: String::new(), place, what, hint: Some(hint) }
 }
 
 fn too_long(file: &str, place: Option<FilePlace>) -> JobProblem {
-    fault(
-        "yaml-too-large",
-        place,
-        format!("`{file}` is longer than {} MiB", MAX_BYTES >> 20),
-        "a job describes an audit; data belongs in Parquet or CSV files",
-    )
+    fault(place, m::file_long(file, MAX_BYTES >> 20))
 }
 
 fn no_file(code: &'static str, file: &str, place: Option<FilePlace>) -> JobProblem {
-    let what = format!("`{file}` is a folder, pipe, socket or device, not a file");
-    let hint = match &place {
-        Some(_) => "name a regular file or a link to one",
-        None => {
-            "name a regular file or a link to one; use `/dev/stdin` to read a job from a \
-             pipe"
-        }
+    let said = match &place {
+        Some(_) => m::file_of_no_file(file),
+        None => m::job_of_no_file(file),
     };
-    fault(code, place, what, hint)
+    fault(place, Said { code, ..said })
 }
 
 fn absent(path: &Path) -> JobProblem {
@@ -206,17 +193,12 @@ fn absent(path: &Path) -> JobProblem {
         files::list(folder).unwrap_or_default().iter().map(|path| name_of(path)).collect();
     files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
     let name = name_of(path);
-    let hint = match nearest(&name, files.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
-        None if folder.is_dir() => {
-            "check the path; it is relative to the working directory".to_owned()
-        }
-        None => format!(
-            "there is no folder `{}`; paths are relative to the working directory",
-            folder.display()
-        ),
+    let said = match nearest(&name, files.iter().map(String::as_str)) {
+        Some(near) => m::job_absent_near(path.display(), path.with_file_name(near).display()),
+        None if folder.is_dir() => m::job_absent(path.display()),
+        None => m::job_absent_folder(path.display(), folder.display()),
     };
-    fault("no-such-file", None, format!("the job file `{}` does not exist", path.display()), hint)
+    fault(None, said)
 }
 
 fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<JobProblem>> {
@@ -225,7 +207,7 @@ fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<JobProblem>> {
         let line = good.matches('\n').count() as u64 + 1;
         let column = good.rsplit('\n').next().unwrap_or("").chars().count() as u64 + 1;
         let place = FilePlace { file: file.to_owned(), line, column };
-        vec![fault("not-utf8", Some(place), format!("`{file}` is not UTF-8"), "save it as UTF-8")]
+        vec![fault(Some(place), m::file_no_utf8(file))]
     })
 }
 
@@ -241,35 +223,19 @@ impl IncludeMerge {
         let text = utf8(file, bytes)?;
         let mut root = tree::parse(file, text)?;
         if root.scalar().is_some_and(|s| s.text.is_empty()) {
-            return Err(vec![fault(
-                "empty-file",
-                Some(root.place),
-                format!("`{file}` is empty"),
-                "a job starts with `cfaudit: 1`",
-            )]);
+            return Err(vec![fault(Some(root.place), m::file_is_empty(file))]);
         }
         if !matches!(root.value, YamlValue::Map(_)) {
-            let what = format!("`{file}` holds {} instead of a map", root.describe());
-            return Err(vec![fault(
-                "wrong-type",
-                Some(root.place),
-                what,
-                "a job is a map that starts with `cfaudit: 1`",
-            )]);
+            let said = m::file_no_map(file, root.describe());
+            return Err(vec![fault(Some(root.place), said)]);
         }
         format_number(file, &root, self.chain.len() == 1)?;
         let mut below: Option<YamlNode> = None;
         let mut problems = Vec::new();
         if let Some(include) = root.get("include").cloned() {
             let YamlValue::Seq(items) = &include.value else {
-                let what =
-                    format!("`include` must be a list of files, found {}", include.describe());
-                return Err(vec![fault(
-                    "wrong-type",
-                    Some(include.place),
-                    what,
-                    "put the path into brackets, such as `[base/columns.yaml]`",
-                )]);
+                let said = m::include_no_list(include.describe());
+                return Err(vec![fault(Some(include.place), said)]);
             };
             for item in items {
                 match self.include(path, item) {
@@ -298,19 +264,11 @@ impl IncludeMerge {
         let written = match item.scalar() {
             Some(scalar) if !scalar.is_null() => &scalar.text,
             _ => {
-                return Err(one(fault(
-                    "wrong-type",
-                    at(),
-                    format!("an entry of `include` must be a path, found {}", item.describe()),
-                    "write one path per entry",
-                )));
+                return Err(one(fault(at(), m::include_no_path(item.describe()))));
             }
         };
         if written.contains("${") {
-            let what = format!(
-                "`{written}` contains a variable, but `include` is read before variables are known"
-            );
-            return Err(one(fault("bad-include", at(), what, "name the file itself")));
+            return Err(one(fault(at(), m::include_variable(written))));
         }
         let path = from.parent().unwrap_or(Path::new("")).join(written);
         let file = path.display().to_string();
@@ -331,29 +289,17 @@ impl IncludeMerge {
             UnreadableFile::NoFile => one(no_file("bad-include", &file, at())),
             UnreadableFile::Io(error) => {
                 let cause = error.cause();
-                one(fault(
-                    "bad-include",
-                    at(),
-                    format!("`{file}` cannot be read: {cause}"),
-                    "name a file that this user can read",
-                ))
+                one(fault(at(), m::include_unreadable(&file, cause)))
             }
         })?;
         let key = canonical(&path);
         if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
             let names: Vec<String> =
                 self.chain[start..].iter().map(|(_, name)| format!("`{name}`")).collect();
-            let what =
-                format!("files include each other in a circle: {} -> `{file}`", names.join(" -> "));
-            return Err(one(fault("bad-include", at(), what, "remove one of them from `include`")));
+            return Err(one(fault(at(), m::include_circle(names.join(" -> "), file))));
         }
         if self.includes.len() >= MAX_INCLUDES {
-            return Err(one(fault(
-                "bad-include",
-                at(),
-                format!("the job includes more than {MAX_INCLUDES} files"),
-                "merge some of them",
-            )));
+            return Err(one(fault(at(), m::includes_many(MAX_INCLUDES))));
         }
         let sha256 = sha256(&bytes);
         self.includes.push(IncludedFile { path: file.clone(), sha256 });
@@ -365,16 +311,10 @@ impl IncludeMerge {
 }
 
 fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<JobProblem>> {
-    let fail = |code, at, what: String, hint: &str| Err(vec![fault(code, at, what, hint)]);
+    let fail = |at, said| Err(vec![fault(at, said)]);
     let Some(node) = root.get("cfaudit") else {
-        let what = format!("`{file}` does not give its format");
         return if required {
-            fail(
-                "bad-format",
-                Some(root.place.clone()),
-                what,
-                "write `cfaudit: 1` as its first line",
-            )
+            fail(Some(root.place.clone()), m::format_missing(file))
         } else {
             Ok(())
         };
@@ -383,22 +323,8 @@ fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<
     let at = Some(node.place.clone());
     match number {
         Some(1..=FORMAT) => Ok(()),
-        Some(newer) if newer > FORMAT => {
-            let what =
-                format!("`{file}` has format {newer}, but this cfaudit reads format {FORMAT}");
-            fail(
-                "newer-format",
-                at,
-                what,
-                "update cfaudit, or run the job with the version it was written for",
-            )
-        }
-        _ => fail(
-            "bad-format",
-            at,
-            format!("`cfaudit` must be the format number, found {}", node.describe()),
-            "write `cfaudit: 1`",
-        ),
+        Some(newer) if newer > FORMAT => fail(at, m::format_newer(file, newer, FORMAT)),
+        _ => fail(at, m::format_no_number(node.describe())),
     }
 }
 
@@ -412,7 +338,10 @@ fn merged(below: YamlNode, above: YamlNode) -> YamlNode {
                     Some(entry) => {
                         let old = std::mem::replace(
                             &mut entry.1,
-                            YamlNode { value: YamlValue::Hole(0), place: node.place.clone() },
+                            YamlNode {
+                                value: YamlValue::Seq(Vec::new()),
+                                place: node.place.clone(),
+                            },
                         );
                         *entry = (key, merged(old, node));
                     }
@@ -431,16 +360,9 @@ fn merged(below: YamlNode, above: YamlNode) -> YamlNode {
 
 fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     let place = FilePlace { file: format!("--set {set}"), line: 0, column: 0 };
-    let fail =
-        |code, what: String, hint: String| vec![fault(code, Some(place.clone()), what, hint)];
+    let fail = |said| vec![fault(Some(place.clone()), said)];
     let Some((mut path, text)) = set_parts(set) else {
-        let hint = "write `--set NAME=VALUE` for a variable, or a full path such as `--set \
-                    gates.four-fifths.level=fail`";
-        return Err(fail(
-            "bad-set",
-            format!("`{}` is not PATH=VALUE", shorten(set)),
-            hint.to_owned(),
-        ));
+        return Err(fail(m::set_form(shorten(set))));
     };
     let variables: Vec<String> = root
         .get("vars")
@@ -453,11 +375,10 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         if variables.contains(name) {
             path.insert(0, "vars".to_owned());
         } else if !TOP_KEYS.contains(&name.as_str()) {
-            let hint = format!(
-                "{}; anything else needs its full path, such as `run.seed`",
-                suggest(name, "declared under `vars`", variables.iter().map(String::as_str))
-            );
-            return Err(fail("unknown-name", format!("no variable `{name}` is declared"), hint));
+            return Err(fail(m::variable_undeclared(
+                name,
+                suggest(name, "declared under `vars`", variables.iter().map(String::as_str)),
+            )));
         }
     }
     let mut value = if path[0] == "vars" && !text.starts_with(['"', '\'']) {
@@ -472,7 +393,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
                 .into_iter()
                 .map(|p| {
                     // A value on the command line has no lines that could be indented.
-                    let hint = p.hint.filter(|hint| hint != tree::INDENTATION).or_else(|| {
+                    let hint = p.hint.filter(|hint| *hint != m::yaml_lines().hint).or_else(|| {
                         let quoted = format!("--set '{}=\"{text}\"'", path.join("."));
                         Some(format!("quote the value for YAML and for the shell: `{quoted}`"))
                     });
@@ -490,11 +411,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         let above = path[..i].iter().fold(String::new(), |p, k| join(&p, k));
         let found = node.describe();
         let YamlValue::Map(entries) = &mut node.value else {
-            return Err(fail(
-                "bad-set",
-                format!("`{above}` is {found}, not a map that could contain `{key}`"),
-                format!("set the whole value: `--set {above}=...`"),
-            ));
+            return Err(fail(m::set_in_no_map(above, found, key)));
         };
         let known = entries.iter().position(|(k, _)| k.text == *key);
         let above_is = |map: &[&str]| {
@@ -502,8 +419,11 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         };
         let named = BY_NAME.iter().find(|(map, _)| above_is(map));
         if let (None, Some((_, noun))) = (known, named) {
-            let hint = suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str()));
-            return Err(fail("unknown-name", format!("no {noun} is called `{key}`"), hint));
+            return Err(fail(m::set_unknown(
+                noun,
+                key,
+                suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str())),
+            )));
         }
         let at = known.unwrap_or_else(|| {
             let empty = YamlScalar { text: String::new(), quoted: false };
@@ -544,7 +464,7 @@ fn set_place(node: &mut YamlNode, place: &FilePlace) {
             key.place = place.clone();
             set_place(value, place);
         }),
-        YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+        YamlValue::Scalar(_) => {}
     }
 }
 
@@ -570,23 +490,15 @@ fn fill(loaded: &mut LoadedJob) {
         let mut text = None;
         match node.scalar() {
             Some(scalar) if scalar.text == "required" && !scalar.quoted => {
-                let what = format!("the variable `{}` has neither a default nor a value", key.text);
-                let hint = format!("run with `--set {}=VALUE`", key.text);
                 filler.problems.push(JobProblem {
                     path,
-                    ..fault("required-variable", Some(key.place.clone()), what, hint)
+                    ..fault(Some(key.place.clone()), m::variable_required(&key.text))
                 });
             }
             Some(scalar) if scalar.text.contains("${") => {
-                let what = format!("the variable `{}` refers to another one", key.text);
                 filler.problems.push(JobProblem {
                     path,
-                    ..fault(
-                        "bad-variable",
-                        Some(node.place.clone()),
-                        what,
-                        "write its value out; variables hold plain text",
-                    )
+                    ..fault(Some(node.place.clone()), m::variable_of_variable(&key.text))
                 });
             }
             Some(scalar) if !scalar.is_null() => text = Some(scalar.text.clone()),
@@ -611,14 +523,9 @@ fn fill(loaded: &mut LoadedJob) {
     }
     for variable in filler.variables.iter().filter(|v| !v.used) {
         let path = join("vars", &variable.name);
-        let what = format!("the variable `{}` is declared and never used", variable.name);
-        let hint = format!(
-            "use it as `${{vars.{}}}`, or remove it: setting it would change nothing",
-            variable.name
-        );
         filler.problems.push(JobProblem {
             path,
-            ..fault("unused-variable", Some(variable.place.clone()), what, hint)
+            ..fault(Some(variable.place.clone()), m::variable_unused(&variable.name))
         });
     }
     loaded.problems.append(&mut filler.problems);
@@ -645,14 +552,8 @@ impl VariableFiller {
             YamlValue::Map(entries) => {
                 for (key, value) in entries {
                     if key.text.contains("${") {
-                        let what = format!("the key `{}` contains a variable", shorten(&key.text));
                         self.mark_used(&key.text);
-                        self.problem(
-                            "bad-variable",
-                            &key.place,
-                            what,
-                            "variables can be used in values, not in keys".to_owned(),
-                        );
+                        self.problem(&key.place, m::key_with_variable(shorten(&key.text)));
                     }
                     self.walk(PathStep::Key(key.text.clone()), value);
                 }
@@ -669,7 +570,7 @@ impl VariableFiller {
                     None => self.unknown.push(self.steps.clone()),
                 }
             }
-            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+            YamlValue::Scalar(_) => {}
         }
         self.steps.pop();
     }
@@ -682,11 +583,9 @@ impl VariableFiller {
             .for_each(|v| v.used = true);
     }
 
-    fn problem(&mut self, code: &'static str, place: &FilePlace, what: String, hint: String) {
-        self.problems.push(JobProblem {
-            path: dotted(&self.steps),
-            ..fault(code, Some(place.clone()), what, hint)
-        });
+    fn problem(&mut self, place: &FilePlace, said: Said) {
+        let problem = fault(Some(place.clone()), said);
+        self.problems.push(JobProblem { path: dotted(&self.steps), ..problem });
     }
 
     /// The text with its variables filled, unless one of them is unknown.
@@ -695,12 +594,7 @@ impl VariableFiller {
         let mut rest = text;
         while let Some(start) = rest.find("${") {
             let Some(end) = rest[start..].find('}') else {
-                self.problem(
-                    "bad-variable",
-                    place,
-                    format!("`{}` is not closed", shorten(&rest[start..])),
-                    "write `${vars.NAME}`".to_owned(),
-                );
+                self.problem(place, m::variable_open(shorten(&rest[start..])));
                 return None;
             };
             let inner = &rest[start + 2..start + end];
@@ -720,19 +614,14 @@ impl VariableFiller {
         }
         let known: Vec<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
         let guess = name.and_then(|name| nearest(name, known.iter().copied())).map(str::to_owned);
-        let (what, hint) = match name {
-            Some(name) => (
-                format!("the variable `{name}` is not declared"),
+        let said = match name {
+            Some(name) => m::variable_unknown(
+                name,
                 suggest(name, "declared under `vars`", known.iter().copied()),
             ),
-            None => (
-                format!("`${{{}}}` is not a variable", shorten(inner)),
-                "only `${vars.NAME}` is supported, not environment variables or \
-                 expressions"
-                    .to_owned(),
-            ),
+            None => m::variable_only(shorten(inner)),
         };
-        self.problem("bad-variable", place, what, hint);
+        self.problem(place, said);
         // The one that was probably meant is not unused as well.
         self.variables
             .iter_mut()

@@ -12,17 +12,13 @@ use std::collections::BTreeMap;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
 use crate::error::{FilePlace, JobProblem};
+use crate::job::messages::{self as m, Said};
 
 /// Most keys and values of one file, copies made by aliases included.
 pub(crate) const MAX_NODES: usize = 250_000;
 
 /// Deepest nesting of one file.
 pub(crate) const MAX_DEPTH: usize = 64;
-
-const NO_DEEPER: &str = "no block of a job has more than ten levels";
-
-const BRACKETS: &str =
-    "check the brackets and commas, and quote values that hold `{`, `}`, `[`, `]` or `,`";
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,10 +39,6 @@ pub enum YamlValue {
     Seq(Vec<YamlNode>),
     /// A map, in the order of the file; keys are unique.
     Map(Vec<(YamlMapKey, YamlNode)>),
-    /// A value that is wrong and already reported; it reads as the requested type, so that the
-    /// rest can be checked.
-    /// The number counts the shapes that were tried.
-    Hole(u8),
 }
 
 /// One word, number or text as it is written.
@@ -107,7 +99,6 @@ impl YamlNode {
             YamlValue::Scalar(scalar) => format!("`{}`", shorten(&scalar.text)),
             YamlValue::Seq(_) => "a list".to_owned(),
             YamlValue::Map(_) => "a map".to_owned(),
-            YamlValue::Hole(_) => "a wrong value".to_owned(),
         }
     }
 }
@@ -224,21 +215,12 @@ impl YamlBuilder<'_> {
     fn event(&mut self, event: Event<'_>, span: Span) -> YamlResult {
         let at = place(self.file, span.start.line(), span.start.col());
         if let Some(tag) = event.tag() {
-            return Err(problem(
-                "yaml-tag",
-                at,
-                format!("the tag `{tag}` is not supported"),
-                "remove it; quotes make a text, and a variant is a map with one key, such as \
-                 `naive: {}`",
-            ));
+            return Err(problem(at, m::tag_refused(tag)));
         }
         match event {
-            Event::DocumentStart(..) if self.root.is_some() => Err(problem(
-                "yaml-documents",
-                at,
-                "a job file holds one document".to_owned(),
-                "split it into several files; `include` merges them",
-            )),
+            Event::DocumentStart(..) if self.root.is_some() => {
+                Err(problem(at, m::documents_many()))
+            }
             Event::Scalar(text, style, anchor, _) => {
                 // The parser calls nothing at all `~`.
                 let nothing = style == ScalarStyle::Plain && span.start.index() == span.end.index();
@@ -272,12 +254,7 @@ impl YamlBuilder<'_> {
             }
             Event::Alias(id) => {
                 let Some((node, size, depth)) = self.anchors.get(&id) else {
-                    return Err(problem(
-                        "yaml-syntax",
-                        at,
-                        "an alias is inside the value that it names".to_owned(),
-                        "write the value out",
-                    ));
+                    return Err(problem(at, m::alias_inside()));
                 };
                 let (node, size, depth) =
                     (YamlNode { value: node.value.clone(), place: at }, *size, *depth);
@@ -315,25 +292,14 @@ impl YamlBuilder<'_> {
         if self.nodes <= MAX_NODES {
             return Ok(());
         }
-        Err(problem(
-            "yaml-too-large",
-            at.clone(),
-            format!("the file holds more than {MAX_NODES} keys and values"),
-            "a job describes an audit; data belongs in Parquet or CSV files, and an alias copies \
-             the whole value that it names",
-        ))
+        Err(problem(at.clone(), m::nodes_many(MAX_NODES)))
     }
 
     fn check_depth(&self, more: usize, at: &FilePlace) -> YamlResult {
         if self.open.len() + more <= MAX_DEPTH {
             return Ok(());
         }
-        Err(problem(
-            "yaml-too-deep",
-            at.clone(),
-            format!("the file is nested deeper than {MAX_DEPTH} levels"),
-            NO_DEEPER,
-        ))
+        Err(problem(at.clone(), m::nested_deep(MAX_DEPTH)))
     }
 
     /// Remembers a finished node for aliases; the copy counts against the budget too.
@@ -365,16 +331,8 @@ impl YamlBuilder<'_> {
                         node.place = key.place.clone();
                     }
                     if let Some(line) = open.seen.get(&key.text) {
-                        let what = format!(
-                            "the key `{}` occurs twice in this map; the first is in line {line}",
-                            shorten(&key.text)
-                        );
-                        self.problems.push(*problem(
-                            "duplicate-key",
-                            key.place,
-                            what,
-                            "keep one of them; the other would be silently ignored",
-                        ));
+                        self.problems
+                            .push(*problem(key.place, m::key_twice(shorten(&key.text), line)));
                     } else {
                         open.seen.insert(key.text.clone(), key.place.line);
                         entries.push((key, node));
@@ -382,37 +340,20 @@ impl YamlBuilder<'_> {
                 }
                 None => match node.value {
                     YamlValue::Scalar(scalar) if scalar.text == "<<" && !scalar.quoted => {
-                        return Err(problem(
-                            "yaml-merge-key",
-                            node.place,
-                            "merge keys (`<<`) are not supported".to_owned(),
-                            "write the keys out, or put them into a separate file and list it \
-                             under `include`",
-                        ));
+                        return Err(problem(node.place, m::merge_key()));
                     }
                     YamlValue::Scalar(scalar) if scalar.text.is_empty() => {
-                        return Err(problem(
-                            "yaml-key",
-                            node.place,
-                            "a key is empty".to_owned(),
-                            "write the key before the `:`",
-                        ));
+                        return Err(problem(node.place, m::key_empty()));
                     }
                     YamlValue::Scalar(scalar) => {
                         open.key = Some(YamlMapKey { text: scalar.text, place: node.place })
                     }
                     _ => {
-                        let hint = "quote it if it starts with `{` or `[`, such as \"${vars.x}\"";
-                        return Err(problem(
-                            "yaml-key",
-                            node.place,
-                            "a key must be a text, not a list or a map".to_owned(),
-                            hint,
-                        ));
+                        return Err(problem(node.place, m::key_no_text()));
                     }
                 },
             },
-            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+            YamlValue::Scalar(_) => {}
         }
         Ok(())
     }
@@ -425,31 +366,13 @@ impl YamlBuilder<'_> {
         let line: Vec<char> =
             source.lines().nth(mark.line().saturating_sub(1)).unwrap_or("").chars().collect();
         if let Some((column, text)) = bare_variable(&line, mark.col()) {
-            let hint = format!(
-                "write \"{text}\": inside braces and brackets YAML reads `{{` as the start of a map"
-            );
-            return *problem(
-                "yaml-quote",
-                at(column),
-                format!("`{text}` must be quoted here"),
-                &hint,
-            );
+            return *problem(at(column), m::quote_variable(text));
         }
         if let Some((column, text)) = bare_indicator(&line, mark.col(), error.kind()) {
-            let what = format!("`{text}` must be quoted");
-            let hint = format!(
-                "write \"{text}\": at the start of a value YAML gives `{}` a meaning of its own",
-                line[column]
-            );
-            return *problem("yaml-quote", at(column), what, &hint);
+            return *problem(at(column), m::quote_indicator(text, line[column]));
         }
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return *problem(
-                "yaml-too-deep",
-                at(mark.col()),
-                format!("the file is nested deeper than {MAX_DEPTH} levels"),
-                NO_DEEPER,
-            );
+            return *problem(at(mark.col()), m::nested_deep(MAX_DEPTH));
         }
         if let Some(open) = self
             .open
@@ -457,22 +380,15 @@ impl YamlBuilder<'_> {
             .filter(|open| open.brackets && open.node.place.line < mark.line() as u64)
         {
             let bracket = if matches!(open.node.value, YamlValue::Seq(_)) { '[' } else { '{' };
-            let what = format!("the bracket `{bracket}` is not closed before line {}", mark.line());
-            return *problem("yaml-syntax", open.node.place.clone(), what, BRACKETS);
+            return *problem(open.node.place.clone(), m::bracket_open(bracket, mark.line()));
         }
-        let (what, hint) = words(error.kind());
-        *problem("yaml-syntax", at(mark.col()), what, hint)
+        let said = in_words(error.kind());
+        *problem(at(mark.col()), said)
     }
 }
 
-fn problem(code: &'static str, at: FilePlace, what: String, hint: &str) -> Box<JobProblem> {
-    Box::new(JobProblem {
-        code,
-        path: String::new(),
-        place: Some(at),
-        what,
-        hint: Some(hint.to_owned()),
-    })
+fn problem(at: FilePlace, Said { code, what, hint }: Said) -> Box<JobProblem> {
+    Box::new(JobProblem { code, path: String::new(), place: Some(at), what, hint: Some(hint) })
 }
 
 /// Levels of lists and maps from here down, itself included.
@@ -482,7 +398,7 @@ fn depth(node: &YamlNode) -> usize {
         YamlValue::Map(entries) => {
             1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or(0)
         }
-        YamlValue::Scalar(_) | YamlValue::Hole(_) => 0,
+        YamlValue::Scalar(_) => 0,
     }
 }
 
@@ -531,78 +447,40 @@ fn bare_indicator(line: &[char], column: usize, kind: &ErrorKind) -> Option<(usi
     (!text.is_empty()).then_some((start, text))
 }
 
-/// What to do where lines do not fit together.
-pub(crate) const INDENTATION: &str = "check the indentation: keys of one map start in the same \
-                                      column, and only spaces may indent";
-
-fn words(kind: &ErrorKind) -> (String, &'static str) {
+fn in_words(kind: &ErrorKind) -> Said {
     match kind {
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabInPlainScalar
-        | ErrorKind::TabAtBlockScalarStart => {
-            ("there is a tab where YAML allows only spaces".to_owned(), "indent with spaces")
-        }
-        ErrorKind::UnclosedFlowCollection { open } => {
-            (format!("the bracket `{open}` is not closed"), BRACKETS)
-        }
+        | ErrorKind::TabAtBlockScalarStart => m::yaml_tab(),
+        ErrorKind::UnclosedFlowCollection { open } => m::yaml_bracket_open(open),
         ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
-            (format!("the bracket `{open}` is closed by `{close}`"), BRACKETS)
+            m::yaml_bracket_other(open, close)
         }
-        ErrorKind::MisplacedFlowCollectionEnd => {
-            ("a closing bracket has no opening one".to_owned(), BRACKETS)
-        }
+        ErrorKind::MisplacedFlowCollectionEnd => m::yaml_bracket_none(),
         ErrorKind::ExpectedFlowMappingSeparator
         | ErrorKind::UnexpectedEofFlowMapping
-        | ErrorKind::UnexpectedEofImplicitFlowMapping => {
-            ("a `,` or `}` is missing".to_owned(), BRACKETS)
-        }
+        | ErrorKind::UnexpectedEofImplicitFlowMapping => m::yaml_brace_missing(),
         ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence => {
-            ("a `,` or `]` is missing".to_owned(), BRACKETS)
+            m::yaml_bracket_missing()
         }
-        ErrorKind::InvalidQuotedScalarIndent => (
-            "a quote that starts above is not closed".to_owned(),
-            "close it; a quoted text that continues here must be indented",
-        ),
-        ErrorKind::UnclosedQuotedScalar => (
-            "a quote is not closed".to_owned(),
-            "close it; inside \"...\" a quote is written \\\", inside '...' it is doubled",
-        ),
+        ErrorKind::InvalidQuotedScalarIndent => m::yaml_quote_above(),
+        ErrorKind::UnclosedQuotedScalar => m::yaml_quote_open(),
         ErrorKind::InvalidTrailingSingleQuotedScalar
-        | ErrorKind::InvalidTrailingDoubleQuotedScalar => (
-            "there is text after a closing quote".to_owned(),
-            "put the whole value into one pair of quotes",
-        ),
-        ErrorKind::UnknownQuotedScalarEscape => (
-            "a backslash is followed by a character that has no meaning there".to_owned(),
-            "write \\\\ for a backslash, or use '...' quotes",
-        ),
-        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
-            "there is a `:` where no key is allowed".to_owned(),
-            "quote values that hold `: `, and check the indentation",
-        ),
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
-            ("a `:` is missing after a key".to_owned(), "write `key: value`")
-        }
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => m::yaml_quote_trailing(),
+        ErrorKind::UnknownQuotedScalarEscape => m::yaml_backslash(),
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => m::yaml_colon(),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => m::yaml_colon_missing(),
         ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::ExpectedBlockSequenceEntry
         | ErrorKind::InvalidIndentation
         | ErrorKind::BlockSequenceEntryNotAllowed
         | ErrorKind::MappingKeyNotAllowed
-        | ErrorKind::ExpectedDocumentStart => {
-            ("this line does not fit the lines above".to_owned(), INDENTATION)
-        }
-        ErrorKind::BlockEntryInFlowCollection => {
-            ("there is a `- ` item inside brackets".to_owned(), BRACKETS)
-        }
-        ErrorKind::UnknownAnchor => {
-            ("an alias names no anchor above it".to_owned(), "quote the value if `*` is text")
-        }
-        ErrorKind::CommentNotSeparated => (
-            "a comment follows a value without a space".to_owned(),
-            "write a space before `#`, or quote the value",
-        ),
-        other => (format!("this is not YAML: {other}"), INDENTATION),
+        | ErrorKind::ExpectedDocumentStart => m::yaml_lines(),
+        ErrorKind::BlockEntryInFlowCollection => m::yaml_item_in_brackets(),
+        ErrorKind::UnknownAnchor => m::yaml_alias_unknown(),
+        ErrorKind::CommentNotSeparated => m::yaml_comment(),
+        other => m::yaml_other(other),
     }
 }

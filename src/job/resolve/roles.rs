@@ -520,7 +520,7 @@ impl DataBlock {
         more: impl IntoIterator<Item = &'a ColumnName>,
     ) -> Vec<ColumnName> {
         let named = (self.keep.iter().flat_map(KeepStep::columns))
-            .chain(self.label.column().map(|label| &label.column))
+            .chain(self.label.named_column())
             .chain(self.sensitive.keys().map(|name| self.column_of(name)))
             .chain(self.listed_features())
             .chain(&self.features.ignore)

@@ -1,17 +1,19 @@
 //! The key `threshold` of a model: a number, a column of the rows, or what a threshold fitted to
 //! the training rows is to reach.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Finite, Fraction};
 
 /// The score from which a prediction is positive.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(
+    rename = "Threshold",
+    extend("x-is" = "a number, `{column: C}`, `{maximise_recall: {tnr_floor: 0.5}}`, \
+        `{youden: {}}` or `{f_beta: 1}`")
+)]
 pub enum ThresholdBlock {
     /// The same for every row.
     Fixed(Finite),
@@ -73,74 +75,5 @@ impl ThresholdBlock {
 impl Default for ThresholdBlock {
     fn default() -> Self {
         ThresholdBlock::Fixed(Finite::new(0.5).expect("0.5 is finite"))
-    }
-}
-
-impl Serialize for ThresholdBlock {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            ThresholdBlock::Fixed(number) => number.serialize(serializer),
-            ThresholdBlock::Of(of) => of.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for ThresholdBlock {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ThresholdVisitor;
-        impl<'de> Visitor<'de> for ThresholdVisitor {
-            type Value = ThresholdBlock;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a number, `{column: C}`, `{maximise_recall: {tnr_floor: \
-                     0.5}}`, `{youden: {}}` or `{f_beta: 1}`",
-                )
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<ThresholdBlock, E> {
-                Finite::new(value)
-                    .map(ThresholdBlock::Fixed)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<ThresholdBlock, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ThresholdBlock, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<ThresholdBlock, E> {
-                match word {
-                    "youden" => Ok(ThresholdBlock::Of(ThresholdOf::Youden(Youden {}))),
-                    "maximise_recall" => {
-                        Ok(ThresholdBlock::Of(ThresholdOf::MaximiseRecall(MaximiseRecall {
-                            tnr_floor: half(),
-                        })))
-                    }
-                    _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ThresholdBlock, A::Error> {
-                ThresholdOf::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(ThresholdBlock::Of)
-            }
-        }
-        deserializer.deserialize_any(ThresholdVisitor)
-    }
-}
-
-impl JsonSchema for ThresholdBlock {
-    fn schema_name() -> Cow<'static, str> {
-        "Threshold".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let number = generator.subschema_for::<Finite>();
-        let of = generator.subschema_for::<ThresholdOf>();
-        json_schema!({"anyOf": [number, {"enum": ["youden", "maximise_recall"]}, of]})
     }
 }

@@ -13,7 +13,7 @@ use super::recourse::AuditedRows;
 use super::recourse::ask::{DecisionModel, LevelChange};
 use super::recourse::groups::GroupPair;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, RecourseFeature};
+use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
 
 /// The columns of a small file, in its order: numbers (NaN as missing) or texts (nulls as empty
 /// texts).
@@ -171,6 +171,7 @@ fn feature(name: &str, column: &RecourseOracleColumn, config: &Json) -> Recourse
         scale,
         missing: None,
         codes,
+        predicate: TraitPredicate::Equals,
         model_numbers: None,
         may_change: AllowedChanges {
             direction,

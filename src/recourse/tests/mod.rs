@@ -3,6 +3,7 @@
 mod case;
 mod oracle;
 mod persons;
+mod predicates;
 mod promises;
 
 use crate::error::Result;

@@ -12,7 +12,7 @@ use crate::recourse::chance::{PermutationLimits, p_values};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, RecourseFeature};
+use crate::recourse::feature::{LevelScale, RecourseFeature, TraitPredicate};
 
 /// A row with the unfavourable decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +50,7 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         scale: LevelScale::Nominal,
         missing: None,
         codes,
+        predicate: TraitPredicate::Equals,
         model_numbers: None,
         may_change: AllowedChanges { direction: ChangeDirection::Any, ..AllowedChanges::default() },
         cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
@@ -59,6 +60,7 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         name: "town".to_owned(),
         levels: vec!["x".to_owned()],
         codes: vec![0; 2 * n],
+        predicate: TraitPredicate::Equals,
         may_change: AllowedChanges::default(),
         ..job.clone()
     };

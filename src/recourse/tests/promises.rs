@@ -11,7 +11,7 @@ use crate::recourse::definition::{
 };
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
 use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
 use crate::recourse::overlap::merge_overlapping;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
@@ -100,6 +100,7 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
             scale,
             missing: None,
             codes,
+            predicate: TraitPredicate::Equals,
             model_numbers: behind,
             may_change,
             cost,

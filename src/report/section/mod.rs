@@ -44,8 +44,10 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
         sections.push(provenance::section(audit));
         return sections;
     }
-    // Of amounts nobody is decided about: no prediction switches, and no share is predicted.
+    // Of amounts nobody is decided about: no prediction switches, and no share is predicted, unless
+    // the job says above which number they count as positive.
     let decides = audit.manifest.amounts().is_none();
+    let counted = decides || !audit.groups.is_empty();
     let panels = if decides { audit.panels() } else { Vec::new() };
     let sections = [
         gates::section(audit, glossary),
@@ -58,7 +60,7 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
         shift::section(audit, &panels, glossary),
         graphs::section(audit, glossary),
         plausibility::section(audit, glossary),
-        decides.then(|| groups::section(audit, glossary)).flatten(),
+        counted.then(|| groups::section(audit, glossary)).flatten(),
         slices::section(audit, glossary),
         models::section(audit, glossary),
         recourse::section(audit),

@@ -115,7 +115,8 @@ impl<'a> RowScoreInputs<'a> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
-        Ok(RowScoreInputs { rows, scores, rule: rule_of(unit, several, b)?, position })
+        let rule = rule_of(unit, several, b)?.cutting_amounts(b);
+        Ok(RowScoreInputs { rows, scores, rule, position })
     }
 }
 
@@ -341,8 +342,9 @@ impl Stage for CountStage {
         let sources = RowScoreInputs::need(unit, false, b)?;
         let asked = count_settings(unit, b)?;
         let plain = unit.experiment.is_empty() && unit.repeat.is_none();
-        let looks = plain && sources.position == 0;
-        let gives_scores = plan.model_of(unit)?.1.gives_scores();
+        let (_, model) = plan.model_of(unit)?;
+        let (looks, gives_scores) =
+            (plain && sources.position == 0 && model.amount().is_none(), model.gives_scores());
         if looks {
             b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
         }

@@ -4,6 +4,9 @@ pub(crate) mod fit;
 pub(crate) mod scenarios;
 pub(crate) mod tables;
 
+use std::path::Path;
+
+use crate::counterfactual::graph_uncertain::bag_file;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::error::Result;
 use crate::exec::misfit;
@@ -62,20 +65,25 @@ impl Stage for DiscoverStage {
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
         let (set, position, attribute) =
             (applied.scenario().0, applied.position, applied.attribute);
+        let bag = plan.input.graphs_of(set).map(|file| b.file(file));
         work(move |ctx| {
+            let graphs_of = |path: &Path| {
+                let bytes = files::read_start(path, bag_file::MAX_BYTES + 1)?;
+                bag_file::read_bag(path, &bytes)
+            };
+            let asked_by = |error| {
+                let keys = ["counterfactuals", set, GraphUncertainBlock::WORD];
+                plan.with_model_place(error, &keys)
+            };
+            let read = bag.map(graphs_of).transpose().map_err(asked_by)?;
             rows.with(ctx, 0, |row_context| {
                 let column = ColumnName::new(attribute);
                 let variables = column
                     .map(|column| plan.job.data.graph_variables(graphs, &column))
                     .unwrap_or_default();
                 let (variables, memory) = (&variables, memory::allowed(plan.settings));
-                let asked = DiscoveryInputs { graphs, variables, position, seed, memory };
-                let asked_by = |error| {
-                    plan.with_model_place(
-                        error,
-                        &["counterfactuals", set, GraphUncertainBlock::WORD],
-                    )
-                };
+                let bag = bag.zip(read.as_deref());
+                let asked = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
                 let found = discover(row_context, &asked).map_err(asked_by)?;
                 refits::write(ctx.out(), &[training_hash(row_context, &asked)?], None)?;
                 found.iter().try_for_each(|scenario| {

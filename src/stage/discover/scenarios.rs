@@ -5,9 +5,11 @@
 //! needed. Bootstraps are worked on in any order, every scenario of a set on the same scores and
 //! equations, so that what two scenarios share is computed once.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bag::BagOfDags;
+use crate::causal::bag::{BagOfDags, GivenGraphs};
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::class::LargeClassRule;
 use crate::causal::encoding::{CONSTANT_COLUMN, GraphEncoding, GraphVariable, TrainingBlocks};
@@ -18,6 +20,7 @@ use crate::causal::person_units::PersonUnits;
 use crate::causal::scm::EquationCache;
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, list_dags};
+use crate::counterfactual::graph_uncertain::bag_file::{self, BagGraph};
 use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
 use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_with_cache};
 use crate::data::rows::content::ContentHash;
@@ -57,6 +60,8 @@ pub(crate) struct DiscoveryInputs<'a> {
     pub variables: &'a [ColumnName],
     /// Position of the attribute.
     pub position: usize,
+    /// The file of its graphs with what it holds, where they are in a file.
+    pub bag: Option<(&'a Path, &'a [BagGraph])>,
     /// The seed of the job.
     pub seed: Seed,
     /// Bytes that the run may take.
@@ -165,11 +170,10 @@ pub(crate) fn discover(
                 &replicates.into_iter().flatten().collect::<Vec<_>>(),
                 &scenarios.limits,
             )?,
-            Some((class, listed)) => BagOfDags::from_given_class(
+            Some(given) => BagOfDags::from_given(
                 names.clone(),
                 sensitive,
-                class,
-                listed,
+                given,
                 worlds.len(),
                 &scenarios.limits,
             )?,
@@ -263,8 +267,8 @@ struct ScenarioSearch<'a> {
     encoding: &'a GraphEncoding,
     sensitive: usize,
     knowledge: Vec<Knowledge>,
-    /// Class and graphs where they are drawn, not searched.
-    given: Vec<Option<(crate::causal::graph::Pdag, crate::causal::class::ListedDags)>>,
+    /// The graphs where they are given, not searched.
+    given: Vec<Option<GivenGraphs>>,
     limits: DagLimits,
 }
 
@@ -295,12 +299,16 @@ impl<'a> ScenarioSearch<'a> {
             let class = asked.graphs.given_class(variables, &known).map_err(|bad| {
                 Fault::new("impossible-graph", format!("the given graph is not valid: {bad}"))
             })?;
-            given.push(match class {
-                None => None,
-                Some(class) => {
-                    let mut stream = RandomStream::new(asked.seed.0, &format!("class/{name}"));
+            let mut stream = RandomStream::new(asked.seed.0, &format!("class/{name}"));
+            given.push(match (class, asked.bag) {
+                (None, None) => None,
+                (Some(class), _) => {
                     let listed = list_dags("the given graph", &class, &limits, &mut stream)?;
-                    Some((class, listed))
+                    Some(GivenGraphs { n_classes: 1, listed })
+                }
+                (None, Some((path, graphs))) => {
+                    let known = (variables, &known);
+                    Some(bag_file::given_graphs(path, graphs, known, &limits, &mut stream)?)
                 }
             });
             knowledge.push(known);
@@ -328,38 +336,28 @@ impl<'a> ScenarioSearch<'a> {
         let (knobs, singular) = self.inputs.graphs.search_settings();
         let mut fits = EquationCache::new(self.encoding, moments);
         let mut score = None;
-        let of_scenario =
-            |(knowledge, given): (&Knowledge, &Option<(_, crate::causal::class::ListedDags)>)| {
-                let replicate = match given {
-                    Some(_) => None,
-                    None => {
-                        let score = score.get_or_insert_with(|| {
-                            let penalty = knobs.penalty;
-                            GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
-                        });
-                        let (variables, limits, seed) =
-                            (self.variables, &self.limits, self.inputs.seed.0);
-                        Some(
-                            GraphSearch {
-                                variables,
-                                knowledge,
-                                knobs: &knobs,
-                                singular,
-                                limits,
-                                seed,
-                            }
+        let of_scenario = |(knowledge, given): (&Knowledge, &Option<GivenGraphs>)| {
+            let replicate = match given {
+                Some(_) => None,
+                None => {
+                    let score = score.get_or_insert_with(|| {
+                        let penalty = knobs.penalty;
+                        GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
+                    });
+                    let (variables, limits, seed) =
+                        (self.variables, &self.limits, self.inputs.seed.0);
+                    Some(
+                        GraphSearch { variables, knowledge, knobs: &knobs, singular, limits, seed }
                             .search_replicate(b, score)?,
-                        )
-                    }
-                };
-                let listed = replicate
-                    .as_ref()
-                    .map(|r| &r.listed)
-                    .or(given.as_ref().map(|(_, listed)| listed));
-                let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-                let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
-                Ok((replicate, worlds))
+                    )
+                }
             };
+            let listed =
+                replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
+            let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
+            let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
+            Ok((replicate, worlds))
+        };
         self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
     }
 }

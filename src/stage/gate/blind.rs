@@ -90,8 +90,9 @@ pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
 }
 
 fn favourable(job: &Job) -> Option<FavourableClass> {
-    // Of several classes each has a favourable side of its own.
-    job.data.favourable_side().filter(|_| job.data.label.classes().is_none())
+    // Of several classes each has a favourable side of its own, and amounts are no decisions.
+    let decides = job.data.label.classes().is_none() && !job.audits_amounts();
+    job.data.favourable_side().filter(|_| decides)
 }
 
 /// The shares of a model's favourable decisions: those measured of each group, weights and all;

@@ -19,8 +19,9 @@ use crate::gate::reason::{GateReason, GateStatus, UnshownChange};
 use crate::gate::recourse::{CountedGate, RecourseGateQuestion};
 use crate::gate::why::PatternGateQuestion;
 use crate::job::check::CheckedJob;
-use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
+use crate::job::{self, GateBetween, GateDirection, GateLevel, MetricFamily, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
@@ -93,7 +94,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
             GateQuestion {
                 unshown: unshown(checked, gate, &attributes),
                 favourable: model_of(checked, gate)
-                    .filter(|model| model.amount().is_none())
+                    .filter(|model| model.amount().is_none() || counts_decisions(gate))
                     .and_then(|_| checked.job.data.favourable_side()),
                 objections: Vec::new(),
                 accepts: Vec::new(),
@@ -120,6 +121,14 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
             }
         });
     questions.collect()
+}
+
+/// Whether a gate on a model whose outcome is an amount asks about decisions: amounts above a
+/// number, as the family clarify counts them.
+fn counts_decisions(gate: &job::GateBlock) -> bool {
+    let metric = gate.metric.as_deref().and_then(find);
+    metric
+        .is_some_and(|metric| matches!(metric.family, MetricFamily::Clarify | MetricFamily::Group))
 }
 
 /// The set that a gate asks about.

@@ -231,7 +231,7 @@ impl<'a> StagePlan<'a> {
 fn columns_beside(job: &Job) -> Vec<&str> {
     let data = &job.data;
     let ignored = data.features.ignore.iter();
-    let label = data.label.column().map(|label| &label.column);
+    let label = data.label.named_column();
     let named = label.into_iter().chain(&data.row_id).chain(&data.weight).chain(&data.person);
     let split = data.split.as_ref().and_then(|split| split.column.as_ref());
     ignored.chain(named).chain(split).map(|column| column.as_str()).collect()

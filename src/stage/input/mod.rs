@@ -20,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use crate::counterfactual::engine::{ExternalSource, FittedKnobs};
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
@@ -293,6 +294,12 @@ impl JobInputs {
         self.files.iter().find(|f| f.what == what)
     }
 
+    /// The file of the graphs of a set, where they are in a file.
+    pub(crate) fn graphs_of(&self, set: &str) -> Option<&InputFile> {
+        let what = graphs_what(set);
+        self.files.iter().find(|f| f.what == what)
+    }
+
     /// The files that decide the scores of a model that is trained elsewhere and called here.
     pub(crate) fn files_of_model<'s>(
         &'s self,
@@ -317,6 +324,11 @@ pub(crate) fn join_what(name: &str) -> String {
 /// What the manifest calls the files of a set whose counterfactuals somebody else made.
 pub(crate) fn external_what(set: &str) -> String {
     format!("counterfactuals {set}")
+}
+
+/// What the manifest calls the file of the graphs of a set.
+fn graphs_what(set: &str) -> String {
+    format!("graphs {set}")
 }
 
 /// What messages call a file of a model of this kind.
@@ -592,6 +604,12 @@ pub(crate) fn locate(
             }
             None => {}
         }
+    }
+    for (name, set) in &checked.job.counterfactuals {
+        let Some(file) = set.graphs().and_then(GraphUncertainBlock::bag) else { continue };
+        let word = GraphUncertainBlock::WORD;
+        let at = job::check::path(&["counterfactuals", name.as_str(), word, "discovery", "bag"]);
+        search.add(&graphs_what(name.as_str()), Path::new(file), checked.places.at(&at))?;
     }
     search.scores(checked)?;
     for (name, model) in &checked.job.models {

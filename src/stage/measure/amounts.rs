@@ -37,6 +37,8 @@ pub(crate) struct AmountInputs {
     /// Whose.
     pub(crate) audit: CountedAudit,
     rule: AmountRule,
+    /// Whether the rows are counted too, as positive and not.
+    counted: bool,
     amounts: StageInput<ScoreStage>,
     /// Of a set its counterfactuals and their amounts.
     set: Option<(StageInput<GenerateStage>, StageInput<ScoreStage>)>,
@@ -50,6 +52,7 @@ impl AmountInputs {
         for (name, model) in &plan.job.models {
             let Some(amount) = model.amount() else { continue };
             let rule = rule_of(b.value(&format!("models.{name}.amount"), amount));
+            let counted = plan.job.positive_above(model).is_some();
             let unit = AuditUnit::of_model(name.as_str());
             let Some(amounts) = b.want_part(|b| b.need::<ScoreStage>(&unit))? else { continue };
             let of = |attribute: usize, set: Option<&AppliedSet<'_>>| CountedAudit {
@@ -60,7 +63,7 @@ impl AmountInputs {
             };
             for attribute in 0..plan.job.data.sensitive.len() {
                 let (audit, amounts) = (of(attribute, None), amounts.clone());
-                all.push(AmountInputs { audit, rule, amounts, set: None });
+                all.push(AmountInputs { audit, rule, counted, amounts, set: None });
             }
             let sets = plan.applied_sets().into_iter();
             for applied in sets.filter(|_| model.scores_counterfactuals()) {
@@ -69,7 +72,8 @@ impl AmountInputs {
                     Ok((made, b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?))
                 })?;
                 let (audit, amounts) = (of(applied.position, Some(&applied)), amounts.clone());
-                all.extend(set.map(|set| AmountInputs { audit, rule, amounts, set: Some(set) }));
+                let set = set.map(Some);
+                all.extend(set.map(|set| AmountInputs { audit, rule, counted, amounts, set }));
             }
         }
         Ok(all)
@@ -124,7 +128,7 @@ impl AmountInputs {
                     ..builder.key("group", Some(group), None).into()
                 });
                 let lacking = own().count() - known.len();
-                tables.population.push(PopulationRow {
+                let population = (!self.counted).then(|| PopulationRow {
                     state: AUDITED.into(),
                     sensitive: builder.key("group", None, None).sensitive,
                     group: Some(builder.group(group).into()),
@@ -134,6 +138,7 @@ impl AmountInputs {
                     without_score: Some(whole(lacking as u64)),
                     ..PopulationRow::default()
                 });
+                tables.population.extend(population);
                 samples.push(AmountSample::new(found.basis, known));
             }
             let measured = row_context.workers.within(|| measure_amounts(&samples, settings));

@@ -114,14 +114,16 @@ impl AuditInputs {
     /// what waits for scores is left out.
     fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut audits) = (b.plan, Vec::new());
-        for (name, model) in plan.job.models.iter().filter(|(_, of)| of.amount().is_none()) {
-            for attribute in plan.job.data.sensitive.keys() {
+        for (name, model) in &plan.job.models {
+            let decides = model.amount().is_none();
+            let rows_count = decides || plan.job.positive_above(model).is_some();
+            for attribute in plan.job.data.sensitive.keys().filter(|_| rows_count) {
                 let attribute = attribute.to_string();
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
                 audits.extend(b.want_part(|b| AuditInputs::of_rows(&unit, b))?);
             }
             let asked = |applied: &AppliedSet<'_>| {
-                model.scores_counterfactuals() && applied.block.asks(name)
+                decides && model.scores_counterfactuals() && applied.block.asks(name)
             };
             for applied in plan.applied_sets().into_iter().filter(asked) {
                 let unit = applied.unit_of(name.as_str());

@@ -32,7 +32,7 @@ use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature, TraitPredicate};
 use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -388,6 +388,7 @@ fn recourse_column(
         scale,
         missing,
         codes,
+        predicate: TraitPredicate::Equals,
         model_numbers: behind,
         may_change: AllowedChanges::default(),
         cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
@@ -549,6 +550,7 @@ fn onehot_feature(
         scale: LevelScale::Nominal,
         missing,
         codes,
+        predicate: TraitPredicate::Equals,
         model_numbers: behind,
         may_change: AllowedChanges::default(),
         cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
@@ -566,6 +568,8 @@ fn with_rules(
         recourse.cost.weights.get(feature.name.as_str()).map_or(1.0, |weight| weight.get());
     let of_kind = if distance == LevelDistance::Unit { recourse.cost.nominal.get() } else { 1.0 };
     feature.cost = ChangeCost { distance, weight: weight * of_kind };
+    let predicate = recourse.predicates.get(feature.name.as_str());
+    feature.predicate = predicate.copied().unwrap_or_default();
     let Some(rule) = recourse.may_change.get(feature.name.as_str()) else { return Ok(feature) };
     let (direction, steps) = rule.direction();
     let mut not_to = Vec::new();

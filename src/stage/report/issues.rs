@@ -80,8 +80,9 @@ pub(super) fn write(
     for name in job.data.sensitive.keys().map(ColumnName::as_str) {
         issues.extend(generated(name, origins, &found));
     }
-    for name in job.models.keys() {
-        issues.extend(missing_scores(name.as_str(), found.groups, found.population));
+    for (name, model) in &job.models {
+        let of = (name.as_str(), model.amount().is_some());
+        issues.extend(missing_scores(of, found.groups, found.population));
         issues.extend(rounded_switches(name.as_str(), found.counts));
     }
     for (attribute, of) in found.labels.into_iter().flatten() {
@@ -318,7 +319,7 @@ fn small_slices(job: &Job, attribute: &str, slices: &BTreeMap<String, u64>) -> I
 /// Who has no score of a model, or whose counterfactuals have none, by group; none where nobody
 /// lacks one.
 fn missing_scores(
-    model: &str,
+    (model, is_amount): (&str, bool),
     groups: &[GroupRow],
     population: &[PopulationRow],
 ) -> Option<IssueRow> {
@@ -360,7 +361,6 @@ fn missing_scores(
     let mut untested: BTreeMap<(&SharedText, &str), i64> = BTreeMap::new();
     let is_of_set =
         |row: &&PopulationRow| row.model.as_deref() == Some(model) && row.counterfactual.is_some();
-    let is_amount = groups.iter().all(|row| row.model != model);
     for row in population.iter().filter(is_of_set).filter(|_| is_amount) {
         let Some(group) = row.group.as_deref() else { continue };
         let of_model =
@@ -488,14 +488,14 @@ mod tests {
         };
         let rows = [row("", 1), row("Female", 0), row("Male", 1)];
         let people = [of(Some("Female"), 49), of(Some("Male"), 0), of(None, 3)];
-        let found = missing_scores("m", &rows, &people).expect("some lack a score");
+        let found = missing_scores(("m", false), &rows, &people).expect("some lack a score");
         assert_eq!((found.code.as_str(), found.n), ("missing-score", 53));
         assert_eq!(
             found.text.as_str(),
             "52 people have no score of `m` (49 of `sex` `Female`), and 1 counterfactual has no \
              score of `m` (1 of `sex` `Male`): its metrics are about the others"
         );
-        assert!(missing_scores("other", &rows, &people).is_none());
+        assert!(missing_scores(("other", false), &rows, &people).is_none());
         // Amounts have no rows of groups: their set tells who is left out.
         let set = PopulationRow {
             counterfactual: Some("flip".into()),
@@ -503,13 +503,14 @@ mod tests {
             without_counterfactual: Some(60),
             ..of(Some("Female"), 0)
         };
-        let found = missing_scores("m", &[], &[of(Some("Female"), 49), set]).expect("some do");
+        let found =
+            missing_scores(("m", true), &[], &[of(Some("Female"), 49), set]).expect("some do");
         assert_eq!(
             found.text.as_str(),
             "49 people have no score of `m` (49 of `sex` `Female`), and 11 people have no \
              counterfactual with an amount of `m` (11 of `sex` `Female`): its metrics are about \
              the others"
         );
-        assert!(missing_scores("m", &[row("", 0)], &[of(Some("Male"), 0)]).is_none());
+        assert!(missing_scores(("m", false), &[row("", 0)], &[of(Some("Male"), 0)]).is_none());
     }
 }

@@ -71,6 +71,21 @@ fn the_shipped_example_runs() {
     ran.says(&["failed with exit status 1", "\n  | the rows lack columns of the scorecard: rent"]);
 }
 
+/// The jobs that set what no other one sets.
+#[test]
+fn the_jobs_of_options_run() {
+    let work = Work::with_jobs();
+    work.run(0, "jobs/options-graph.yaml", "");
+    if cfg!(not(feature = "lightgbm")) {
+        return;
+    }
+    work.run(0, "jobs/options.yaml", "--replace");
+    let frame = read_frame(&work.path("out/tables"), "subgroups");
+    let traits = |words: &str| frame.records().any(|row| row.text("traits").contains(words));
+    assert!(traits("age_band >= middle") && traits("age_band >= old"));
+    assert!(!traits("age_band = ") && !traits("age_band >= young"));
+}
+
 /// The programs that need more than pyarrow, each where its packages are there.
 #[test]
 fn the_shipped_programs_of_libraries_run() {

@@ -133,7 +133,9 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<RichTex
         stated.extend(direct_effects(effects).map(|told| RichText::from(verb).and(told)));
     }
     if stated.is_empty() {
-        let is_given = words.knobs.iter().any(|knob| knob.starts_with("discovery: {given"));
+        let given = ["discovery: {given", "discovery: {bag"];
+        let mut knobs = words.knobs.iter();
+        let is_given = knobs.any(|knob| given.iter().any(|of| knob.starts_with(of)));
         return Some(start.text(if is_given {
             "gives the edges."
         } else if knob == "{}" {

@@ -1,0 +1,715 @@
+//! Reads a tree by the JSON Schema that the types of a job make of themselves: every wrong key,
+//! word, type and range in one pass, and the value as JSON, from which serde makes the job.
+//!
+//! What is wrong or missing is named in `damaged` and replaced by a blank of the type that the
+//! schema asks for, so that the rest can be checked.
+//!
+//! Rules: a text takes any scalar as it is written; numbers and booleans are YAML 1.2 core,
+//! unquoted and finite; an empty value is an empty map where a map is expected, else an error; a
+//! variant is a map with one key, or its bare word where it needs no knob.
+//!
+//! Keys of the schema beyond JSON Schema, set by the types and left out of the published file:
+//! `x-is` says what a value is, in words; `x-near` that a wrong word is compared with the known
+//! ones nevertheless; `x-bare` that a bare word may name the one key of a block; `x-alone` that a
+//! variant has no keys next to it.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::error::{FilePlace, JobProblem};
+use crate::job::Job;
+use crate::job::messages::{self as m, Said};
+use crate::job::read::nearest::{all, list, nearest, suggest};
+use crate::job::read::tree::{YamlMapKey, YamlNode, YamlScalar, YamlValue, join, shorten};
+use crate::job::schema::types_schema;
+use crate::param::{TEXT_FORMS, TextForm};
+
+/// Problems of one job after which no more are looked for.
+pub(crate) const MAX_PROBLEMS: usize = 50;
+
+/// What reading a tree gave.
+#[derive(Debug)]
+pub(crate) struct ReadJob {
+    /// The job, without meaning at the damaged places; none where the types refuse what the schema
+    /// takes, which is a problem of its own.
+    pub(crate) job: Option<Job>,
+    /// Everything that is wrong.
+    pub(crate) problems: Vec<JobProblem>,
+    /// Dotted paths of values that are wrong or missing and of keys that are unknown.
+    pub(crate) damaged: Vec<String>,
+}
+
+/// Reads a tree as a job. At the dotted paths `unknown` are values that nobody knows, which have
+/// their own problem.
+pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
+    let schema = types_schema();
+    let mut reader =
+        ShapeReader { root: schema, damaged: unknown.clone(), unknown, problems: Vec::new() };
+    let value = reader.value(schema, root, At { path: "", owner: &root.place });
+    let ShapeReader { mut problems, damaged, .. } = reader;
+    let job = serde_json::from_value(value);
+    if let (Err(error), true) = (&job, problems.is_empty()) {
+        problems.push(problem("", &root.place, m::job_unreadable(error)));
+    }
+    ReadJob { job: job.ok(), problems, damaged }
+}
+
+fn problem(path: &str, place: &FilePlace, Said { code, what, hint }: Said) -> JobProblem {
+    let hint = (!hint.is_empty()).then_some(hint);
+    JobProblem { code, path: path.to_owned(), place: Some(place.clone()), what, hint }
+}
+
+/// Where a value is: its path, and the place of the key it is under.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    path: &'a str,
+    owner: &'a FilePlace,
+}
+
+struct ShapeReader {
+    root: &'static Json,
+    unknown: Vec<String>,
+    problems: Vec<JobProblem>,
+    damaged: Vec<String>,
+}
+
+/// The alternatives of a type.
+#[derive(Default)]
+struct Forms {
+    /// Words.
+    words: Vec<&'static str>,
+    /// Maps with this one key, and what it holds.
+    variants: Vec<(&'static str, &'static Json)>,
+    /// Words and keys of variants in the order of the type.
+    known: Vec<&'static str>,
+    /// Other types.
+    others: Vec<&'static Json>,
+}
+
+impl Forms {
+    fn of_kind(&self, kind: &str) -> Option<&'static Json> {
+        self.others.iter().copied().find(|form| kinds(form).first() == Some(&kind))
+    }
+
+    fn variant(&self, key: &str) -> Option<&'static Json> {
+        self.variants.iter().find(|(known, _)| *known == key).map(|(_, content)| *content)
+    }
+}
+
+fn texts(value: Option<&'static Json>) -> Vec<&'static str> {
+    value.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect()
+}
+
+fn get(schema: &'static Json, key: &str) -> Option<&'static str> {
+    schema.get(key).and_then(Json::as_str)
+}
+
+fn kinds(schema: &'static Json) -> Vec<&'static str> {
+    get(schema, "type").map_or_else(|| texts(schema.get("type")), |kind| vec![kind])
+}
+
+/// The words that a schema allows, if it is about words.
+fn words(schema: &'static Json) -> Vec<&'static str> {
+    get(schema, "const").map_or_else(|| texts(schema.get("enum")), |word| vec![word])
+}
+
+/// The alternatives of a type; a block that asks for one of several keys has none.
+fn branches(schema: &'static Json) -> Option<&'static Vec<Json>> {
+    let alternatives = schema.get("oneOf").or(schema.get("anyOf"));
+    alternatives.filter(|_| schema.get("properties").is_none()).and_then(Json::as_array)
+}
+
+fn keys(schema: &'static Json) -> Option<&'static Map<String, Json>> {
+    schema.get("properties").and_then(Json::as_object)
+}
+
+/// The map with one key that a branch is, if it is one.
+fn variant(branch: &'static Json) -> Option<(&'static str, &'static Json)> {
+    let (key, content) = keys(branch)?.iter().next().filter(|_| branch["required"].is_array())?;
+    (keys(branch)?.len() == 1).then_some((key, content))
+}
+
+/// A value of a wrong type.
+fn wrong_type(path: &str, expected: &str, found: String) -> Said {
+    match expected {
+        "a map" => m::type_no_map(path, found),
+        "`true` or `false`" => m::type_no_boolean(path, found),
+        "a finite number" => m::type_no_number(path, found),
+        "a list" => m::type_no_list(path, found),
+        "a text" => m::type_no_text(path, found),
+        "one character" => m::type_no_character(path, found),
+        _ => m::type_wrong(path, expected, found),
+    }
+}
+
+fn in_words(path: &str) -> String {
+    if path.is_empty() { "the job".to_owned() } else { format!("`{path}`") }
+}
+
+enum Number {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+}
+
+impl Number {
+    fn float(&self) -> f64 {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a number beyond 2^53 is rounded as any decimal is"
+        )]
+        match *self {
+            Number::Unsigned(value) => value as f64,
+            Number::Signed(value) => value as f64,
+            Number::Float(value) => value,
+        }
+    }
+}
+
+/// A number by the rules of YAML 1.2 core; `None` where the text is not a number, `Some(None)` where
+/// it is one that is not finite or does not fit.
+fn number(text: &str) -> Option<Option<Number>> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        let unsigned = text.strip_prefix('+').unwrap_or(text).parse().map(Number::Unsigned);
+        return Some(unsigned.or_else(|_| text.parse().map(Number::Signed)).ok());
+    }
+    for (prefix, radix) in [("0x", 16), ("0o", 8)] {
+        if let Some(rest) = text.strip_prefix(prefix)
+            && !rest.is_empty()
+            && rest.chars().all(|c| c.is_digit(radix))
+        {
+            return Some(u64::from_str_radix(rest, radix).map(Number::Unsigned).ok());
+        }
+    }
+    let lower = digits.to_ascii_lowercase();
+    if lower == ".inf" || (lower == ".nan" && digits == text) {
+        return Some(None);
+    }
+    let float =
+        digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let starts = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let value = text.parse::<f64>().ok().filter(|_| float && starts)?;
+    Some(value.is_finite().then_some(Number::Float(value)))
+}
+
+/// Whether a scalar is true or false; none where it is neither.
+fn boolean(scalar: &YamlScalar) -> Option<bool> {
+    match scalar.text.as_str() {
+        _ if scalar.quoted => None,
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+impl ShapeReader {
+    fn resolve(&self, mut schema: &'static Json) -> &'static Json {
+        while let Some(target) = get(schema, "$ref").and_then(|path| self.root.pointer(&path[1..]))
+        {
+            schema = target;
+        }
+        schema
+    }
+
+    fn forms(&self, schema: &'static Json) -> Forms {
+        let mut forms = Forms::default();
+        self.add_forms(schema, &mut forms);
+        forms
+    }
+
+    fn add_forms(&self, schema: &'static Json, forms: &mut Forms) {
+        let own = words(schema);
+        forms.words.extend(&own);
+        forms.known.extend(own);
+        for branch in branches(schema).into_iter().flatten() {
+            let named = self.resolve(branch);
+            if branches(named).is_some() || !words(named).is_empty() {
+                self.add_forms(named, forms);
+            } else if let Some(variant) = variant(branch) {
+                forms.variants.push(variant);
+                forms.known.push(variant.0);
+            } else {
+                forms.others.push(named);
+            }
+        }
+    }
+
+    /// A value of the type that is wrong nowhere else.
+    fn blank(&self, schema: &'static Json) -> Json {
+        let schema = self.resolve(schema);
+        if let Some(word) = words(schema).first() {
+            return json!(word);
+        }
+        if let Some(first) = branches(schema).and_then(|branches| branches.first()) {
+            return self.blank(first);
+        }
+        match kinds(schema).first().copied() {
+            Some("boolean") => json!(false),
+            Some("integer") => json!(schema["minimum"].as_u64().unwrap_or(0).max(1)),
+            Some("number") => json!(0.5),
+            Some("string") => json!(form_of(schema).map_or("x", |form| form.example)),
+            Some("array") => {
+                let items = schema["minItems"].as_u64().unwrap_or(0);
+                let item = schema.get("items").map(|item| self.blank(item)).unwrap_or_default();
+                (0..items).map(|_| item.clone()).collect()
+            }
+            _ => texts(schema.get("required"))
+                .into_iter()
+                .filter_map(|key| Some((key.to_owned(), self.blank(keys(schema)?.get(key)?))))
+                .collect(),
+        }
+    }
+
+    /// Complains about the value at a path, and gives a blank back.
+    fn refuse(&mut self, schema: &'static Json, path: &str, place: &FilePlace, said: Said) -> Json {
+        self.damaged.push(path.to_owned());
+        self.problems.push(problem(path, place, said));
+        self.blank(schema)
+    }
+
+    /// Complains about a value of a wrong type.
+    fn wrong(
+        &mut self,
+        schema: &'static Json,
+        node: &YamlNode,
+        at: At<'_>,
+        expected: &str,
+        say: fn(&str, &str, String) -> Said,
+    ) -> Json {
+        if node.scalar().is_some_and(YamlScalar::is_null) {
+            let said = m::value_empty(at.path, expected);
+            return self.refuse(schema, at.path, &node.place, said);
+        }
+        // Where there are several forms, quotes make no difference.
+        let of_forms = branches(schema).is_some() && get(schema, "x-is").is_some();
+        let found = match node.scalar() {
+            Some(scalar) if of_forms => format!("`{}`", shorten(&scalar.text)),
+            _ => node.describe(),
+        };
+        let place = if of_forms && node.entries().is_some() { at.owner } else { &node.place };
+        self.refuse(schema, at.path, place, say(at.path, expected, found))
+    }
+
+    /// Complains about a value of the right type that is not allowed.
+    fn refuse_value(
+        &mut self,
+        schema: &'static Json,
+        node: &YamlNode,
+        at: At<'_>,
+        found: &str,
+        is: &str,
+    ) -> Json {
+        let said = if is.contains("from 0 to 1") || is.contains("between 0 and 1") {
+            m::share_refused(at.path, found, is)
+        } else {
+            m::value_refused(at.path, found, is)
+        };
+        self.refuse(schema, at.path, &node.place, said)
+    }
+
+    /// One value.
+    fn value(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let schema = self.resolve(schema);
+        if self.unknown.iter().any(|path| path == at.path) {
+            return self.blank(schema);
+        }
+        if branches(schema).is_some() || !words(schema).is_empty() {
+            return self.alternatives(schema, node, at);
+        }
+        match kinds(schema).first().copied() {
+            Some("object") if is_map(schema) => self.map(schema, node, at),
+            Some("object") => self.block(schema, node, at),
+            Some("array") => self.list(schema, node, at),
+            Some("boolean") => match node.scalar().and_then(boolean) {
+                Some(value) => json!(value),
+                None => self.wrong(schema, node, at, "`true` or `false`", wrong_type),
+            },
+            Some(kind @ ("number" | "integer")) => self.number(schema, kind, node, at),
+            _ => self.text(schema, node, at),
+        }
+    }
+
+    fn text(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let Some(scalar) = node.scalar().filter(|scalar| !scalar.is_null()) else {
+            return self.wrong(schema, node, at, "a text", wrong_type);
+        };
+        let text = &scalar.text;
+        if schema.get("maxLength") == Some(&json!(1)) {
+            // A space or a tab in quotes is a character too.
+            return if text.chars().count() == 1 {
+                json!(text)
+            } else {
+                self.wrong(schema, node, at, "one character", wrong_type)
+            };
+        }
+        if is_of_form(schema, text) {
+            return json!(text);
+        }
+        let is = form_of(schema).map(|form| form.is).or(get(schema, "x-is"));
+        self.refuse_value(schema, node, at, text, is.unwrap_or_default())
+    }
+
+    fn number(&mut self, schema: &'static Json, kind: &str, node: &YamlNode, at: At<'_>) -> Json {
+        let most = match get(schema, "format") {
+            Some("uint8") => u8::MAX.into(),
+            Some("uint16") => u16::MAX.into(),
+            Some("uint32") => u32::MAX.into(),
+            _ => u64::MAX,
+        };
+        let expected = match (kind, most) {
+            ("number", _) => "a finite number".to_owned(),
+            (_, u64::MAX) => "a whole number of at least 0".to_owned(),
+            _ => format!("a whole number from 0 to {most}"),
+        };
+        let Some(YamlScalar { text, quoted }) = node.scalar() else {
+            return self.wrong(schema, node, at, &expected, wrong_type);
+        };
+        let found = match number(text) {
+            Some(_) if *quoted => {
+                return self.wrong(schema, node, at, &expected, |path, expected, found| {
+                    m::number_quoted(path, expected, found)
+                });
+            }
+            None if text.contains('_') && number(&text.replace('_', "")).is_some() => {
+                return self.wrong(schema, node, at, &expected, |path, expected, found| {
+                    m::number_underscore(path, expected, found)
+                });
+            }
+            None if text.ends_with('%') => {
+                return self.wrong(schema, node, at, &expected, |path, expected, found| {
+                    m::number_percent(path, expected, found)
+                });
+            }
+            found => found.flatten(),
+        };
+        let value = match found {
+            Some(Number::Unsigned(value)) if value <= most => json!(value),
+            Some(Number::Signed(value)) if kind == "number" => json!(value),
+            Some(Number::Float(value)) if kind == "number" => json!(value),
+            _ => return self.wrong(schema, node, at, &expected, wrong_type),
+        };
+        let float = found.as_ref().map_or(0.0, Number::float);
+        let limit = |key: &str| schema.get(key).and_then(Json::as_f64);
+        let fits = limit("minimum").is_none_or(|least| float >= least)
+            && limit("maximum").is_none_or(|most| float <= most)
+            && limit("exclusiveMinimum").is_none_or(|least| float > least)
+            && limit("exclusiveMaximum").is_none_or(|most| float < most);
+        match get(schema, "x-is") {
+            Some(is) if !fits => {
+                let shown = if kind == "number" { float.to_string() } else { value.to_string() };
+                self.refuse_value(schema, node, at, &shown, is)
+            }
+            _ => value,
+        }
+    }
+
+    /// A word, a variant, or one of several forms.
+    fn alternatives(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let forms = self.forms(schema);
+        let is = get(schema, "x-is");
+        let expected = is.map_or_else(|| format!("one of {}", list(&forms.known)), str::to_owned);
+        let object = forms.of_kind("object");
+        match &node.value {
+            YamlValue::Scalar(scalar) if scalar.is_null() && is.is_none() && object.is_some() => {
+                json!({})
+            }
+            YamlValue::Scalar(scalar) if scalar.is_null() => {
+                self.wrong(schema, node, at, &expected, wrong_type)
+            }
+            YamlValue::Seq(_) => match forms.of_kind("array") {
+                Some(form) => self.value(form, node, at),
+                None => self.wrong(schema, node, at, &expected, wrong_type),
+            },
+            YamlValue::Scalar(scalar) => self.word(schema, &forms, scalar, node, at),
+            YamlValue::Map(entries) => {
+                let content = match entries.as_slice() {
+                    [(key, value)] => {
+                        let content = forms.variant(&key.text);
+                        // A column may have the name of a variant.
+                        let other = object.is_some() && value.scalar().is_none();
+                        content.filter(|content| !other || !kinds(content).contains(&"string"))
+                    }
+                    _ => None,
+                };
+                match (entries.as_slice(), content) {
+                    ([(key, value)], Some(content)) => {
+                        let path = join(at.path, &key.text);
+                        let value =
+                            self.value(content, value, At { path: &path, owner: &key.place });
+                        json!({&key.text: value})
+                    }
+                    _ if object.is_some() => {
+                        let alone = entries.iter().find(|(key, value)| {
+                            forms.variant(&key.text).is_some() && value.scalar().is_some()
+                        });
+                        match (get(schema, "x-alone"), alone) {
+                            (Some(example), Some((key, _))) => {
+                                let said = m::variant_alone(at.path, &key.text, example);
+                                self.refuse(schema, at.path, at.owner, said)
+                            }
+                            _ => self.value(object.unwrap_or(schema), node, at),
+                        }
+                    }
+                    _ if forms.variants.is_empty() && is.is_some() => {
+                        self.wrong(schema, node, at, &expected, wrong_type)
+                    }
+                    ([(key, value)], _) if forms.words.contains(&key.text.as_str()) => {
+                        if value.entries().is_some_and(<[_]>::is_empty) {
+                            return json!(key.text);
+                        }
+                        let expected = format!("the bare word `{}`", key.text);
+                        let said = m::type_wrong(at.path, expected, value.describe());
+                        self.refuse(schema, at.path, &key.place, said)
+                    }
+                    ([(key, _)], _) => {
+                        let near = suggest(&key.text, "known words", forms.known);
+                        // Where there are other forms too, the key is what is wrong.
+                        let path = match is {
+                            Some(_) => join(at.path, &key.text),
+                            None => at.path.to_owned(),
+                        };
+                        let said = m::word_unknown(&path, shorten(&key.text), near);
+                        self.refuse(schema, &path, &key.place, said)
+                    }
+                    _ => {
+                        let found: Vec<&str> = entries.iter().map(|(k, _)| &*k.text).collect();
+                        let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+                        let said = m::variant_one_of(at.path, found, list(&forms.known));
+                        self.refuse(schema, at.path, &node.place, said)
+                    }
+                }
+            }
+        }
+    }
+
+    /// A scalar where there are several forms.
+    fn word(
+        &mut self,
+        schema: &'static Json,
+        forms: &Forms,
+        scalar: &YamlScalar,
+        node: &YamlNode,
+        at: At<'_>,
+    ) -> Json {
+        let text = scalar.text.as_str();
+        if forms.words.contains(&text) {
+            return json!(text);
+        }
+        let is = get(schema, "x-is");
+        let is_free = |content: &&'static Json| {
+            let content = self.resolve(content);
+            kinds(content).first() == Some(&"object") && content.get("required").is_none()
+        };
+        if let Some(content) = forms.variant(text).filter(|of| is.is_none() || is_free(of)) {
+            return json!({text: self.bare(content, text, node, at.path)});
+        }
+        let is_number = !scalar.quoted && number(text).is_some();
+        let figure = forms.of_kind("number").or(forms.of_kind("integer"));
+        if let Some(form) = figure.filter(|_| is_number) {
+            // A count is at least 1; what else is in range has a rule of its own.
+            let least = form["minimum"].as_f64().map_or(f64::MIN, |least| least.min(1.0));
+            return if number(text).flatten().is_some_and(|n| n.float() >= least) {
+                self.value(form, node, at)
+            } else {
+                self.wrong(schema, node, at, is.unwrap_or_default(), wrong_type)
+            };
+        }
+        let plain = !is_number && (scalar.quoted || boolean(scalar).is_none());
+        let takes = |form: &&'static Json| kinds(form).len() > 1 || plain && is_of_form(form, text);
+        if forms.of_kind("string").filter(takes).is_some() {
+            return json!(text);
+        }
+        match is {
+            Some(is) if schema.get("x-near").is_none() => {
+                self.wrong(schema, node, at, is, wrong_type)
+            }
+            None if forms.of_kind("object").is_some() => {
+                self.wrong(schema, node, at, "a map", wrong_type)
+            }
+            _ => {
+                let near = suggest(text, "known words", forms.known.iter().copied());
+                let said = m::word_unknown(at.path, shorten(text), near);
+                self.refuse(schema, at.path, &node.place, said)
+            }
+        }
+    }
+
+    /// What a bare word holds: an empty map where a map is expected, else the word lacks its value.
+    fn bare(&mut self, content: &'static Json, word: &str, node: &YamlNode, block: &str) -> Json {
+        let (path, content) = (join(block, word), self.resolve(content));
+        let at = At { path: &path, owner: &node.place };
+        if kinds(content).first() == Some(&"object") {
+            let empty = YamlScalar { text: String::new(), quoted: false };
+            let empty = YamlNode { value: YamlValue::Scalar(empty), place: node.place.clone() };
+            return self.value(content, &empty, at);
+        }
+        let expected = match kinds(content).first().copied() {
+            _ if get(content, "x-is").is_some() => get(content, "x-is").unwrap_or_default(),
+            Some("array") => "a list",
+            Some("number" | "integer") => "a number",
+            _ => "a text",
+        };
+        self.refuse(content, &path, &node.place, m::word_bare(word, in_words(block), expected))
+    }
+
+    /// A map with known keys.
+    fn block(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let keys = keys(schema);
+        let known: Vec<&str> = keys.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let Some(entries) = node.entries() else {
+            return match node.scalar() {
+                Some(scalar) if schema.get("x-bare").is_some() => {
+                    let key = YamlMapKey { text: scalar.text.clone(), place: node.place.clone() };
+                    match keys.and_then(|keys| keys.get(&key.text)) {
+                        Some(content) => {
+                            json!({&key.text: self.bare(content, &key.text, node, at.path)})
+                        }
+                        None => {
+                            self.unknown_key(&key, &known, at.path);
+                            self.blank(schema)
+                        }
+                    }
+                }
+                _ if known.is_empty() => {
+                    self.wrong(schema, node, at, "a map with no keys", wrong_type)
+                }
+                _ => {
+                    let expected = format!("a map with the keys {}", list(&known));
+                    self.wrong(schema, node, at, &expected, wrong_type)
+                }
+            };
+        };
+        let (mut value, mut presumed) = (Map::new(), Vec::new());
+        for (key, node) in entries {
+            let Some(field) = keys.and_then(|keys| keys.get(&key.text)) else {
+                // The key that was probably meant is there, and its value cannot be known.
+                presumed.extend(nearest(&key.text, known.iter().copied()));
+                self.unknown_key(key, &known, at.path);
+                continue;
+            };
+            let path = join(at.path, &key.text);
+            let read = self.value(field, node, At { path: &path, owner: &key.place });
+            value.insert(key.text.clone(), read);
+        }
+        for key in texts(schema.get("required")) {
+            let Some(field) = keys.and_then(|keys| keys.get(key)) else { continue };
+            if value.contains_key(key) {
+                continue;
+            }
+            let path = join(at.path, key);
+            let blank = if presumed.contains(&key) || self.unknown.contains(&path) {
+                self.blank(field)
+            } else {
+                let said = m::key_missing(in_words(at.path), key, example(key));
+                self.refuse(field, &path, at.owner, said)
+            };
+            value.insert(key.to_owned(), blank);
+        }
+        Json::Object(value)
+    }
+
+    fn unknown_key(&mut self, key: &YamlMapKey, known: &[&str], block: &str) {
+        let path = join(block, &key.text);
+        let (text, block) = (shorten(&key.text), in_words(block));
+        // The key of an earlier version.
+        let said = if key.text == "positive" && known.contains(&"class") {
+            m::key_renamed(text, block)
+        } else {
+            m::key_unknown(text, block, suggest(&key.text, "known keys", known.iter().copied()))
+        };
+        self.damaged.push(path.clone());
+        self.problems.push(problem(&path, &key.place, said));
+    }
+
+    /// A map whose keys are names.
+    fn map(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let Some(entries) = node.entries() else {
+            return self.wrong(schema, node, at, "a map", wrong_type);
+        };
+        let patterns = schema.get("patternProperties").and_then(Json::as_object);
+        let pattern = patterns.and_then(|patterns| patterns.iter().next());
+        let form = pattern.and_then(|(key, _)| TEXT_FORMS.iter().find(|of| of.pattern == key));
+        let item = pattern.map_or(&schema["additionalProperties"], |(_, item)| item);
+        let mut value = Map::new();
+        for (key, node) in entries {
+            let path = join(at.path, &key.text);
+            if let Some(form) = form.filter(|form| !(form.takes)(&key.text)) {
+                let said = m::key_refused(&key.text, form.is, in_words(at.path));
+                self.damaged.push(path.clone());
+                self.problems.push(problem(&path, &key.place, said));
+                continue;
+            }
+            let read = self.value(item, node, At { path: &path, owner: &key.place });
+            value.insert(key.text.clone(), read);
+        }
+        Json::Object(value)
+    }
+
+    fn list(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let exact = schema.get("minItems").filter(|least| schema.get("maxItems") == Some(*least));
+        let expected = exact.map_or_else(|| "a list".to_owned(), |n| format!("a list of {n}"));
+        let YamlValue::Seq(items) = &node.value else {
+            return self.wrong(schema, node, at, &expected, wrong_type);
+        };
+        if exact.is_some_and(|n| *n != json!(items.len())) {
+            let found = format!("a list of {}", items.len());
+            let said = m::type_wrong(at.path, expected, found);
+            return self.refuse(schema, at.path, &node.place, said);
+        }
+        let read = |(i, item): (usize, &YamlNode)| {
+            let path = format!("{}[{i}]", at.path);
+            let form = schema.get("prefixItems").and_then(|forms| forms.get(i));
+            let form = form.unwrap_or(&schema["items"]);
+            self.value(form, item, At { path: &path, owner: &item.place })
+        };
+        items.iter().enumerate().map(read).collect()
+    }
+}
+
+/// Whether the keys of a map are names.
+fn is_map(schema: &Json) -> bool {
+    schema.get("properties").is_none()
+        && (schema.get("patternProperties").is_some()
+            || schema.get("additionalProperties").is_some_and(|of| *of != json!(false)))
+}
+
+/// The form that a text must have.
+fn form_of(schema: &'static Json) -> Option<&'static TextForm> {
+    let pattern = get(schema, "pattern")?;
+    TEXT_FORMS.iter().find(|form| form.pattern == pattern)
+}
+
+/// Whether a text has the form that the schema asks for.
+fn is_of_form(schema: &'static Json, text: &str) -> bool {
+    form_of(schema)
+        .map_or(!text.is_empty() || schema.get("minLength").is_none(), |form| (form.takes)(text))
+}
+
+/// What to write where a required key is missing.
+fn example(key: &str) -> String {
+    let example = match key {
+        "cfaudit" => "cfaudit: 1",
+        "name" => "name: adult-sex",
+        "data" => "data: {rows: ..., label: ..., sensitive: ...}",
+        "models" => "models: {my-model: {scores: {factual: {column: score}}}}",
+        "rows" => "rows: {parquet: PATH}",
+        "label" => "label: {column: C, positive: [...], favourable: positive}` or `label: none",
+        "sensitive" => "sensitive: {sex: {groups: [Male, Female], reference: Male}}",
+        "positive" => {
+            "positive: [...]`, the values that count as positive; add \
+             `positive: [\">50K\"]"
+        }
+        "favourable" => "favourable: positive` or `favourable: negative",
+        "groups" => "groups: [...]",
+        "reference" => "reference: GROUP",
+        "metric" => "metric: ID",
+        "model" => "model: NAME",
+        "l2" => "l2: 1.0",
+        "factual" => "factual: {column: score}",
+        "train" => "train: 0.8",
+        "audit" => "audit: 0.2",
+        "noise" => "noise: {normal: {sd: 1}}",
+        _ => return format!("{key}: ..."),
+    };
+    example.to_owned()
+}

@@ -1,0 +1,93 @@
+//! Traits "at or above": every subgroup, action and count, compared with a search that looks at each
+//! set of traits and each row (tests/oracle/predicates.json, made by predicates.py).
+
+use serde_json::Value as Json;
+
+use super::{pair, search};
+use crate::error::Result;
+use crate::recourse::AuditedRows;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::{DecisionModel, LevelChange};
+use crate::recourse::effect::ActionEffects;
+use crate::recourse::feature::{
+    AllowedChanges, ChangeCost, ChangeDirection, LevelDistance, LevelScale, RecourseFeature,
+    TraitPredicate,
+};
+
+/// The model of the script, on rows of age, hours, job and group.
+struct ScriptModel(Vec<[u32; 4]>);
+
+impl DecisionModel for ScriptModel {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
+        favourable.extend(rows.iter().map(|&row| {
+            let mut levels = self.0[row as usize];
+            changes.iter().for_each(|change| levels[change.feature] = change.level);
+            let [age, hours, job, group] = levels.map(|level| level as usize);
+            let pair = if hours == job { 2 } else { 0 };
+            [0, 2, 3, 1, 1][age] + [0, 2, 5][hours] + [1, 3, 4][job] + pair + group >= 9
+        }));
+        Ok(())
+    }
+}
+
+#[test]
+fn traits_at_or_above_give_the_subgroups_of_the_script() {
+    let expected: Json =
+        serde_json::from_str(include_str!("../../../tests/oracle/predicates.json")).unwrap();
+    let rows: Vec<[u32; 4]> = serde_json::from_value(expected["rows"].clone()).unwrap();
+    let columns = [
+        ("age", LevelScale::Ordered, TraitPredicate::AtLeast, ChangeDirection::Never),
+        ("hours", LevelScale::Ordered, TraitPredicate::Equals, ChangeDirection::Up),
+        ("job", LevelScale::Nominal, TraitPredicate::Equals, ChangeDirection::Any),
+    ];
+    let feature = |(at, (name, scale, predicate, direction)): (usize, (&str, _, _, _))| {
+        let levels: Vec<String> = serde_json::from_value(expected["levels"][name].clone()).unwrap();
+        let ordered = scale == LevelScale::Ordered;
+        RecourseFeature {
+            name: name.to_owned(),
+            missing: levels.iter().position(|level| level == "missing").map(|level| level as u32),
+            levels,
+            scale,
+            codes: rows.iter().map(|row| row[at]).collect(),
+            predicate,
+            model_numbers: None,
+            may_change: AllowedChanges { direction, ..AllowedChanges::default() },
+            cost: ChangeCost {
+                distance: if ordered { LevelDistance::Positions } else { LevelDistance::Unit },
+                weight: 1.0,
+            },
+        }
+    };
+    let good: Vec<u8> = serde_json::from_value(expected["favourable"].clone()).unwrap();
+    let audited = AuditedRows {
+        features: columns.into_iter().enumerate().map(feature).collect(),
+        groups: rows.iter().map(|row| Some(row[3] as u16)).collect(),
+        favourable: good.iter().map(|good| *good == 1).collect(),
+        others: rows.iter().map(|row| row[3]).collect(),
+    };
+    let model = ScriptModel(rows.clone());
+    let mut decided = Vec::new();
+    model.decide(&(0..rows.len() as u32).collect::<Vec<_>>(), &[], &mut decided).unwrap();
+    assert_eq!(decided, audited.favourable);
+
+    let (pair, search) = (pair(), search(expected["support"].as_str().unwrap()));
+    let plan = RecoursePlan::new(&audited, &pair, &search).unwrap();
+    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let found: Vec<Json> = (0..plan.n_subgroups())
+        .map(|subgroup| {
+            let helped = effects.of_subgroup(&plan, subgroup).helped;
+            let actions = plan.actions(subgroup).zip(helped).map(|(action, helped)| {
+                let cost = plan.cost(action) / 1_000_000_000;
+                serde_json::json!([cost, plan.changes_text(action), helped])
+            });
+            let actions: Vec<Json> = actions.collect();
+            serde_json::json!([plan.text(subgroup), plan.n(subgroup), actions])
+        })
+        .collect();
+    assert_eq!(Json::from(found), expected["subgroups"]);
+}
