@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, z_of_level};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, stretched, z_of_level};
 
 /// Why the largest of several gaps has no interval.
 pub(crate) const PART_WITHOUT_INTERVAL: &str =
@@ -40,6 +40,13 @@ pub(crate) struct ExtremeInterval {
 /// The level at which so many intervals hold together at this level (Bonferroni).
 pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
+}
+
+/// The ends of an interval of this level at the level at which so many hold together, both sides
+/// stretched as those of a normal distribution.
+pub(crate) fn joint_ends(value: f64, ends: (f64, f64), level: f64, of: usize) -> (f64, f64) {
+    let wider = z_of_level(joint_level(level, of)) / z_of_level(level);
+    stretched(ends, value, wider, (f64::NEG_INFINITY, f64::INFINITY))
 }
 
 /// The interval of the largest distance of some gaps from 0; none of them is undefined.
