@@ -1,11 +1,11 @@
 //! How often nominal 95 % intervals of differences of two models, and of changes between two runs,
 //! hold the true value, simulated from a seed.
 //!
-//! A row is predicted positive by the first model with probability p. The second model repeats
-//! nine of ten decisions of the first; the others it draws again with its own probability, so that
-//! the true difference of the shares is a tenth of that of both probabilities. Rows of a person
-//! repeat both decisions of the person with probability sqrt(c), so that two rows of a person have
-//! the correlation c. Weights are lognormal. Two runs share some of their rows.
+//! A row is predicted positive by the first model with probability p, where a normal number is
+//! small. The second model repeats nine of ten decisions of the first; the others it draws again
+//! with its own probability, so that the true difference of the shares is a tenth of that of both
+//! probabilities. Normal numbers of the rows of a person have the correlation c. Weights are
+//! lognormal. Two runs share some of their rows.
 //!
 //! A few hundred samples by default; `make test-slow` draws [`MANY_SAMPLES`] of more settings and
 //! prints the figures with `--nocapture`.
@@ -20,6 +20,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::compare_rows;
 use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
+use crate::num::summary::normal_quantile;
 
 /// Samples of the slow tests.
 const MANY_SAMPLES: u64 = 4000;
@@ -30,7 +31,7 @@ struct PairedDesign {
     persons: u64,
     /// Rows of each.
     rows: u64,
-    /// Correlation of the rows of a person.
+    /// Correlation of the normal numbers of the rows of a person.
     correlation: f64,
     /// Standard deviation of the logarithm of weights; 0 without weights.
     sigma: f64,
@@ -50,12 +51,14 @@ impl PairedDesign {
         shared: 1.0,
     };
 
-    /// Whether both predict a row positive.
-    fn said(&self, stream: &mut RandomStream) -> [bool; 2] {
-        let [first, again] = [stream.u01(), stream.u01()];
-        let agrees = stream.u01() < 0.9;
-        let second = if agrees { first < self.rates[0] } else { again < self.rates[1] };
-        [first < self.rates[0], second]
+    /// Whether both predict a row of a person positive.
+    fn said(&self, of_person: [f64; 2], stream: &mut RandomStream) -> [bool; 2] {
+        let (shared, own) = (self.correlation.sqrt(), (1.0 - self.correlation).sqrt());
+        let [first, again] = [0, 1].map(|of| {
+            let number = shared * of_person[of] + own * stream.normal();
+            number < normal_quantile(self.rates[of])
+        });
+        [first, if stream.u01() < 0.9 { first } else { again }]
     }
 
     /// The rows of one sample.
@@ -66,10 +69,9 @@ impl PairedDesign {
         let both = (self.shared * self.persons as f64).round() as u64;
         for person in 0..2 * self.persons - both {
             let is_in = [person < self.persons, person < both || person >= self.persons];
-            let of_person = self.said(stream);
+            let of_person = [stream.normal(), stream.normal()];
             for _ in 0..self.rows {
-                let (own, repeats) = (self.said(stream), stream.u01() < self.correlation.sqrt());
-                let said = if repeats { of_person } else { own };
+                let said = self.said(of_person, stream);
                 let cell = |of: usize| is_in[of].then(|| confusion_cell(Some(true), said[of]));
                 let weight = match unit.weighted {
                     true => (1000.0 * libm::exp(self.sigma * stream.normal())).ceil() as u64,

@@ -20,6 +20,7 @@ use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::RandomStream;
+use crate::num::summary::normal_quantile;
 use crate::param::{Count, Level};
 
 fn settings(level: Option<Level>) -> MeasureSettings {
@@ -762,22 +763,23 @@ struct GraphDesign {
     persons: u64,
     rows: u64,
     p: f64,
-    /// Probability that a row switches in all graphs alike.
+    /// Probability that a row switches in all graphs alike. Normal numbers decide, which have a
+    /// correlation of 0.6 in the rows of a person.
     alike: f64,
 }
 
 impl GraphDesign {
-    /// In how many graphs a row switches.
-    fn switches(&self, stream: &mut RandomStream) -> u64 {
-        let mut switches = |p: f64| u64::from(stream.u01() < p);
-        match switches(self.alike) {
-            1 => 20 * switches(self.p),
-            _ => (0..20).map(|_| switches(self.p)).sum(),
-        }
+    /// In how many graphs a row of a person switches.
+    fn switches(&self, of_person: f64, stream: &mut RandomStream) -> u64 {
+        let alike = stream.u01() < self.alike;
+        let mut switches = || {
+            let number = 0.6_f64.sqrt() * of_person + 0.4_f64.sqrt() * stream.normal();
+            u64::from(number < normal_quantile(self.p))
+        };
+        if alike { 20 * switches() } else { (0..20).map(|_| switches()).sum() }
     }
 
-    /// The share of one sample: a row repeats what its person does with probability 0.8, so that
-    /// two rows of a person have a correlation of 0.64.
+    /// The share of one sample.
     fn draw(&self, stream: &mut RandomStream) -> Share {
         let (scope, psr) = (MetricScope::Direction(0, 1), find_metric("psr").unwrap());
         let mut cases = GraphCases::new(2, |_| 20);
@@ -785,11 +787,9 @@ impl GraphDesign {
             cases = cases.with_persons();
         }
         for person in 0..self.persons {
-            let of_person = self.switches(stream);
+            let of_person = stream.normal();
             for _ in 0..self.rows {
-                let own = self.switches(stream);
-                let repeats = self.rows > 1 && stream.u01() < 0.8;
-                let switches = if repeats { of_person } else { own };
+                let switches = self.switches(of_person, stream);
                 let target = TargetSwitches { n: 1, in_both: switches, in_all: switches };
                 let kind = cases::kind(None, false);
                 cases.add((person, 0, kind), &[TargetSwitches::default(), target], switches);
