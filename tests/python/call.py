@@ -103,6 +103,7 @@ assert audit.job == audit_job
 gate = audit.gates[0]
 assert (gate["gate"], gate["verdict"]) == ("harm", "fail"), gate
 assert gate["line"].startswith("gates.harm: fail: ") and "limit 0.0500" in gate["line"], gate
+assert audit.verify(again.fingerprint)["sound"], "to read the gates changes nothing"
 text = audit.markdown()
 assert text.startswith("# audit\n\n**Fail** The only limit is broken.\n"), text
 assert "| | People | Value | Verdict |\n| --- |" in text and "## What this audit does not" in text
