@@ -71,6 +71,12 @@ impl Count {
     /// The smallest.
     pub const ONE: Count = Count(1);
 
+    /// A count that is known when the program is built.
+    pub const fn of<const N: u64>() -> Count {
+        const { assert!(N > 0, "a count is at least 1") };
+        Count(N)
+    }
+
     /// The count, if it is at least 1.
     pub fn new(value: u64) -> Option<Self> {
         (value > 0).then_some(Count(value))
@@ -277,6 +283,12 @@ pub struct Word(pub String);
 impl Word {
     /// The text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Word {
+    fn as_ref(&self) -> &str {
         &self.0
     }
 }

@@ -8,34 +8,29 @@ use crate::param::{Count, Finite, Fraction};
 /// ADASYN: synthetic rows of the rarer class of the label, more of them where rows of the other
 /// class are near.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct AdasynArm {
     /// Neighbours that are looked at (K).
-    #[serde(default = "five")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of neighbours up to 1000; 5 is usual"))]
     pub neighbours: Count,
     /// Share of the difference between the classes that is made up for, above 0.
-    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 100,
+        "x-range" = "above 0 and at most 100; 1.0 makes up for all of the difference"))]
     pub beta: Finite,
     /// Nothing is made where the rarer class is at least this share of the other (d_th), above 0,
     /// at most 1.
-    #[serde(default = "whole")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; 1.0 makes rows wherever one class is rarer"))]
     pub ratio: Fraction,
 }
 
 impl Default for AdasynArm {
     fn default() -> Self {
-        AdasynArm { neighbours: five(), beta: one(), ratio: whole() }
+        AdasynArm {
+            neighbours: Count::of::<5>(),
+            beta: Finite::new(1.0).expect("1 is finite"),
+            ratio: Fraction::new(1.0).expect("1 is a share"),
+        }
     }
-}
-
-fn five() -> Count {
-    Count::new(5).expect("5 is a count")
-}
-
-fn one() -> Finite {
-    Finite::new(1.0).expect("1 is finite")
-}
-
-fn whole() -> Fraction {
-    Fraction::new(1.0).expect("1 is a share")
 }

@@ -18,7 +18,7 @@ pub enum MovableFeatures {
     All,
     /// These.
     #[serde(untagged)]
-    These(Vec<ColumnName>),
+    These(#[schemars(extend("minItems" = 1, "x-noun" = "feature"))] Vec<ColumnName>),
 }
 
 impl MovableFeatures {
@@ -115,7 +115,10 @@ impl JsonSchema for ConditionOn {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let map = generator.subschema_for::<ConditionMap>();
-        json_schema!({"x-is": "`label`, `{label: raw}`, `{prediction: MODEL}` or `none`", "anyOf": [{"enum": ["label", "none"]}, map]})
+        json_schema!({
+            "x-is": "`label`, `{label: raw}`, `{prediction: MODEL}` or `none`",
+            "anyOf": [{"enum": ["label", "none"]}, map]
+        })
     }
 }
 

@@ -61,6 +61,7 @@ pub struct Job {
     pub name: Name,
     /// Words for the report; none of them changes a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub about: Option<AboutBlock>,
     /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are
     /// relative to this file.
@@ -136,14 +137,14 @@ impl ExportFormat {
 
 /// Which gauges the file for Prometheus has, besides the number of people and the exit status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct PrometheusBlock {
     /// Ids of metrics: a gauge for each defined value, with gauges for the ends of its interval.
     /// Default: the values of the headline, as `summary.json` has them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "metric"))]
     pub metrics: Option<Vec<String>>,
     /// Whether gates have gauges.
-    #[serde(default = "yes")]
     pub gates: bool,
 }
 
@@ -153,38 +154,33 @@ impl Default for PrometheusBlock {
     }
 }
 
-fn yes() -> bool {
-    true
-}
-
 /// The HTML summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ReportBlock {
     /// Its title; default: the job's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Rows of a long table that the page shows; the rest is in the table files.
-    #[serde(default = "twenty")]
     pub rows_shown: Count,
     /// Whether the folder holds `annex.html` next to the page: `file`, or `none`.
-    #[serde(default)]
     pub annex: AnnexChoice,
     /// People who switch that the page shows: what changed, score and decision before and after.
     /// Drawn by the seed for each model, set and attribute: 0 to 20. With 0 no row of a person
     /// leaves the run except in `rows/`.
-    #[serde(default)]
-    #[schemars(range(max = 20))]
+    #[schemars(extend("maximum" = 20,
+        "x-range" = "a number of people up to 20; the page has to stay readable"))]
     pub cases: u64,
-}
-
-fn twenty() -> Count {
-    Count::new(20).expect("20 is a count")
 }
 
 impl Default for ReportBlock {
     fn default() -> Self {
-        ReportBlock { title: None, rows_shown: twenty(), annex: AnnexChoice::File, cases: 0 }
+        ReportBlock {
+            title: None,
+            rows_shown: Count::of::<20>(),
+            annex: AnnexChoice::File,
+            cases: 0,
+        }
     }
 }
 
@@ -202,6 +198,7 @@ pub struct RunBlock {
     /// Folder or address, such as `s3://BUCKET/KEY`, of the rows to score while the run waits for
     /// their scores. Default: `to-score/` of the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-address" = "object"))]
     pub to_score: Option<String>,
 }
 

@@ -58,6 +58,9 @@ fn without_own_keys(node: &mut Value) {
 /// The schema of job files (draft 2020-12).
 pub(crate) fn job_schema() -> Value {
     let mut root = types_schema().clone();
+    for definition in root["$defs"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        with_short_form(definition);
+    }
     without_own_keys(&mut root);
     let bare = bare_words(&root);
     for (name, keys) in ONE_OF {
@@ -84,6 +87,15 @@ pub(crate) fn job_schema() -> Value {
 /// Never: a JSON value can always be written.
 pub(crate) fn job_schema_text() -> String {
     serde_json::to_string_pretty(&job_schema()).expect("a JSON value") + "\n"
+}
+
+/// Allows the value of the one key in the place of a block that takes it.
+fn with_short_form(definition: &mut Value) {
+    let Some(short) = definition["x-short"].as_str().map(str::to_owned) else { return };
+    let mut key = definition["properties"][&short].clone();
+    let description = definition.as_object_mut().and_then(|map| map.remove("description"));
+    key.as_object_mut().map(|map| map.remove("description"));
+    *definition = json!({"description": description, "anyOf": [key, definition.take()]});
 }
 
 /// Of each block with variants those that may be a bare word: what they hold needs no key.

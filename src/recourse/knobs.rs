@@ -53,6 +53,7 @@ pub struct RecourseBlock {
     /// One action for all people of a subgroup (`macro`), or each person the action that helps
     /// (`micro`). A view is used where a definition has it.
     #[serde(default = "both_views")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "view, `macro` or `micro`"))]
     pub views: Vec<RecourseView>,
     /// Which of the ranked subgroups are shown.
     #[serde(default)]
@@ -68,6 +69,8 @@ pub struct RecourseBlock {
     /// The cost that counts for people without recourse, 0 to 1e9. Only with the definition
     /// `mean-recourse`, which needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "maximum" = 1e9,
+        "x-range" = "a cost from 0 to 1e9; write one above that of the most expensive action"))]
     pub no_way_costs: Option<Finite>,
     /// How the fair trade-off is ranked: by the largest `distance`, or `scaled`, times the root of
     /// n0 n1 / (n0 + n1), which prefers large subgroups.
@@ -76,6 +79,8 @@ pub struct RecourseBlock {
     /// Level of the test of the fair trade-off, one test per subgroup without correction, between 0
     /// and 1.
     #[serde(default = "alpha")]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1,
+        "x-range" = "a level between 0 and 1; 0.05 is usual"))]
     pub alpha: Fraction,
     /// Permutes the groups of the people of a subgroup at random, to test how often chance
     /// gives such a score. Default: no test.
@@ -83,7 +88,9 @@ pub struct RecourseBlock {
     pub chance: Option<PermutationSettings>,
     /// Largest number of subgroups, of candidates for actions, and of actions of all subgroups;
     /// more ends the run with a hint, so that memory stays bounded.
-    #[serde(default = "five_millions")]
+    #[serde(default = "Count::of::<5_000_000>")]
+    #[schemars(extend("maximum" = 100_000_000,
+        "x-range" = "a number up to 1e8; raise the supports instead"))]
     pub at_most: Count,
 }
 
@@ -93,10 +100,6 @@ fn both_views() -> Vec<RecourseView> {
 
 fn alpha() -> Fraction {
     Fraction::new(0.05).expect("0.05 is a share")
-}
-
-fn five_millions() -> Count {
-    Count::new(5_000_000).expect("5,000,000 is a count")
 }
 
 /// Which subgroups are looked at.
@@ -157,6 +160,7 @@ pub struct ChangeLimits {
     /// Largest distance in positions; for numbers without bins, in their own unit. Default: no
     /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "x-range" = "0 or more; `down` is the other direction"))]
     pub steps: Option<Finite>,
     /// Levels that may not be targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -212,6 +216,8 @@ pub struct CostRules {
     pub continuous: NumberCost,
     /// Distance of any two levels of nominal columns, 0 or above.
     #[serde(default = "one")]
+    #[schemars(extend("minimum" = 0, "maximum" = 1e9,
+        "x-range" = "a cost from 0 to 1e9; 1 is usual"))]
     pub nominal: Finite,
     /// Weights by column, 0 or above; of a column that is not named 1.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -326,6 +332,7 @@ impl DefinitionSettings {
 #[serde(deny_unknown_fields)]
 pub struct EffectShares {
     /// The shares, each above 0.
+    #[schemars(extend("minItems" = 1, "x-noun" = "share of a group"))]
     pub phi: Vec<Fraction>,
 }
 
@@ -336,9 +343,11 @@ pub struct EffectShares {
 pub struct BudgetSettings {
     /// Budgets, 0 to 1e9.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "number"))]
     pub budgets: Vec<Finite>,
     /// Percentiles, 0 to 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "number"))]
     pub budget_percentiles: Vec<Finite>,
 }
 
@@ -383,7 +392,9 @@ pub struct OneBudget {
 #[serde(deny_unknown_fields)]
 pub struct ShownSubgroups {
     /// Subgroups shown per definition and view, at most 100; all are in the tables.
-    #[serde(default = "twenty")]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("maximum" = 100,
+        "x-range" = "a number up to 100; all subgroups are in the tables"))]
     pub per_definition: Count,
     /// `merge`: of two subgroups with the same actions, one of which contains the other, the one
     /// with the larger score is shown.
@@ -391,13 +402,9 @@ pub struct ShownSubgroups {
     pub overlapping: OverlapRule,
 }
 
-fn twenty() -> Count {
-    Count::new(20).expect("20 is a count")
-}
-
 impl Default for ShownSubgroups {
     fn default() -> Self {
-        ShownSubgroups { per_definition: twenty(), overlapping: OverlapRule::default() }
+        ShownSubgroups { per_definition: Count::of::<20>(), overlapping: OverlapRule::default() }
     }
 }
 
@@ -417,15 +424,13 @@ pub enum OverlapRule {
 #[serde(deny_unknown_fields)]
 pub struct PermutationSettings {
     /// Permutations per subgroup, at most 1,000,000: the smallest p-value is 1 over one more.
-    #[serde(default = "deals")]
+    #[serde(default = "Count::of::<999>")]
+    #[schemars(extend("maximum" = 1_000_000, "x-range" = "a number up to 1000000; 999 are usual"))]
     pub deals: Count,
     /// A test stops once this many permutations had a score of at least the real one.
-    #[serde(default = "twenty")]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("maximum" = 1_000_000, "x-range" = "a number up to 1000000; 20 are usual"))]
     pub enough: Count,
-}
-
-fn deals() -> Count {
-    Count::new(999).expect("999 is a count")
 }
 
 /// A share of the job as the engine takes it; `None` for 0, and beyond 18 decimal places.

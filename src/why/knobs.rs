@@ -32,43 +32,32 @@ pub struct WhyBlock {
     #[serde(default = "one_per_cent")]
     pub support: Fraction,
     /// Largest number of traits of a pattern.
-    #[serde(default = "three")]
+    #[serde(default = "Count::of::<3>")]
+    #[schemars(extend("maximum" = 6, "x-range" = "a number of traits up to 6; 3 is usual"))]
     pub longest: Count,
     /// The features and attributes that traits are taken from, or `all`.
     #[serde(default)]
     pub columns: WhyColumns,
     /// People who are explained feature by feature, at most, in each direction: half of them
     /// switch.
-    #[serde(default = "five_thousand")]
+    #[serde(default = "Count::of::<5000>")]
+    #[schemars(extend("minimum" = 2,
+        "x-range" = "2 or more; half of the people who are explained switch"))]
     pub people: Count,
     /// Orders of the features of a person for whom more than 10 differ; half of them are the
     /// reverses of the others.
-    #[serde(default = "two_hundred")]
+    #[serde(default = "Count::of::<200>")]
+    #[schemars(extend("minimum" = 4, "maximum" = 2000, "multipleOf" = 2,
+        "x-range" = "an even number from 4 to 2000; 200 is usual"))]
     pub permutations: Count,
     /// Different rows that a command, a Python model or an endpoint is asked, at most, in each
     /// direction; where it takes more, fewer people are explained.
-    #[serde(default = "two_hundred_thousand")]
+    #[serde(default = "Count::of::<200_000>")]
     pub asks_at_most: Count,
 }
 
 fn one_per_cent() -> Fraction {
     Fraction::new(0.01).expect("0.01 is a share")
-}
-
-fn three() -> Count {
-    Count::new(3).expect("3 is a count")
-}
-
-fn two_hundred() -> Count {
-    Count::new(200).expect("200 is a count")
-}
-
-fn five_thousand() -> Count {
-    Count::new(5000).expect("5000 is a count")
-}
-
-fn two_hundred_thousand() -> Count {
-    Count::new(200_000).expect("200000 is a count")
 }
 
 impl WhyBlock {
@@ -165,7 +154,7 @@ pub enum WhyColumns {
     All,
     /// These.
     #[serde(untagged)]
-    Named(Vec<ColumnName>),
+    Named(#[schemars(extend("minItems" = 1, "x-noun" = "column"))] Vec<ColumnName>),
 }
 
 impl WhyColumns {

@@ -119,7 +119,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("sqlparser", &["data"]),
     ("serde_yaml", &["job"]),
     ("granit_parser", &["job"]),
-    ("minijinja", &["report"]),
+    ("minijinja", &["report", "job"]),
     ("object_store", &["exec"]),
     ("tokio", &["exec"]),
     ("futures_util", &["exec"]),

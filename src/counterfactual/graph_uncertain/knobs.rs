@@ -41,7 +41,8 @@ pub struct GraphUncertainBlock {
     /// Bootstraps of the training rows, each with graphs and equations of its own. Default: 100;
     /// with given graphs 0, which fits their equations once, on the training rows as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 10_000))]
+    #[schemars(extend("maximum" = 10_000,
+        "x-range" = "a number of bootstraps up to 10000; 100 is usual"))]
     pub bootstraps: Option<u64>,
     /// What counterfactuals hold: shares of levels (`expected`, the paper), or possible rows, which
     /// any model can be asked (`drawn`).
@@ -53,15 +54,16 @@ pub struct GraphUncertainBlock {
     pub mechanism: Option<EquationKind>,
     /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as
     /// many graphs as this, and the report says so.
-    #[serde(default = "ten_thousand")]
+    #[serde(default = "Count::of::<10_000>")]
     pub worlds_at_most: Count,
     /// Graphs of all bootstraps together, at most; more end the run.
-    #[serde(default = "two_hundred_thousand")]
+    #[serde(default = "Count::of::<200_000>")]
     pub worlds_total_at_most: Count,
     /// The columns in the graph, in the order in which the search starts and breaks ties, at
     /// most 128. Default: the attribute, then the features in the order continuous, ordinal,
     /// nominal. The attribute must be among them; the label cannot be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "column"))]
     pub variables: Option<Vec<ColumnName>>,
     /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out,
     /// training rows and audited ones.
@@ -99,7 +101,9 @@ pub enum GraphSource {
     Given(DrawnGraph),
     /// A file of graphs that any other program found, the same for all bootstraps: GML, or JSON
     /// `{"graphs": [{"edges": [["cause", "effect"]]}]}`, by its ending.
-    Bag(String),
+    Bag(
+        #[schemars(extend("x-filled" = "name a file of graphs", "x-address" = "local"))] String,
+    ),
 }
 
 /// Best order score search with the degenerate Gaussian score.
@@ -112,11 +116,14 @@ pub struct BossBlock {
     /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on
     /// the scale 2 log-likelihood.
     #[serde(default = "two")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a number above 0; the penalty of the paper is 2"))]
     pub penalty: Finite,
     /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the
     /// more bootstraps end at their best graphs; published figures of the method have one.
-    #[serde(default = "ten")]
-    #[schemars(range(max = 1000))]
+    #[serde(default = "Count::of::<10>")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of starts up to 1000; 10 is the default, 30 is thorough"))]
     pub starts: Count,
     /// Whether edges are removed afterwards by backward equivalence search. The paper's search does
     /// not.
@@ -207,18 +214,6 @@ pub enum EdgesWithin {
     Allowed,
     /// They may not.
     Forbidden,
-}
-
-fn ten_thousand() -> Count {
-    Count::new(10_000).expect("10000 is at least 1")
-}
-
-fn two_hundred_thousand() -> Count {
-    Count::new(200_000).expect("200000 is at least 1")
-}
-
-fn ten() -> Count {
-    Count::new(10).expect("10 is at least 1")
 }
 
 fn two() -> Finite {

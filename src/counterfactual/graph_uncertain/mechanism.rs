@@ -39,18 +39,14 @@ pub struct ParentCells {
     #[serde(default)]
     pub bins: CellBins,
     /// The fewest rows of a cell that answers.
-    #[serde(default = "fifty")]
+    #[serde(default = "Count::of::<50>")]
     pub min_cell: Count,
 }
 
 impl Default for ParentCells {
     fn default() -> Self {
-        ParentCells { bins: CellBins::default(), min_cell: fifty() }
+        ParentCells { bins: CellBins::default(), min_cell: Count::of::<50>() }
     }
-}
-
-fn fifty() -> Count {
-    Count::new(50).expect("50 is a count")
 }
 
 /// Bins of the numbers in cells.

@@ -50,6 +50,7 @@ pub struct ExternalBlock {
     /// The Parquet file: one row for each counterfactual, with any of the features; those without a
     /// column keep the values of the person. A column `valid` may say which rows count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "local"))]
     pub parquet: Option<String>,
     /// Instead of a file a program: it gets a row for each person and other group on standard input
     /// (the key, then the features as the person has them) as an Arrow IPC stream, and writes rows
@@ -141,10 +142,6 @@ impl FittedKnobs for ExternalBlock {
     fn refusals(&self) -> Vec<KnobRefusal> {
         let mut found = self.common(|common| common.refusals());
         match (self.parquet.as_deref(), &self.command) {
-            (Some(""), None) => {
-                let what = "the file of counterfactuals has no name";
-                found.push(KnobRefusal::new("parquet", "empty-value", what, "name a Parquet file"));
-            }
             (Some(_), None) | (None, Some(_)) => {}
             (Some(_), Some(_)) => {
                 let what = "the counterfactuals come from a file and from a program";

@@ -44,6 +44,7 @@ pub struct GreedyBlock {
     pub condition_on: ConditionOn,
     /// Features that stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "feature"))]
     pub keep_fixed: Vec<ColumnName>,
     /// When a feature counts as related to the attribute.
     #[serde(default)]

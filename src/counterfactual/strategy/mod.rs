@@ -36,9 +36,13 @@ macro_rules! strategies {
             $field: Option<$block>,)+
             /// The sensitive attributes to change, one at a time. Default: all of them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("minItems" = 1,
+                "x-noun" = "sensitive attribute, or remove the key to use all of them"))]
             pub sensitive: Option<Vec<ColumnName>>,
             /// The models that score its counterfactuals. Left out: all that can.
             #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(extend("minItems" = 1,
+                "x-noun" = "model, or remove the key to ask all of them"))]
             pub models: Option<Vec<Name>>,
             /// Repeats the strategy with group names shuffled inside the label strata: what noise
             /// gives, shown next to each value.
@@ -51,6 +55,7 @@ macro_rules! strategies {
             /// Objections to the set in spite of which gates on it are decided, by their codes.
             /// Default: none is accepted, and gates that one of them concerns are inconclusive.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            #[schemars(extend("x-noun" = "code"))]
             pub accept: Vec<AcceptedOfSet>,
         }
 
@@ -126,7 +131,8 @@ strategies! {
 #[serde(deny_unknown_fields)]
 pub struct PlaceboBlock {
     /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
-    #[serde(default = "twenty")]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("maximum" = 1000, "x-range" = "a number of repeats up to 1000; 20 is usual"))]
     pub repeats: Count,
 }
 
@@ -136,7 +142,9 @@ pub struct PlaceboBlock {
 pub struct FitDoubtBlock {
     /// How often the strategy is fitted on rows drawn again, 2 to 1000. From 40 on the interval
     /// leaves out the tails.
-    #[serde(default = "twenty")]
+    #[serde(default = "Count::of::<20>")]
+    #[schemars(extend("minimum" = 2, "maximum" = 1000,
+        "x-range" = "a number of fits from 2 to 1000; 20 is usual"))]
     pub fit: Count,
 }
 
@@ -146,10 +154,6 @@ pub struct FitDoubtBlock {
 pub enum AcceptedOfSet {
     /// A verdict depends on counterfactual people of a kind that the reference rows do not hold.
     UnsupportedPeople,
-}
-
-fn twenty() -> Count {
-    Count::new(20).expect("20 is a count")
 }
 
 /// The strategy with this key, if there is one.

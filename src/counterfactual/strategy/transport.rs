@@ -65,7 +65,7 @@ pub struct TransportBlock {
     /// The most distinct rows a side that are matched exactly, 1 to 20,000; larger strata are
     /// matched in blocks, and flagged. Memory grows with its square, 8 bytes each, for every
     /// thread.
-    #[serde(default = "four_thousand")]
+    #[serde(default = "Count::of::<4000>")]
     pub max_rows: Count,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
     /// clipped.
@@ -75,10 +75,6 @@ pub struct TransportBlock {
     /// other way is not valid.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub direction: IndexMap<ColumnName, PermittedDirection>,
-}
-
-fn four_thousand() -> Count {
-    Count::new(4000).expect("4000 is at least 1")
 }
 
 impl TransportBlock {

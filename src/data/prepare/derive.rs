@@ -53,6 +53,7 @@ pub struct Derivation {
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
     /// Columns whose names are joined: `cross: [sex, age_band]` gives `Male & (30, 45]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "column to cross"))]
     pub cross: Option<Vec<ColumnName>>,
     /// An SQL expression over the columns of a row: `debt / income`, `days_late > 90`. Numbers are
     /// 64-bit floats; what is not finite is missing, and is counted. What looks at other rows is an

@@ -26,7 +26,7 @@ pub enum OrdinalOrder {
     /// Numbers: the word `ascending` (a higher number is more).
     Numbers(OrdinalDirection),
     /// Levels from low to high.
-    Levels(Vec<Word>),
+    Levels(#[schemars(extend("minItems" = 1, "x-noun" = "level, from low to high"))] Vec<Word>),
 }
 
 /// Which way the numbers of an ordinal column run.
@@ -391,9 +391,9 @@ impl JsonSchema for KeepStep {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum KeepCondition {
     /// One of these values.
-    In(Vec<Word>),
+    In(#[schemars(extend("minItems" = 1, "x-noun" = "value to keep"))] Vec<Word>),
     /// None of these values.
-    NotIn(Vec<Word>),
+    NotIn(#[schemars(extend("minItems" = 1, "x-noun" = "value to leave out"))] Vec<Word>),
     /// This number or more.
     AtLeast(Finite),
     /// This number or less.

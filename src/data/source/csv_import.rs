@@ -46,6 +46,7 @@ const WATCH_ROWS: u64 = 65_536;
 #[serde(deny_unknown_fields)]
 pub struct CsvBlock {
     /// The file or a glob.
+    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "local"))]
     pub path: String,
     /// One character between the fields.
     #[serde(default = "comma")]

@@ -76,6 +76,7 @@ pub enum MechanismNoise {
 #[serde(deny_unknown_fields)]
 pub struct NormalNoise {
     /// Its standard deviation, 0 or above.
+    #[schemars(extend("minimum" = 0, "x-range" = "a standard deviation of 0 or more"))]
     pub sd: Finite,
 }
 

@@ -1,13 +1,9 @@
 //! The block `metrics.clarify`: which groups Clarify's metrics favour, by which strata, and whether
 //! the flip test runs.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::job::DataBlock;
 pub(crate) use crate::metric::value::settings::FavouredGroups;
@@ -59,12 +55,10 @@ pub struct FlipTestBlock {
     pub scale: FeatureScale,
     /// People looked at, at least 2. Of more a sample is drawn by the seed, and every value says
     /// so.
-    #[serde(default = "a_hundred_thousand")]
+    #[serde(default = "Count::of::<100_000>")]
+    #[schemars(extend("minimum" = 2,
+        "x-range" = "a number of people from 2 on; 100000 is the default"))]
     pub max_rows: Count,
-}
-
-fn a_hundred_thousand() -> Count {
-    Count::new(100_000).expect("100,000 is a count")
 }
 
 /// The units in which features enter a distance.
@@ -76,58 +70,6 @@ pub enum FeatureScale {
     None,
     /// Standard deviations.
     Standard,
-}
-
-impl Serialize for FavouredGroups<Word> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            FavouredGroups::Rest => serializer.serialize_str("rest"),
-            FavouredGroups::Groups(groups) => groups.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for FavouredGroups<Word> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FavouredVisitor;
-        impl<'de> Visitor<'de> for FavouredVisitor {
-            type Value = FavouredGroups<Word>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`rest`, or the list of the favoured groups")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<FavouredGroups<Word>, E> {
-                if text == "rest" {
-                    Ok(FavouredGroups::Rest)
-                } else {
-                    Err(E::custom(format_args!(
-                        "`{text}` is not `rest`; one favoured group is a list of one: `[{text}]`"
-                    )))
-                }
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(
-                self,
-                seq: A,
-            ) -> Result<FavouredGroups<Word>, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(FavouredGroups::Groups)
-            }
-        }
-        deserializer.deserialize_any(FavouredVisitor)
-    }
-}
-
-impl JsonSchema for FavouredGroups<Word> {
-    fn schema_name() -> Cow<'static, str> {
-        "Favoured".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let groups = generator.subschema_for::<Vec<Word>>();
-        json_schema!({"x-is": "`rest`, or the list of the favoured groups", "anyOf": [{"const": "rest"}, groups]})
-    }
 }
 
 impl ClarifyBlock {

@@ -1,12 +1,8 @@
 //! The block `data`: rows, label, sensitive attributes, features, split.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::derive::Derivation;
@@ -86,6 +82,7 @@ pub struct DataBlock {
     pub columns: IndexMap<ColumnName, ColumnBlock>,
     /// What codes mean, by column and code: the page writes `no credits taken` in place of `A30`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub names: CodeNames,
     /// What happens to missing values, per kind of column.
     #[serde(default)]
@@ -101,86 +98,32 @@ pub struct DataBlock {
 }
 
 /// What the job says about one column: its type, or a map.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ColumnBlock {
-    /// Its type.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<DeclaredType>,
-    /// Whether only whole numbers make sense.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integer: Option<bool>,
-    /// Whether blanks around its texts are taken off.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub trim: bool,
-    /// What becomes of capital letters.
-    #[serde(skip_serializing_if = "LetterCase::is_kept")]
-    pub case: LetterCase,
-}
-
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ColumnMap {
+#[schemars(extend("x-short" = "type", "x-is" = "`text`, `number`, `integer`, `boolean`, `percent` \
+    or `date`, or a map with `type`"))]
+pub struct ColumnBlock {
     /// The type of its values, in the rows, the reference and side tables that have such a column:
     /// `text` (ids of any length and codes such as `01067` stay as they stand), `number`,
     /// `integer`, `boolean`, `percent` (`54.2 %` is 54.2) or `date`. A value that is none of the
     /// type ends the run. Default: of a Parquet column its own type, of a column of text files the
     /// narrowest of integers, numbers and text.
-    #[serde(default, rename = "type")]
-    kind: Option<DeclaredType>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<DeclaredType>,
     /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
     /// no others. Default: where all values are whole, of `data.reference` where the job names
     /// one, else of the rows that are kept.
-    #[serde(default)]
-    integer: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integer: Option<bool>,
     /// Whether blanks around the texts of the column are taken off as soon as they are read, and
     /// texts of only blanks are missing. Labels, groups, levels and keys are compared without these
     /// blanks in any case; expressions see them unless they are taken off.
-    #[serde(default)]
-    trim: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trim: bool,
     /// `fold`: capital letters become small ones as soon as the column is read, so that `W` is `w`.
     /// Words of the job for this column may be written either way.
-    #[serde(default)]
-    case: LetterCase,
-}
-
-impl<'de> Deserialize<'de> for ColumnBlock {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ColumnBlockVisitor;
-        impl<'de> Visitor<'de> for ColumnBlockVisitor {
-            type Value = ColumnBlock;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "`text`, `number`, `integer`, `boolean`, `percent` or `date`, or a map with \
-                     `type`",
-                )
-            }
-
-            fn visit_str<E: de::Error>(self, kind: &str) -> Result<ColumnBlock, E> {
-                let kind = DeclaredType::deserialize(de::value::StrDeserializer::new(kind))?;
-                Ok(ColumnBlock { kind: Some(kind), ..ColumnBlock::default() })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ColumnBlock, A::Error> {
-                let ColumnMap { kind, integer, trim, case } =
-                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(ColumnBlock { kind, integer, trim, case })
-            }
-        }
-        deserializer.deserialize_any(ColumnBlockVisitor)
-    }
-}
-
-impl JsonSchema for ColumnBlock {
-    fn schema_name() -> Cow<'static, str> {
-        "ColumnBlock".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (kind, map) =
-            (generator.subschema_for::<DeclaredType>(), generator.subschema_for::<ColumnMap>());
-        json_schema!({"x-is": "`text`, `number`, `integer`, `boolean`, `percent` or `date`, or a map with `type`", "x-near": true, "anyOf": [kind, map]})
-    }
+    #[serde(default, skip_serializing_if = "LetterCase::is_kept")]
+    pub case: LetterCase,
 }
 
 impl ColumnBlock {
@@ -201,6 +144,7 @@ impl ColumnBlock {
 pub struct JoinBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
     pub parquet: Option<String>,
     /// A text file with one row per line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,11 +154,13 @@ pub struct JoinBlock {
     pub wait: bool,
     /// A file that is written last into the folder, as of `data.rows`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
     /// The column of keys, of the same name in the rows and in the table. In the table each key
     /// stands once; many rows may have one.
     pub on: ColumnName,
     /// The columns that the rows get.
+    #[schemars(extend("minItems" = 1, "x-noun" = "column that the rows get"))]
     pub columns: Vec<ColumnName>,
     /// What happens to rows whose key the table lacks: `error`, `keep` or `drop`.
     #[serde(default)]
@@ -227,6 +173,7 @@ pub struct JoinBlock {
 pub struct RowsBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders; or a list of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
     pub parquet: Option<ParquetRows>,
     /// A text file with one row per line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,6 +191,7 @@ pub struct RowsBlock {
     /// Rows that an engine such as Spark passes to the workers of a plan, part by part; the text
     /// names them, such as table and version, and is in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name what the engine passes on, such as table and version"))]
     pub stream: Option<String>,
     /// Next to `parquet` or `csv`: a pattern that matches nothing is no error, the run ends with 4
     /// and waits; so it does for a young Parquet file that cannot be read.
@@ -252,6 +200,7 @@ pub struct RowsBlock {
     /// Next to `parquet` or `csv`: a file that is written last into the folder of the rows, such
     /// as `_SUCCESS`. As long as it is not there, the run ends with 4 and waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
 }
 
@@ -335,64 +284,21 @@ pub enum ParquetRows {
 pub struct FileList {
     /// A text file with one path a line: the files of one snapshot of a table. Blank lines and
     /// lines that begin with `#` are skipped.
+    #[schemars(extend("x-address" = "local"))]
     pub files: String,
 }
 
-/// A public data set by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A public data set: its name, or a map.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "name",
+    "x-is" = "the name of a catalog data set, or a map with `name`"))]
 pub struct CatalogRows {
     /// Its name in the catalog.
     pub name: String,
     /// What to do where it is neither in the data folder nor to be downloaded.
-    pub when_unreachable: WhenUnreachable,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct CatalogMap {
-    /// Its name in the catalog.
-    name: String,
-    /// What to do where it is neither in the data folder nor to be downloaded.
     #[serde(default)]
-    when_unreachable: WhenUnreachable,
-}
-
-impl<'de> Deserialize<'de> for CatalogRows {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CatalogRowsVisitor;
-        impl<'de> Visitor<'de> for CatalogRowsVisitor {
-            type Value = CatalogRows;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a catalog data set, or a map with `name`")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<CatalogRows, E> {
-                Ok(CatalogRows {
-                    name: name.to_owned(),
-                    when_unreachable: WhenUnreachable::default(),
-                })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CatalogRows, A::Error> {
-                let CatalogMap { name, when_unreachable } =
-                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(CatalogRows { name, when_unreachable })
-            }
-        }
-        deserializer.deserialize_any(CatalogRowsVisitor)
-    }
-}
-
-impl JsonSchema for CatalogRows {
-    fn schema_name() -> Cow<'static, str> {
-        "CatalogRows".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<CatalogMap>();
-        json_schema!({"x-is": "the name of a catalog data set, or a map with `name`", "anyOf": [{"type": "string"}, map]})
-    }
+    pub when_unreachable: WhenUnreachable,
 }
 
 /// What to do where a catalog data set is neither in the data folder nor to be downloaded.
@@ -433,20 +339,24 @@ pub struct LabelColumn {
     /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never
     /// guessed from the order of values. With `classes` they say what is favourable, and what
     /// strategies and strata of the split take for the positive label.
+    #[schemars(extend("minItems" = 1, "x-noun" = "value that counts as positive"))]
     pub positive: Vec<Word>,
     /// Values that count as negative. With them the list of values is closed: a row with any other
     /// value ends the run, which names it. Default: all values that are not positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "value that counts as negative"))]
     pub negative: Option<Vec<Word>>,
     /// The values of a label of several classes, each a separate class, as models predict them: a
     /// score per class, of which the highest decides; of equal scores that of the class named
     /// first. The list is closed: a row with any other value ends the run, which names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "class"))]
     pub classes: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
     pub favourable: FavourableClass,
     /// What the two decisions are called on the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub words: Option<DecisionWordsBlock>,
 }
 
@@ -487,12 +397,14 @@ impl LabelRole {
 #[serde(deny_unknown_fields)]
 pub struct ReferenceBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
+    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
     pub parquet: String,
     /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
     /// A file that is written last into the folder, as of `data.rows`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
     pub complete: Option<String>,
     /// Its label column. Default: that of `data.label`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -500,6 +412,7 @@ pub struct ReferenceBlock {
     /// The values of its label that count as positive. Default: those of `data.label`; without
     /// one, 1 of a column that holds 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "value that counts as positive"))]
     pub positive: Option<Vec<Word>>,
 }
 
@@ -530,10 +443,12 @@ pub struct SensitiveBlock {
     /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups
     /// `Male & (30, 45]`, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "column to cross"))]
     pub cross: Option<Vec<ColumnName>>,
     /// The groups to compare, at least two. Rows with other values are counted and named, never
     /// dropped in silence. May be left out where the groups are derived: all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "group to compare with another"))]
     pub groups: Vec<Word>,
     /// The group that differences and ratios start from. May be left out for a cross of attributes:
     /// the cross of their references.
@@ -541,9 +456,11 @@ pub struct SensitiveBlock {
     pub reference: Option<Word>,
     /// What the page calls the attribute, such as `race` for a column `race2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub called: Option<String>,
     /// What the page calls the people of a group, in the plural: `{Male: men, Female: women}`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("x-filled" = "write the words, or remove the key"))]
     pub words: IndexMap<Word, String>,
 }
 
@@ -580,9 +497,11 @@ pub struct SplitBlock {
     pub column: Option<ColumnName>,
     /// Values of `column` that train.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "value of the column"))]
     pub train: Option<Vec<Word>>,
     /// Values of `column` that are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "value of the column"))]
     pub audit: Option<Vec<Word>>,
     /// Shares drawn by the seed; they sum to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -593,6 +512,8 @@ pub struct SplitBlock {
     pub by: SplitDraw,
     /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 2, "x-code" = "bad-split",
+        "x-range" = "a number of folds from 2 on; 5 is usual"))]
     pub folds: Option<Count>,
     /// Within which strata rows are drawn (with `share` and `folds`). Default: `label-and-group`,
     /// or `none` without a label.

@@ -25,6 +25,8 @@ pub struct ExperimentBlock {
     /// Number of folds, at least 2: all rows that are kept are audited once, by models trained on
     /// the other folds. Default: the rows of `data.split` train and are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 2, "maximum" = 254, "x-code" = "bad-split",
+        "x-range" = "a number of folds from 2 to 254; 5 is usual"))]
     pub folds: Option<Count>,
 }
 
@@ -82,16 +84,16 @@ pub enum PredictionSource {
 /// all features and the attribute: numbers by their range in the training rows, levels 1 where they
 /// differ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct DiverseArm {
     /// Fraction of the counterfactuals that is added, above 0. Default: 0.1.
-    #[serde(default = "tenth")]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; the paper uses 0.1"))]
     pub fraction: Fraction,
 }
 
 impl Default for DiverseArm {
     fn default() -> Self {
-        DiverseArm { fraction: tenth() }
+        DiverseArm { fraction: Fraction::new(0.1).expect("0.1 is a share") }
     }
 }
 
@@ -102,6 +104,7 @@ pub struct DirectedArm {
     /// Rules by name. A counterfactual that matches several is added once.
     pub rules: IndexMap<Name, DirectedRule>,
     /// Fraction of each rule's matches that is added, above 0; drawn by the seed.
+    #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "a share above 0; the paper uses 0.1"))]
     pub fraction: Fraction,
 }
 
@@ -142,27 +145,30 @@ pub enum LabelSide {
 
 /// Counterfactuals, then ADASYN.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct CfsAdasynArm {
     /// The counterfactuals that come first: those of this arm, which is next to this one unless
     /// it is `all`.
-    #[serde(default)]
     pub first: FirstArm,
     /// Neighbours that are looked at (K).
-    #[serde(default = "five")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of neighbours up to 1000; 5 is usual"))]
     pub neighbours: Count,
     /// Share of the difference between the classes that is made up for, above 0.
-    #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 100,
+        "x-range" = "above 0 and at most 100; 1.0 makes up for all of the difference"))]
     pub beta: Finite,
     /// Nothing is made where the rarer class is at least this share of the other (d_th), above 0,
     /// at most 1.
-    #[serde(default = "whole")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; 1.0 makes rows wherever one class is rarer"))]
     pub ratio: Fraction,
 }
 
 impl Default for CfsAdasynArm {
     fn default() -> Self {
-        CfsAdasynArm { first: FirstArm::All, neighbours: five(), beta: one(), ratio: whole() }
+        let AdasynArm { neighbours, beta, ratio } = AdasynArm::default();
+        CfsAdasynArm { first: FirstArm::All, neighbours, beta, ratio }
     }
 }
 
@@ -186,22 +192,6 @@ pub enum FirstArm {
     Directed,
     /// `diverse`.
     Diverse,
-}
-
-fn tenth() -> Fraction {
-    Fraction::new(0.1).expect("0.1 is a share")
-}
-
-fn five() -> Count {
-    AdasynArm::default().neighbours
-}
-
-fn one() -> Finite {
-    AdasynArm::default().beta
-}
-
-fn whole() -> Fraction {
-    AdasynArm::default().ratio
 }
 
 impl ArmsBlock {

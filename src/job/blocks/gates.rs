@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::gate::decide_by::GateDecideBy;
-use crate::job::blocks::metrics::ten;
 use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
 use crate::recourse::definition::RecourseView;
 use crate::recourse::knobs::OneDefinition;
@@ -55,6 +54,8 @@ pub struct GateBlock {
     pub unfair_subgroups_at_most: Option<u64>,
     /// With `recourse`: a subgroup counts from this score on, 0 or above. Default: any above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0,
+        "x-range" = "0 or more; by default every score above 0 counts"))]
     pub score_at_least: Option<Finite>,
     /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected
     /// people. Default: 1.
@@ -125,7 +126,7 @@ pub struct GateBlock {
     pub family_error: Option<FamilywiseError>,
     /// Cases needed below the rate, with `why` people in each half; with fewer the gate is
     /// inconclusive.
-    #[serde(default = "ten")]
+    #[serde(default = "Count::of::<10>")]
     pub enough: Count,
     /// `fail` counts for the exit status, `warn` is shown only.
     #[serde(default)]

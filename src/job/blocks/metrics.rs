@@ -10,51 +10,40 @@ use crate::param::{ColumnName, Count, Level, Name};
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct MetricsBlock {
     /// Families of metrics. Default: all that the label and the sets allow, but for
     /// clarify and scores.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1,
+        "x-noun" = "family, or remove the key to use all that the job allows"))]
     pub families: Option<Vec<MetricFamily>>,
     /// Intervals.
-    #[serde(default)]
     pub interval: IntervalBlock,
     /// The bootstrap behind the intervals of what each feature adds (`why`); no other is drawn.
-    #[serde(default)]
     pub bootstrap: BootstrapBlock,
     /// Intervals across the graphs of graph-uncertain sets.
-    #[serde(default)]
     pub worlds: WorldsBlock,
     /// A group with fewer people is flagged `small_group`. Here and below, people are persons where
     /// `data.person` gives one several rows.
-    #[serde(default = "thirty")]
     pub min_group_size: Count,
     /// A rate with fewer cases below it is flagged `small_denominator`.
-    #[serde(default = "ten")]
     pub min_denominator: Count,
     /// Columns inside whose values all is measured once more, and where two of them meet: slices,
     /// `region=north` and `region=north & channel=web`. Not in slices: the flip test, the placebo,
     /// `compare` and experiments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub by: Vec<ColumnName>,
     /// A slice with fewer people who count is counted and named, and not measured.
-    #[serde(default = "thirty")]
     pub smallest_cell: Count,
     /// How the family clarify is measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clarify: Option<ClarifyBlock>,
     /// Models compared on the same people, `{challenger: current}`: what a model's values are minus
     /// those of another, with paired intervals. Of the families performance, group, ccm and eccm.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub compare: IndexMap<Name, Name>,
-}
-
-fn thirty() -> Count {
-    Count::new(30).expect("30 is a count")
-}
-
-pub(crate) fn ten() -> Count {
-    Count::new(10).expect("10 is a count")
 }
 
 impl Default for MetricsBlock {
@@ -64,10 +53,10 @@ impl Default for MetricsBlock {
             interval: IntervalBlock::default(),
             bootstrap: BootstrapBlock::default(),
             worlds: WorldsBlock::default(),
-            min_group_size: thirty(),
-            min_denominator: ten(),
+            min_group_size: Count::of::<30>(),
+            min_denominator: Count::of::<10>(),
             by: Vec::new(),
-            smallest_cell: thirty(),
+            smallest_cell: Count::of::<30>(),
             clarify: None,
             compare: IndexMap::new(),
         }
@@ -76,19 +65,13 @@ impl Default for MetricsBlock {
 
 /// Intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct IntervalBlock {
     /// Their level.
-    #[serde(default = "level")]
     pub level: Level,
     /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz
     /// for ratios, Student for means).
-    #[serde(default)]
     pub method: IntervalMethod,
-}
-
-fn level() -> Level {
-    Level::DEFAULT
 }
 
 impl Default for IntervalBlock {
@@ -110,30 +93,26 @@ pub enum IntervalMethod {
 
 /// The bootstrap behind the intervals of what each feature adds (`why`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct BootstrapBlock {
     /// Number of replicates.
-    #[serde(default = "two_thousand")]
+    #[schemars(extend("maximum" = 1_000_000,
+        "x-range" = "a number of replicates up to 1000000; 2000 is usual"))]
     pub samples: Count,
-}
-
-fn two_thousand() -> Count {
-    Count::new(2000).expect("2000 is a count")
 }
 
 impl Default for BootstrapBlock {
     fn default() -> Self {
-        BootstrapBlock { samples: two_thousand() }
+        BootstrapBlock { samples: Count::of::<2000>() }
     }
 }
 
 /// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs,
 /// apart from sampling error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct WorldsBlock {
     /// Their level.
-    #[serde(default = "level")]
     pub level: Level,
 }
 

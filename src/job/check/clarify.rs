@@ -6,15 +6,11 @@ use std::collections::BTreeSet;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::MetricFamily;
 use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups, FlipTestBlock};
-use crate::job::read::nearest::suggest;
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Word};
+use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::families;
-
-/// The word that represents all other groups.
-pub(super) const REST: &str = "rest";
 
 impl JobChecker<'_> {
     /// The whole block.
@@ -53,34 +49,17 @@ impl JobChecker<'_> {
     fn favoured(&mut self, clarify: &ClarifyBlock) {
         for (name, favoured) in &clarify.favoured {
             let at = join("metrics.clarify.favoured", name.as_str());
-            if !self.are_names_sound("data.sensitive") || !self.attribute(at.clone(), name) {
+            if !self.attribute(at.as_str(), name) {
                 continue;
             }
             let FavouredGroups::Groups(groups) = favoured else { continue };
-            let words: Vec<&str> = groups.iter().map(Word::as_str).collect();
-            if !self.check_distinct(&at, "group, or write `rest`", &words) {
+            if self.has_problem(&[&at]) {
                 continue;
             }
-            // Groups that only the data can tell are none here.
+            let places = groups.iter().enumerate();
+            self.groups_named(name, places.map(|(i, group)| (format!("{at}[{i}]"), group)));
             let declared = self.job.data.groups_of(name);
-            if declared.len() < 2
-                || !self.is_sound(&[&super::path(&["data", "sensitive", name.as_str()])])
-            {
-                continue;
-            }
-            for (i, group) in
-                groups.iter().enumerate().filter(|(_, group)| !declared.contains(group))
-            {
-                self.say(
-                    format!("{at}[{i}]"),
-                    m::group_unknown(
-                        name,
-                        group,
-                        suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str)),
-                    ),
-                );
-            }
-            if declared.iter().all(|group| groups.contains(group)) {
+            if declared.len() > 1 && declared.iter().all(|group| groups.contains(group)) {
                 self.say(at, m::favoured_all(name));
             }
         }
@@ -94,9 +73,7 @@ impl JobChecker<'_> {
         let at = "metrics.clarify.strata";
         if data.row_id.as_ref() == Some(column) {
             self.say(at, m::strata_by_id(column));
-        } else if !data.sensitive.is_empty()
-            && data.sensitive.keys().all(|name| data.column_of(name) == column)
-        {
+        } else if self.is_every_attribute(column) {
             self.say(at, m::strata_by_group(column));
         }
     }
@@ -104,9 +81,6 @@ impl JobChecker<'_> {
     fn flip_test(&mut self, test: &FlipTestBlock) {
         let at = "metrics.clarify.flip_test";
         self.check_odd(&format!("{at}.neighbours"), test.neighbours.map(|n| n.get()));
-        if test.max_rows.get() < 2 {
-            self.say(format!("{at}.max_rows"), m::neighbours_one());
-        }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
         }
@@ -127,7 +101,6 @@ impl JobChecker<'_> {
             return;
         }
         let data = &self.job.data;
-        let mut bare = Vec::new();
         for name in data.sensitive.keys() {
             let mut own: BTreeSet<ColumnName> = BTreeSet::from([data.column_of(name).clone()]);
             // What is derived is below what it is derived from, so one way up meets all parents.
@@ -137,11 +110,8 @@ impl JobChecker<'_> {
                 }
             }
             if numbers.iter().all(|number| own.contains(*number)) {
-                bare.push(name.clone());
+                self.say(at, m::flip_test_all_set(name));
             }
-        }
-        for name in bare {
-            self.say(at, m::flip_test_all_set(name));
         }
     }
 

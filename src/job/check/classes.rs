@@ -12,9 +12,9 @@ use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
 use crate::param::{ColumnName, Name, Word};
 
-use super::clarify::REST;
 use super::known_names::KnownMetric;
 use super::models::score_keys_of;
+use super::names::REST;
 use super::{JobChecker, path};
 
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
@@ -26,11 +26,10 @@ impl JobChecker<'_> {
     pub(super) fn label_classes(&mut self, label: &LabelColumn) {
         let Some(classes) = &label.classes else { return };
         let at = "data.label.classes";
-        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
-        if !self.check_distinct(at, "class", &names) {
+        if self.has_problem(&[at]) {
             return;
         }
-        if let Some(i) = names.iter().position(|name| name.is_empty()) {
+        if let Some(i) = classes.iter().position(|class| class.as_str().is_empty()) {
             self.say(format!("{at}[{i}]"), m::class_empty());
             return;
         }
@@ -44,7 +43,7 @@ impl JobChecker<'_> {
             self.say("data.label.negative", m::classes_and_negative());
         }
         for (i, value) in label.positive.iter().enumerate() {
-            self.class(format!("data.label.positive[{i}]"), value, &names);
+            self.class(format!("data.label.positive[{i}]"), value, classes);
         }
         if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
             self.say("data.label.positive", m::classes_all_positive());
@@ -52,15 +51,10 @@ impl JobChecker<'_> {
     }
 
     /// Complains about a class that the label does not have.
-    fn class(&mut self, at: String, class: &Word, names: &[&str]) {
-        if !names.contains(&class.as_str()) {
-            self.say(
-                at,
-                m::class_unknown(
-                    class,
-                    suggest(class.as_str(), "classes of the label", names.iter().copied()),
-                ),
-            );
+    fn class(&mut self, at: String, class: &Word, classes: &[Word]) {
+        if !classes.contains(class) {
+            let near = suggest(class, "classes of the label", classes);
+            self.say(at, m::class_unknown(class, near));
         }
     }
 
@@ -69,17 +63,17 @@ impl JobChecker<'_> {
         if self.job.data.label.classes().is_none() || !self.is_sound(&["data.label"]) {
             return;
         }
-        if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
-            self.say("metrics.compare", m::compare_of_classes());
-        }
-        if !self.job.experiments.is_empty() && self.is_sound(&["experiments"]) {
-            self.say("experiments", m::experiments_of_classes());
-        }
-        if !self.job.metrics.by.is_empty() && self.is_sound(&["metrics.by"]) {
-            self.say("metrics.by", m::slices_of_classes());
-        }
-        if self.job.run.keeps_outcomes() == Some(true) && self.is_sound(&["run"]) {
-            self.say("run.keep_rows", m::outcomes_of_classes());
+        let (job, kept) = (self.job, self.job.run.keeps_outcomes() == Some(true));
+        let keys = [
+            ("metrics.compare", !job.metrics.compare.is_empty(), m::compare_of_classes()),
+            ("experiments", !job.experiments.is_empty(), m::experiments_of_classes()),
+            ("metrics.by", !job.metrics.by.is_empty(), m::slices_of_classes()),
+            ("run.keep_rows", kept, m::outcomes_of_classes()),
+        ];
+        for (at, there, said) in keys {
+            if there && self.is_sound(&[at]) {
+                self.say(at, said);
+            }
         }
         for (name, set) in &self.job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
@@ -112,8 +106,7 @@ impl JobChecker<'_> {
         let at = "metrics.clarify.positive";
         match (self.job.data.label.classes(), &clarify.positive) {
             (Some(classes), Some(class)) => {
-                let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
-                self.class(at.to_owned(), class, &names);
+                self.class(at.to_owned(), class, classes);
             }
             (None, Some(_)) => {
                 self.say(at, m::decision_class_alone());
@@ -186,14 +179,10 @@ impl JobChecker<'_> {
         if self.has_problem(&["data.label"]) {
             return;
         }
-        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         for class in columns.keys() {
-            self.class(join(at, class.as_str()), class, &names);
+            self.class(join(at, class.as_str()), class, classes);
         }
-        let without: Vec<&str> = names
-            .into_iter()
-            .filter(|name| columns.keys().all(|class| class.as_str() != *name))
-            .collect();
+        let without: Vec<_> = classes.iter().filter(|name| !columns.contains_key(*name)).collect();
         if !without.is_empty() {
             let (noun, has) =
                 if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
@@ -218,9 +207,8 @@ impl JobChecker<'_> {
             }
             return;
         };
-        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         if let Some(class) = &gate.class {
-            self.class(join(at, "class"), class, &names);
+            self.class(join(at, "class"), class, classes);
             let other = self.job.clarify_class().filter(|only| *only != class);
             if metric.family == MetricFamily::Clarify
                 && let Some(only) = other
@@ -240,9 +228,9 @@ impl JobChecker<'_> {
             None => true,
         };
         if !is_of_all_classes(metric.id) {
-            self.say(at, m::gate_class_missing(metric.id, at, list(&names)));
+            self.say(at, m::gate_class_missing(metric.id, at, list(classes)));
         } else if !one_pair {
-            self.say(join(at, "between"), m::gate_class_total(metric.id, list(&names)));
+            self.say(join(at, "between"), m::gate_class_total(metric.id, list(classes)));
         }
     }
 
@@ -254,7 +242,7 @@ impl JobChecker<'_> {
         };
         let asked = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
         let sides = label.classes.iter().flatten().filter(|class| label.is_side(class));
-        let sides: Vec<&str> = sides.map(Word::as_str).collect();
+        let sides: Vec<&Word> = sides.collect();
         let said = if sides.is_empty() {
             m::gate_class_of_harm(asked, class)
         } else {

@@ -29,13 +29,11 @@ impl JobChecker<'_> {
             let rows: &[&str] = if files { &["rows"] } else { &[] };
             self.arguments(&format!("{at}.train"), train, (&ALWAYS, &[&["model"], rows].concat()));
             self.trains(&format!("{at}.train"), name);
-            let seen =
-                |column: &&str| command.omit.iter().all(|omitted| omitted.as_str() != *column);
-            let added =
-                ["label"].into_iter().chain(self.job.data.weight.is_some().then_some("weight"));
+            let added = [Some("label"), self.job.data.weight.is_some().then_some("weight")];
             let sound = self.is_sound(&["data.features", "data.sensitive"]);
-            for word in added.filter(|_| sound) {
-                if self.columns().into_iter().filter(seen).any(|column| column == word) {
+            let seen = self.columns(&command.omit);
+            for word in added.into_iter().flatten().filter(|_| sound) {
+                if seen.iter().any(|column| column.as_str() == word) {
                     self.say(format!("{at}.train"), m::command_column_taken(name, word));
                 }
             }
@@ -75,9 +73,6 @@ impl JobChecker<'_> {
             (Some(_), Some(_)) => {
                 self.say(at, m::command_model_and_train(name));
             }
-            (Some(path), None) if path.is_empty() => {
-                self.say(format!("{at}.model"), m::command_model_empty(at));
-            }
             (Some(path), None) => self.no_placeholder(format!("{at}.model"), path),
             (None, _) => {}
         }
@@ -114,7 +109,7 @@ impl JobChecker<'_> {
                     "rows" | "scores" if of_model => m::command_placeholder_files(word),
                     _ => m::command_placeholder_unknown(
                         word,
-                        suggest(word, "known placeholders", known.iter().copied()),
+                        suggest(word, "known placeholders", known.iter()),
                     ),
                 };
                 self.say(format!("{at}[{i}]"), said);
@@ -126,14 +121,8 @@ impl JobChecker<'_> {
             .map(|word| format!("{{{word}}}"))
             .collect();
         if !missing.is_empty() {
-            self.say(
-                at,
-                m::command_placeholder_missing(
-                    all(&missing),
-                    list(&missing),
-                    if missing.len() == 1 { "that path" } else { "these paths" },
-                ),
-            );
+            let files = if missing.len() == 1 { "that path" } else { "these paths" };
+            self.say(at, m::command_placeholder_missing(all(&missing), list(&missing), files));
         }
     }
 
@@ -144,22 +133,13 @@ impl JobChecker<'_> {
     }
 
     fn watched(&mut self, at: &str, watch: &[String]) {
-        let at = format!("{at}.watch");
-        if watch.is_empty() || !self.is_sound(&[&at]) || !self.check_distinct(&at, "file", watch) {
-            return;
-        }
         for (i, path) in watch.iter().enumerate() {
-            if path.is_empty() {
-                self.say(format!("{at}[{i}]"), m::path_empty());
-            } else {
-                self.no_placeholder(format!("{at}[{i}]"), path);
-            }
+            self.no_placeholder(format!("{at}.watch[{i}]"), path);
         }
     }
 
     fn variables(&mut self, at: &str, names: &[String]) {
-        if names.is_empty() || !self.is_sound(&[at]) || !self.check_distinct(at, "variable", names)
-        {
+        if !self.is_sound(&[at]) {
             return;
         }
         for (i, name) in names

@@ -1,13 +1,13 @@
 //! Checks derived columns, sensitive attributes that are derived, values that mean missing, and the
 //! weight.
 
-use crate::job::messages::{self as m, Said};
+use crate::job::messages as m;
 use indexmap::IndexMap;
 
 use crate::data::prepare::derive::{Derivation, DerivationRecipe};
 use crate::data::prepare::params::OrdinalOrder;
 use crate::data::sql::{self, SqlProblem};
-use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::nearest::{all_or_none, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::resolve::roles::MAX_GROUPS;
 use crate::job::{CounterfactualSet, DataBlock, SensitiveBlock};
@@ -60,15 +60,11 @@ impl JobChecker<'_> {
     ) {
         let forms = derivation.forms();
         let &[form] = forms.as_slice() else {
-            let found = if forms.is_empty() { "none".to_owned() } else { all(&forms) };
-            self.say(
-                at,
-                m::derived_forms(
-                    at,
-                    if block == DerivedIn::Derive { ", `cross` and `sql`" } else { " and `cross`" },
-                    found,
-                ),
-            );
+            let more = match block {
+                DerivedIn::Derive => ", `cross` and `sql`",
+                DerivedIn::Sensitive => " and `cross`",
+            };
+            self.say(at, m::derived_forms(at, more, all_or_none(&forms)));
             return;
         };
         match &derivation.from {
@@ -88,8 +84,12 @@ impl JobChecker<'_> {
             self.say(format!("{at}.else"), m::else_of_bins(name));
         }
         self.map(at, name, derivation);
-        self.bins(at, derivation);
-        self.levels_with_names(at, derivation);
+        if let Some(edges) = &derivation.bins {
+            self.edges(&format!("{at}.bins"), edges);
+        }
+        if let Some(levels) = &derivation.levels {
+            self.named_bins(&format!("{at}.levels"), levels);
+        }
         self.cross(block, at, name, derivation);
         if let Some(sql) = &derivation.sql {
             let here = format!("{at}.sql");
@@ -114,24 +114,17 @@ impl JobChecker<'_> {
             self.say(at, m::derived_of_itself(name));
             return;
         }
-        let (place, here) = match block {
-            DerivedIn::Derive => (data.derive.get_index_of(parent), data.derive.get_index_of(name)),
-            DerivedIn::Sensitive => {
-                (data.sensitive.get_index_of(parent), data.sensitive.get_index_of(name))
-            }
-        };
         let made_for_attribute =
             data.sensitive.get(parent).is_some_and(SensitiveBlock::is_made_here);
-        let below = match block {
-            DerivedIn::Derive => data.derive.contains_key(parent) && place >= here,
-            DerivedIn::Sensitive => made_for_attribute && place >= here,
+        let is_above = match block {
+            DerivedIn::Derive => data.derive.get_index_of(parent) < data.derive.get_index_of(name),
+            DerivedIn::Sensitive => data.attribute_above(name, parent).is_some(),
         };
-        if below {
+        let is_derived = data.derive.contains_key(parent);
+        let is_own = if block == DerivedIn::Derive { is_derived } else { made_for_attribute };
+        if is_own && !is_above {
             self.say(at, m::derived_below(name, parent));
-        } else if block == DerivedIn::Derive
-            && made_for_attribute
-            && !data.derive.contains_key(parent)
-        {
+        } else if block == DerivedIn::Derive && made_for_attribute && !is_derived {
             self.say(at, m::derived_for_attribute(name, parent));
         }
     }
@@ -145,8 +138,7 @@ impl JobChecker<'_> {
         let mut seen: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
-            let words: Vec<&str> = values.iter().map(Word::as_str).collect();
-            if !self.check_distinct(&list_at, "value of the column", &words) {
+            if !self.check_distinct(&list_at, "value of the column", values) {
                 continue;
             }
             for (i, value) in values.iter().enumerate() {
@@ -166,12 +158,6 @@ impl JobChecker<'_> {
         }
     }
 
-    fn bins(&mut self, at: &str, derivation: &Derivation) {
-        if let Some(edges) = &derivation.bins {
-            self.edges(&format!("{at}.bins"), edges);
-        }
-    }
-
     /// Edges of bins.
     pub(super) fn edges(&mut self, here: &str, edges: &[Finite]) {
         if edges.len() < 2 {
@@ -180,12 +166,6 @@ impl JobChecker<'_> {
         }
         if let Some(i) = (1..edges.len()).find(|&i| edges[i].get() <= edges[i - 1].get()) {
             self.say(format!("{here}[{i}]"), m::bins_order(edges[i].get(), edges[i - 1].get()));
-        }
-    }
-
-    fn levels_with_names(&mut self, at: &str, derivation: &Derivation) {
-        if let Some(levels) = &derivation.levels {
-            self.named_bins(&format!("{at}.levels"), levels);
         }
     }
 
@@ -215,7 +195,7 @@ impl JobChecker<'_> {
     fn cross(&mut self, block: DerivedIn, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(parts) = &derivation.cross else { return };
         let here = format!("{at}.cross");
-        if !self.check_distinct(&here, "column to cross", parts) {
+        if self.has_problem(&[&here]) {
             return;
         }
         if parts.len() == 1 {
@@ -243,11 +223,7 @@ impl JobChecker<'_> {
     /// known.
     fn crossed_attribute(&mut self, at: String, name: &ColumnName, part: &ColumnName) {
         let data = &self.job.data;
-        let known = data.derive.contains_key(part)
-            && data
-                .derived()
-                .iter()
-                .any(|(c, recipe)| c == part && !recipe.declared_names().is_empty());
+        let known = data.part(name, part).groups.is_some();
         if data.attribute_above(name, part).is_some() || known {
             return;
         }
@@ -256,20 +232,9 @@ impl JobChecker<'_> {
         } else if data.sensitive.contains_key(part) {
             self.say(at, m::cross_below(name, part));
         } else {
-            let above = data
-                .sensitive
-                .keys()
-                .take_while(|n| *n != name)
-                .chain(data.derive.keys())
-                .map(ColumnName::as_str);
-            self.say(
-                at,
-                m::cross_unknown(
-                    name,
-                    part,
-                    suggest(part.as_str(), "attributes and derived columns above it", above),
-                ),
-            );
+            let above = data.sensitive.keys().take_while(|n| *n != name).chain(data.derive.keys());
+            let near = suggest(part, "attributes and derived columns above it", above);
+            self.say(at, m::cross_unknown(name, part, near));
         }
     }
 
@@ -278,8 +243,7 @@ impl JobChecker<'_> {
         let data = &self.job.data;
         let list_at = format!("{at}.groups");
         let (written, groups) = (!attribute.groups.is_empty(), data.groups_of(name));
-        if !written && self.places.0.contains_key(&list_at) {
-            self.check_distinct::<&str>(&list_at, "group to compare with another", &[]);
+        if self.has_problem(&[&list_at]) {
             return;
         }
         if groups.is_empty() {
@@ -298,48 +262,30 @@ impl JobChecker<'_> {
             self.say(place, m::group_no_name(name));
             return;
         }
-        let words: Vec<&str> = groups.iter().map(Word::as_str).collect();
-        let at_groups = if written { list_at.clone() } else { at.to_owned() };
-        if words.len() == 1 {
-            self.say(at_groups, m::groups_one(name));
+        if groups.len() == 1 {
+            self.say(if written { &list_at } else { at }, m::groups_one(name));
             return;
         }
-        if !written && let Some(i) = (1..words.len()).find(|&i| words[..i].contains(&words[i])) {
-            self.say(at, m::groups_twice(name, words[i]));
-            return;
-        }
-        if written && !self.check_distinct(&list_at, "group to compare with another", &words) {
+        if let Some(i) = (1..groups.len()).find(|&i| groups[..i].contains(&groups[i])) {
+            self.say(at, m::groups_twice(name, &groups[i]));
             return;
         }
         let possible = data.possible_groups(name);
-        if !possible.is_empty() {
-            for (i, group) in
-                attribute.groups.iter().enumerate().filter(|(_, group)| !possible.contains(group))
-            {
-                self.say(
-                    format!("{list_at}[{i}]"),
-                    m::group_unknown(
-                        name,
-                        group,
-                        suggest(group.as_str(), "its groups", possible.iter().map(Word::as_str)),
-                    ),
-                );
+        for (i, group) in attribute.groups.iter().enumerate() {
+            if !possible.is_empty() && !possible.contains(group) {
+                let near = suggest(group, "its groups", &possible);
+                self.say(format!("{list_at}[{i}]"), m::group_unknown(name, group, near));
             }
         }
         match data.reference_of(name) {
             None if attribute.cross.is_some() => {
-                self.say(at, m::reference_missing_of_part(at, list(&words[..words.len().min(10)])));
+                let some = &groups[..groups.len().min(10)];
+                self.say(at, m::reference_missing_of_part(at, list(some)));
             }
             None => self.say(at, m::reference_missing(at)),
-            Some(reference) if !words.contains(&reference.as_str()) => {
-                self.say(
-                    format!("{at}.reference"),
-                    m::reference_unknown(
-                        &reference,
-                        name,
-                        suggest(reference.as_str(), "its groups", words),
-                    ),
-                );
+            Some(reference) if !groups.contains(&reference) => {
+                let near = suggest(&reference, "its groups", &groups);
+                self.say(format!("{at}.reference"), m::reference_unknown(reference, name, near));
             }
             Some(_) => {}
         }
@@ -349,46 +295,35 @@ impl JobChecker<'_> {
     fn derived_features(&mut self) {
         let data = &self.job.data;
         let holds_names = |c: &ColumnName| data.is_derived(c) && !data.is_computed(c);
-        for (i, column) in
-            data.features.continuous.iter().enumerate().filter(|(_, c)| holds_names(c))
-        {
-            self.holds_names(format!("data.features.continuous[{i}]"), column);
+        for (i, column) in data.features.continuous.iter().enumerate() {
+            if holds_names(column) {
+                let at = format!("data.features.continuous[{i}]");
+                self.say(at, m::derived_names_as_numbers(column));
+            }
         }
         for (column, order) in data.features.ordinal.iter().filter(|(c, _)| data.is_derived(c)) {
             let at = path(&["data", "features", "ordinal", column.as_str()]);
             let OrdinalOrder::Levels(levels) = order else {
                 if holds_names(column) {
-                    self.holds_names(at, column);
+                    self.say(at, m::derived_names_as_numbers(column));
                 }
                 continue;
             };
-            let names = data
-                .derived()
-                .into_iter()
-                .find(|(name, _)| name == column)
-                .map_or_else(Vec::new, |(_, recipe)| recipe.declared_names());
+            let derived = data.derived();
+            let recipe = derived.iter().find(|(name, _)| name == column);
+            let names = recipe.map_or_else(Vec::new, |(_, recipe)| recipe.declared_names());
             if names.is_empty() {
                 continue;
             }
             for (i, level) in levels.iter().enumerate().filter(|(_, level)| !names.contains(level))
             {
-                self.say(
-                    format!("{at}[{i}]"),
-                    m::order_level_unknown(
-                        column,
-                        level,
-                        suggest(level.as_str(), "its names", names.iter().map(Word::as_str)),
-                    ),
-                );
+                let near = suggest(level, "its names", &names);
+                self.say(format!("{at}[{i}]"), m::order_level_unknown(column, level, near));
             }
             if let Some(name) = names.iter().find(|name| !levels.contains(name)) {
                 self.say(at, m::order_level_missing(name, column));
             }
         }
-    }
-
-    fn holds_names(&mut self, at: String, column: &ColumnName) {
-        self.say(at, m::derived_names_as_numbers(column));
     }
 
     fn null_values(&mut self) {
@@ -400,23 +335,12 @@ impl JobChecker<'_> {
         for (column, words) in &data.missing.null_values {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
             if data.is_derived(column) {
-                let roots: Vec<ColumnName> = data.roots(column).into_iter().collect();
+                let roots = Vec::from_iter(data.roots(column));
                 self.say(at, m::nulls_of_derived(column, list(&roots)));
             } else if !known.contains(column) {
-                self.say(
-                    at,
-                    m::nulls_unknown(
-                        column,
-                        suggest(
-                            column.as_str(),
-                            "its columns",
-                            known.iter().map(ColumnName::as_str),
-                        ),
-                    ),
-                );
+                self.say(at, m::nulls_unknown(column, suggest(column, "its columns", &known)));
             } else {
-                let words: Vec<&str> = words.iter().map(Word::as_str).collect();
-                self.check_distinct(&at, "value that means missing", &words);
+                self.check_distinct(&at, "value that means missing", words);
             }
         }
     }
@@ -453,23 +377,17 @@ impl JobChecker<'_> {
         }
     }
 
-    /// What a column is that no feature may be: the label, the row id, the column that splits or a
-    /// sensitive column.
-    pub(super) fn role_of(&self, column: &ColumnName) -> Option<&'static str> {
+    /// The column of persons has one role. It may be the row id: then each row is its own person,
+    /// as without `person`.
+    pub(super) fn persons(&mut self) {
         let data = &self.job.data;
-        let roles = [
-            ("the label", data.label.named_column() == Some(column)),
-            ("the row id", data.row_id.as_ref() == Some(column)),
-            (
-                "the column that splits the rows",
-                data.split.as_ref().is_some_and(|s| s.column.as_ref() == Some(column)),
-            ),
-            (
-                "a sensitive column",
-                data.sensitive.keys().any(|name| data.column_of(name) == column),
-            ),
-        ];
-        roles.into_iter().find(|(_, taken)| *taken).map(|(role, _)| role)
+        let blocks = ["data.person", "data.label", "data.row_id", "data.split", "data.sensitive"];
+        if let Some(person) = data.person.as_ref().filter(|_| self.is_sound(&blocks))
+            && data.row_id.as_ref() != Some(person)
+            && let Some(role) = self.role_of(person)
+        {
+            self.say("data.person", m::person_role(person, role));
+        }
     }
 
     /// Naive changes nothing but the attribute and the columns that it is mapped from. Where no
@@ -483,7 +401,6 @@ impl JobChecker<'_> {
         }
         let changed = |name: &&ColumnName| set.changes(name);
         let run_here = self.job.models.values().any(|model| model.omitted().is_some());
-        let mut found: Vec<(ColumnName, Said)> = Vec::new();
         for name in data.sensitive.keys().filter(changed) {
             let hidden = self.job.models.iter().find_map(|(model, block)| {
                 let omit = block.omitted()?;
@@ -492,33 +409,27 @@ impl JobChecker<'_> {
                 hidden_number(data, data.column_of(name), &seen, &mut Vec::new())
                     .map(|(bins, number)| (bins, number, model))
             });
-            if let Some((bins, number, model)) = hidden {
+            let said = if let Some((bins, number, model)) = hidden {
                 let part = if bins == *name { "it is".to_owned() } else { format!("`{bins}` is") };
-                found.push((name.clone(), m::naive_binned(name, part, number, model, bins)));
-            } else if let Some(unseen) = data
-                .first_unseen(name)
-                .filter(|_| run_here && !self.has_problem(&["data.derive", "data.sensitive"]))
+                m::naive_binned(name, part, number, model, bins)
+            } else if let Some(unseen) = data.first_unseen(name).filter(|_| run_here)
+                && !self.has_problem(&["data.derive", "data.sensitive"])
             {
                 let part = if unseen == *name {
                     "it is".to_owned()
                 } else {
                     format!("it is derived from `{unseen}`, which is")
                 };
-                let sources: Vec<String> =
-                    data.roots(&unseen).iter().map(|c| format!("`{c}`")).collect();
-                let sources = sources.join(", ");
+                let sources = list(&Vec::from_iter(data.roots(&unseen)));
                 let add =
                     if is_binned(data, &unseen) { format!("`{unseen}`") } else { sources.clone() };
-                found.push((name.clone(), m::naive_unseen(name, part, sources, add)));
-            }
-        }
-        for (name, said) in found {
-            let written =
-                set.sensitive.as_ref().and_then(|only| only.iter().position(|n| *n == name));
-            self.say(
-                written.map_or_else(|| at.to_owned(), |i| format!("{at}.sensitive[{i}]")),
-                said,
-            );
+                m::naive_unseen(name, part, sources, add)
+            } else {
+                continue;
+            };
+            let written = set.sensitive.iter().flatten().position(|only| only == name);
+            let here = written.map_or_else(|| at.to_owned(), |i| format!("{at}.sensitive[{i}]"));
+            self.say(here, said);
         }
     }
 }

@@ -3,20 +3,14 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{
-    AdasynArm, CfsAdasynArm, DirectedArm, DirectedRule, ExperimentBlock, FirstArm,
+    CfsAdasynArm, DirectedArm, DirectedRule, ExperimentBlock, FirstArm,
 };
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Fraction, Name, Word};
+use crate::param::{ColumnName, Name};
 
 use super::{JobChecker, path};
-
-/// The most folds: a role is a byte, and some of these mean something else.
-const MOST_FOLDS: u64 = 254;
-
-/// The most neighbours of ADASYN.
-const MOST_NEIGHBOURS: u64 = 1000;
 
 impl<'a> JobChecker<'a> {
     /// The whole block.
@@ -30,11 +24,13 @@ impl<'a> JobChecker<'a> {
     }
 
     fn experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
-        if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
+        if self.lacks_label() {
             self.say(at, m::experiment_no_label(name));
         }
         self.model_of_experiment(at, name, experiment);
-        self.rows_of_experiment(at, name, experiment);
+        if experiment.folds.is_none() && self.lacks_split() {
+            self.say(at, m::experiment_no_split(name));
+        }
         let set = self.set_of_experiment(at, name, experiment);
         let arms = &experiment.arms;
         let here = format!("{at}.arms");
@@ -45,52 +41,17 @@ impl<'a> JobChecker<'a> {
         if let Some(directed) = &arms.directed {
             self.directed(&format!("{here}.directed"), directed, set);
         }
-        if let Some(diverse) = &arms.diverse {
-            self.fraction(&format!("{here}.diverse"), diverse.fraction);
-        }
-        if let Some(adasyn) = &arms.adasyn {
-            self.adasyn(&format!("{here}.adasyn"), adasyn);
-        }
         if let Some(both) = &arms.cfs_adasyn {
             self.first(&format!("{here}.cfs_adasyn.first"), experiment, both);
-            self.adasyn(&format!("{here}.cfs_adasyn"), &both.adasyn());
         }
     }
 
     fn model_of_experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
-        if !self.are_names_sound("models") || self.job.models.is_empty() {
-            return;
-        }
         let here = format!("{at}.model");
-        let models = self.job.models.keys().map(Name::as_str);
-        if !self.check_known(
-            "model",
-            here.clone(),
-            experiment.model.as_str(),
-            models,
-            "unknown-name",
-        ) {
-            return;
-        }
-        let model = &self.job.models[&experiment.model];
+        let Some(model) = self.model_named(here.as_str(), &experiment.model) else { return };
         let own = path(&["models", experiment.model.as_str()]);
         if self.is_sound(&[&own]) && !self.has_problem(&[&own]) && !model.is_trained() {
             self.say(here, m::experiment_not_trained(name, &experiment.model));
-        }
-    }
-
-    fn rows_of_experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
-        let here = format!("{at}.folds");
-        match experiment.folds.map(|folds| folds.get()) {
-            Some(1) => self.say(here, m::one_fold()),
-            Some(folds) if folds > MOST_FOLDS => {
-                self.say(here, m::folds_many(folds, MOST_FOLDS));
-            }
-            Some(_) => {}
-            None if self.job.data.split.is_none() && self.is_sound(&["data.split"]) => {
-                self.say(at, m::experiment_no_split(name));
-            }
-            None => {}
         }
     }
 
@@ -109,13 +70,7 @@ impl<'a> JobChecker<'a> {
             self.say(here, m::experiment_no_set(name, from));
             return None;
         }
-        if !self.check_known(
-            "counterfactual set",
-            here.clone(),
-            from,
-            job.counterfactuals.keys().map(Name::as_str),
-            "unknown-name",
-        ) {
+        if !self.check_known("counterfactual set", here.clone(), from, job.counterfactuals.keys()) {
             return None;
         }
         let set = &job.counterfactuals[&experiment.from];
@@ -123,21 +78,13 @@ impl<'a> JobChecker<'a> {
             self.say(here, m::experiment_of_graphs(from));
             return None;
         }
-        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on())
-        {
+        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|of| of.condition_on()) {
             self.say(here, m::experiment_of_prediction(from, model));
         }
         Some(set)
     }
 
-    fn fraction(&mut self, at: &str, fraction: Fraction) {
-        if fraction.get() == 0.0 {
-            self.say(format!("{at}.fraction"), m::fraction_zero());
-        }
-    }
-
     fn directed(&mut self, at: &str, directed: &DirectedArm, set: Option<&CounterfactualSet>) {
-        self.fraction(at, directed.fraction);
         if directed.rules.is_empty() {
             self.say(format!("{at}.rules"), m::rules_empty());
         }
@@ -159,7 +106,7 @@ impl<'a> JobChecker<'a> {
         let attribute = match (&rule.sensitive, attributes) {
             (Some(named), _) => {
                 let here = format!("{at}.sensitive");
-                if !self.check_known("attribute", here, named.as_str(), names, "unknown-name") {
+                if !self.check_known("attribute", here, named, names) {
                     return;
                 }
                 named
@@ -177,36 +124,14 @@ impl<'a> JobChecker<'a> {
             [("source_group", &rule.source_group), ("target_group", &rule.target_group)]
         {
             if let Some(group) = group.as_ref().filter(|group| !groups.contains(group)) {
-                self.say(
-                    format!("{at}.{key}"),
-                    m::rule_group_unknown(
-                        attribute,
-                        group,
-                        suggest(group.as_str(), "its groups", groups.iter().map(Word::as_str)),
-                    ),
-                );
+                let near = suggest(group, "its groups", &groups);
+                self.say(format!("{at}.{key}"), m::group_unknown(attribute, group, near));
             }
         }
         if let (Some(from), Some(to)) = (&rule.source_group, &rule.target_group)
             && from == to
         {
             self.say(format!("{at}.target_group"), m::rule_group_itself(from));
-        }
-    }
-
-    fn adasyn(&mut self, at: &str, adasyn: &AdasynArm) {
-        if adasyn.neighbours.get() > MOST_NEIGHBOURS {
-            self.say(
-                format!("{at}.neighbours"),
-                m::adasyn_neighbours_many(adasyn.neighbours.get(), MOST_NEIGHBOURS),
-            );
-        }
-        let beta = adasyn.beta.get();
-        if beta <= 0.0 || beta > 100.0 {
-            self.say(format!("{at}.beta"), m::adasyn_beta(beta));
-        }
-        if adasyn.ratio.get() == 0.0 {
-            self.say(format!("{at}.ratio"), m::adasyn_ratio());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::job::ExportFormat;
 use crate::job::messages as m;
-use crate::job::read::nearest::{list, suggest};
+use crate::job::read::nearest::list;
 
 use super::JobChecker;
 use super::defaults::families;
@@ -22,7 +22,6 @@ impl JobChecker<'_> {
             let ExportFormat::Prometheus(knobs) = form else { continue };
             let at = format!("exports[{i}].prometheus.metrics");
             let Some(metrics) = knobs.metrics.as_deref() else { continue };
-            self.check_distinct(&at, "metric", metrics);
             for (k, metric) in metrics.iter().enumerate() {
                 self.exported_metric(format!("{at}[{k}]"), metric);
             }
@@ -30,12 +29,7 @@ impl JobChecker<'_> {
     }
 
     fn exported_metric(&mut self, at: String, metric: &str) {
-        let Some(known) = self.catalog.metrics.iter().find(|known| known.id == metric) else {
-            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|known| known.id).collect();
-            ids.sort_unstable();
-            self.say(at, m::metric_unknown(metric, suggest(metric, "known metrics", ids)));
-            return;
-        };
+        let Some(known) = self.metric_named(at.clone(), metric) else { return };
         let measured = families(self.job, self.catalog);
         if !self.is_sound(&["metrics.families", "data.label"]) || measured.contains(&known.family) {
             return;

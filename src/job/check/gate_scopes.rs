@@ -5,17 +5,20 @@ use crate::job::messages as m;
 use std::collections::BTreeMap;
 
 use crate::job::blocks::clarify::FavouredGroups;
-use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::nearest::{all, list};
 use crate::job::read::tree::join;
 use crate::job::{GateBetween, GateBlock, GateDirection, MetricFamily, Word};
 use crate::param::ColumnName;
 
-use super::clarify::REST;
+use super::JobChecker;
 use super::defaults::families;
 use super::known_names::{GateScope, KnownMetric};
-use super::{JobChecker, path};
+use super::names::REST;
 
-impl JobChecker<'_> {
+/// Attributes that a key names, each with the groups that it names.
+type NamedGroups<'a> = Vec<(&'a ColumnName, &'a [Word])>;
+
+impl<'a> JobChecker<'a> {
     /// The key that selects the groups of the metric, and what it names.
     pub(super) fn scope(
         &mut self,
@@ -24,6 +27,7 @@ impl JobChecker<'_> {
         metric: &KnownMetric,
         mut named: Vec<ColumnName>,
     ) {
+        let data = &self.job.data;
         let keys = [
             (GateScope::Direction, gate.direction.is_some()),
             (GateScope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
@@ -40,14 +44,9 @@ impl JobChecker<'_> {
         for (scope, _) in
             keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
         {
-            let (key, form) = (
-                scope_key(*scope),
-                if *scope == GateScope::WorstCase {
-                    "between: worst_case"
-                } else {
-                    scope_key(*scope)
-                },
-            );
+            let key = scope_key(*scope);
+            let worst = *scope == GateScope::WorstCase;
+            let form = if worst { "between: worst_case" } else { key };
             let said = match metric.scopes {
                 [GateScope::Total] if metric.min_groups > 2 => {
                     m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
@@ -68,7 +67,6 @@ impl JobChecker<'_> {
             self.say(at, m::scope_none(at, metric.id, scope_forms(metric.scopes)));
         }
         if let Some(attribute) = &gate.sensitive
-            && self.are_names_sound("data.sensitive")
             && self.attribute(format!("{at}.sensitive"), attribute)
             && let Some(other) = named.iter().find(|n| *n != attribute)
         {
@@ -81,21 +79,12 @@ impl JobChecker<'_> {
         {
             self.compared(&format!("{at}.between"), metric, map);
         }
-        let named_sets = self.job.sets();
-        let set = gate
-            .counterfactual
-            .as_ref()
-            .and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
-        if let (Some(attribute), Some((name, set))) = (named.first(), set)
+        if let (Some(attribute), Some(name)) = (named.first(), &gate.counterfactual)
             && metric.needs_counterfactual
-            && self.is_sound(&[&path(&[
-                "counterfactuals",
-                name.as_str().split('/').next().unwrap_or_default(),
-            ])])
-            && self.job.data.sensitive.contains_key(attribute)
-            && let Some(changed) =
-                set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
-            && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
+            && let Some(changed) = self.set_of(name).and_then(|set| set.sensitive.as_ref())
+            && self.is_sound(&["counterfactuals"])
+            && !changed.contains(attribute)
+            && [attribute].into_iter().chain(changed).all(|of| data.sensitive.contains_key(of))
         {
             self.say(at, m::scope_not_changed(name, attribute, list(changed)));
         }
@@ -138,23 +127,17 @@ impl JobChecker<'_> {
             return;
         }
         let favoured = self.favoured_of(attribute);
-        let (fits, form) = match &favoured {
-            Some(FavouredGroups::Rest) => {
-                let fits = |a: &Word, b: &Word| is_rest(a) && groups.contains(b);
-                (
-                    fits(first, second) || by_facets && fits(second, first),
-                    format!("[{REST}, GROUP]"),
-                )
-            }
-            Some(FavouredGroups::Groups(favoured)) => {
-                let one = favoured.first().map_or("FAVOURED", Word::as_str);
-                let fits = |a: &Word, b: &Word| {
-                    favoured.contains(a) && groups.contains(b) && !favoured.contains(b)
-                };
-                (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"))
-            }
+        let (is_first, one): (Box<dyn Fn(&Word) -> bool>, &str) = match &favoured {
+            Some(FavouredGroups::Rest) => (Box::new(is_rest), REST),
+            Some(FavouredGroups::Groups(favoured)) => (
+                Box::new(|group| favoured.contains(group)),
+                favoured.first().map_or("FAVOURED", Word::as_str),
+            ),
             None => return,
         };
+        let fits = |a, b| is_first(a) && groups.contains(b) && !is_first(b);
+        let (fits, form) =
+            (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"));
         if !fits {
             self.say(here, m::favoured_first(metric.id, first, second, attribute, form));
         }
@@ -182,45 +165,34 @@ impl JobChecker<'_> {
     }
 
     /// Checks the set and the groups that a gate names, and gives the attributes back.
-    pub(super) fn named(&mut self, at: &str, gate: &GateBlock) -> Vec<ColumnName> {
-        if let Some(set) =
-            gate.counterfactual.as_ref().filter(|_| self.are_names_sound("counterfactuals"))
-        {
-            let sets = self.job.sets();
-            let sets = sets.iter().map(|(name, _)| name.as_str());
-            self.check_known(
-                "counterfactual set",
-                format!("{at}.counterfactual"),
-                set.as_str(),
-                sets,
-                "unknown-name",
-            );
-            if let Some(model) = &gate.model {
-                self.asks(at, model, set.as_str());
-            }
+    pub(super) fn named(&mut self, at: &str, gate: &'a GateBlock) -> Vec<ColumnName> {
+        if let Some(set) = &gate.counterfactual {
+            self.set_named(&format!("{at}.counterfactual"), set, gate.model.as_ref());
         }
-        let mut named: Vec<ColumnName> = Vec::new();
-        if let Some(GateDirection::Pair(map)) = &gate.direction {
-            let pairs: Vec<(&ColumnName, &[Word])> =
-                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
-            named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
-        }
-        if let Some(GateBetween::Pair(map)) = &gate.between {
-            let pairs: Vec<(&ColumnName, &[Word])> =
-                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
-            named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
-        }
-        if let Some(map) = &gate.harm_to {
-            let groups: Vec<(&ColumnName, &[Word])> =
-                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
-            named.extend(self.people(&format!("{at}.harm_to"), "GROUP", &groups));
-        }
-        if let Some(map) = &gate.group {
-            let groups: Vec<(&ColumnName, &[Word])> =
-                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
-            named.extend(self.people(&format!("{at}.group"), "GROUP", &groups));
-        }
-        named
+        let one = |map: &'a BTreeMap<ColumnName, Word>| {
+            map.iter().map(|(name, group)| (name, std::slice::from_ref(group))).collect()
+        };
+        let two = |map: &'a BTreeMap<ColumnName, [Word; 2]>| {
+            map.iter().map(|(name, pair)| (name, pair.as_slice())).collect()
+        };
+        let direction = match &gate.direction {
+            Some(GateDirection::Pair(map)) => Some(two(map)),
+            _ => None,
+        };
+        let between = match &gate.between {
+            Some(GateBetween::Pair(map)) => Some(two(map)),
+            _ => None,
+        };
+        let keys: [(&str, &str, Option<NamedGroups<'a>>); 4] = [
+            ("direction", "[FROM, TO]", direction),
+            ("between", "[FIRST, SECOND]", between),
+            ("harm_to", "GROUP", gate.harm_to.as_ref().map(one)),
+            ("group", "GROUP", gate.group.as_ref().map(one)),
+        ];
+        let named = keys
+            .into_iter()
+            .filter_map(|(key, form, groups)| self.people(&format!("{at}.{key}"), form, &groups?));
+        named.collect()
     }
 
     /// One attribute with the groups it names; gives the attribute back where it is declared.
@@ -235,29 +207,17 @@ impl JobChecker<'_> {
             return None;
         };
         let here = join(at, attribute.as_str());
-        if !self.are_names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+        if !self.attribute(here.as_str(), attribute) {
             return None;
         }
-        let declared_at = path(&["data", "sensitive", attribute.as_str()]);
-        let declared = self.job.data.groups_of(attribute);
-        if self.is_sound(&[&declared_at]) && declared.len() > 1 {
-            let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
-            for (i, group) in groups
-                .iter()
-                .enumerate()
-                .filter(|(_, group)| !declared.contains(group) && !rest(group))
-            {
-                let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
-                self.say(
-                    place,
-                    m::scope_group_unknown(
-                        attribute,
-                        group,
-                        suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str)),
-                    ),
-                );
-            }
-        }
+        let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
+        let places = groups.iter().enumerate().filter(|(_, group)| {
+            let is_group = self.job.data.groups_of(attribute).contains(group);
+            is_group || !rest(group)
+        });
+        let place = |i| if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
+        let places: Vec<_> = places.map(|(i, group)| (place(i), group)).collect();
+        self.groups_named(attribute, places);
         if let [first, second] = groups
             && first == second
         {

@@ -2,13 +2,15 @@
 
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::{list, suggest};
+use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
 use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, LabelRole, MetricFamily,
     ModelBlock,
 };
+use crate::metric::Reads;
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
 use crate::metric::catalog::graph::FIT_WORSE;
 use crate::param::{Finite, Name};
 
@@ -17,7 +19,7 @@ use super::defaults::families;
 use super::known_names::{GateScope, KnownMetric};
 use super::{JobChecker, path};
 
-impl JobChecker<'_> {
+impl<'a> JobChecker<'a> {
     /// The block `gates`.
     pub(super) fn gates(&mut self) {
         for (name, gate) in &self.job.gates {
@@ -28,7 +30,7 @@ impl JobChecker<'_> {
         }
     }
 
-    fn gate(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+    fn gate(&mut self, at: &str, name: &Name, gate: &'a GateBlock) {
         if !self.keys_of_gate(at, gate) {
             return;
         }
@@ -41,13 +43,10 @@ impl JobChecker<'_> {
             return;
         }
         let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM[0])) else {
-            for (key, there, form) in [
-                ("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"),
-                ("model", gate.model.is_some(), "model: NAME"),
-            ] {
-                if !there {
-                    self.say(at, m::gate_key_missing(at, key, form));
-                }
+            let form = "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}";
+            self.say(at, m::gate_key_missing(at, "metric", form));
+            if gate.model.is_none() {
+                self.say(at, m::gate_key_missing(at, "model", "model: NAME"));
             }
             return;
         };
@@ -55,40 +54,23 @@ impl JobChecker<'_> {
             return;
         }
         self.limit(at, name, gate);
-        if let Some(model) = gate
-            .model
-            .as_ref()
-            .filter(|_| self.are_names_sound("models") && !self.job.models.is_empty())
-        {
-            self.check_known(
-                "model",
-                format!("{at}.model"),
-                model.as_str(),
-                self.job.models.keys().map(Name::as_str),
-                "unknown-name",
-            );
+        if let Some(model) = &gate.model {
+            self.model_named(format!("{at}.model"), model);
         }
         self.arm(at, gate);
         let named = self.named(at, gate);
-        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
-            if self.catalog.measures.contains(&metric) {
-                self.say(format!("{at}.metric"), m::gate_on_measure(metric));
-                return;
-            }
-            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
-            ids.sort_unstable();
-            self.say(
-                format!("{at}.metric"),
-                m::metric_unknown(metric, suggest(metric, "known metrics", ids)),
-            );
+        let here = format!("{at}.metric");
+        if self.catalog.measures.contains(&metric) {
+            self.say(here, m::gate_on_measure(metric));
             return;
-        };
+        }
+        let Some(metric) = self.metric_named(here, metric) else { return };
         match (&gate.model, metric.family) {
             (Some(_), MetricFamily::Graph) => {
                 self.say(format!("{at}.model"), m::gate_graph_model(metric.id));
             }
             (None, family) if family != MetricFamily::Graph => {
-                let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
+                let models: Vec<&Name> = self.job.models.keys().collect();
                 let said = if models.is_empty() {
                     m::gate_no_model(at)
                 } else {
@@ -115,19 +97,15 @@ impl JobChecker<'_> {
                 _ => m::change_by_doubt(name),
             };
             self.say(format!("{at}.decide_by"), said);
-        } else if gate.decide_by == GateDecideBy::Worlds
-            && self.is_sound(&["counterfactuals"])
-            && self.are_names_sound("counterfactuals")
-        {
-            self.gate_worlds(at, name, gate);
-        } else if by_doubt
-            && self.is_sound(&["counterfactuals"])
-            && self.are_names_sound("counterfactuals")
-        {
-            self.gate_doubts(at, name, gate, metric);
+        } else if by_doubt && self.are_sets_sound() {
+            if gate.decide_by == GateDecideBy::Worlds {
+                self.gate_worlds(at, name, gate);
+            } else {
+                self.gate_doubts(at, name, gate, metric);
+            }
         }
         self.gate_of_scores((at, name), gate, metric);
-        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
+        if self.are_sets_sound() {
             self.gate_scores(at, name, gate, metric);
         }
         if metric.family != MetricFamily::Graph
@@ -169,23 +147,13 @@ impl JobChecker<'_> {
             arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
         };
         let arms: Vec<String> = self.job.experiments.iter().flat_map(of).collect();
-        if !self.check_known(
-            "arm",
-            here.clone(),
-            arm,
-            arms.iter().map(String::as_str),
-            "unknown-name",
-        ) {
+        if !self.check_known("arm", here.clone(), arm, arms.iter()) {
             return;
         }
-        let Some((name, experiment)) = self
-            .job
-            .experiments
-            .iter()
-            .find(|(name, _)| arm.split('/').next() == Some(name.as_str()))
-        else {
-            return;
-        };
+        let of_arm = |name: &&Name| arm.split('/').next() == Some(name.as_str());
+        let experiments = &self.job.experiments;
+        let Some(name) = experiments.keys().find(of_arm) else { return };
+        let experiment = &experiments[name];
         if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
             self.say(here.clone(), m::arm_of_model(name, &experiment.model, model));
         }
@@ -199,11 +167,7 @@ impl JobChecker<'_> {
     /// Complains about a gate that is decided by fits, trainings, or by every doubt, where there
     /// are none but people.
     fn gate_doubts(&mut self, at: &str, name: &Name, gate: &GateBlock, metric: &KnownMetric) {
-        let sets = self.job.sets();
-        let of_gate = gate.counterfactual.as_ref();
-        let set = of_gate
-            .and_then(|of| sets.iter().find(|(name, _)| name == of.as_str()))
-            .map(|(_, set)| *set);
+        let set = gate.counterfactual.as_ref().and_then(|name| self.set_of(name));
         let has_graphs = set.is_some_and(|set| set.graphs().is_some());
         // What an arm adds is made once, by the fit of the audited set.
         let of_arm = gate.arm.is_some();
@@ -379,11 +343,8 @@ impl JobChecker<'_> {
     fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
         let named = self.job.sets();
         let of_graphs = metric.family == MetricFamily::Graph;
-        let sets: Vec<&str> = named
-            .iter()
-            .filter(|(_, set)| !of_graphs || set.graphs().is_some())
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let sets = named.iter().filter(|(_, set)| !of_graphs || set.graphs().is_some());
+        let sets: Vec<&str> = sets.map(|(name, _)| name.as_str()).collect();
         let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
         let family = metric.family.as_str();
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
@@ -424,16 +385,9 @@ impl JobChecker<'_> {
         {
             let said = if of_amounts { m::gate_of_no_amounts(id) } else { m::gate_of_amounts(id) };
             self.say(asked, said);
-        } else if metric.by_favourable
-            && !of_amounts
-            && self.job.data.favourable_side().is_none()
-            && self.is_sound(&["data.label", "data.favourable"])
-        {
+        } else if metric.by_favourable && !of_amounts && self.lacks_favourable() {
             self.say(asked, m::gate_no_favourable(id));
-        } else if metric.needs_label
-            && self.job.data.label == LabelRole::None
-            && self.is_sound(&["data.label"])
-        {
+        } else if metric.needs_label && self.lacks_label() {
             self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
             && (!of_amounts || clarify)
@@ -459,13 +413,42 @@ impl JobChecker<'_> {
             && self.is_sound(&["metrics.clarify"])
         {
             let clarify = self.job.metrics.clarify.as_ref();
-            let there = clarify.is_some_and(|c| {
-                if key == "strata" { c.strata.is_some() } else { c.flip_test.is_some() }
-            });
+            let (there, form) = match key {
+                "strata" => (clarify.is_some_and(|c| c.strata.is_some()), "strata: COLUMN"),
+                _ => (clarify.is_some_and(|c| c.flip_test.is_some()), "flip_test: {}"),
+            };
             if !there {
-                let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
                 self.say(asked, m::clarify_key_missing(id, key, form));
             }
         }
     }
+
+    /// What a gate asks of scores.
+    fn gate_of_scores(
+        &mut self,
+        (at, name): (&str, &Name),
+        gate: &GateBlock,
+        metric: &KnownMetric,
+    ) {
+        if !metric.has_interval
+            && matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All)
+        {
+            self.say(join(at, "decide_by"), m::gate_no_interval(metric.id));
+        }
+        let Some(model) = gate.model.as_ref().and_then(|model| self.job.models.get(model)) else {
+            return;
+        };
+        let of_scores = matches!(metric.family, MetricFamily::Shift | MetricFamily::Scores);
+        if of_scores && !model.gives_scores() {
+            self.say(join(at, "metric"), m::gate_of_decisions(name, metric.id));
+        } else if needs_probability(metric) && ModelBlock::gives_points(model) {
+            self.say(join(at, "metric"), m::gate_of_points(name, metric.id));
+        }
+    }
+}
+
+/// Whether a metric compares scores with shares of labels.
+fn needs_probability(metric: &KnownMetric) -> bool {
+    let reads = find(metric.id).map(|metric| metric.reads);
+    matches!(reads, Some(Reads::Scored(reading)) if reading.needs_probability())
 }

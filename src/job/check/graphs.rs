@@ -17,7 +17,7 @@ use crate::counterfactual::graph_uncertain::mechanism::{
 use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily};
+use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Count, Name};
 
 use super::JobChecker;
@@ -28,12 +28,6 @@ const MOST_VARIABLES: usize = 128;
 
 /// The most bins of a number.
 const MOST_BINS: u64 = 64;
-
-/// The most bootstraps: each has matrices of its own in memory.
-const MOST_BOOTSTRAPS: u64 = 10_000;
-
-/// The most starts of a search.
-const MOST_STARTS: u64 = 1000;
 
 impl JobChecker<'_> {
     /// What a graph-uncertain set asks for.
@@ -142,17 +136,10 @@ impl JobChecker<'_> {
             self.say(at, m::against_without_fit());
             return;
         }
-        let scenarios = graphs.knowledge.keys().map(Name::as_str);
-        self.check_known("scenario", at, against.as_str(), scenarios, "unknown-name");
+        self.check_known("scenario", at, against, graphs.knowledge.keys());
     }
 
     fn graph_numbers(&mut self, here: &str, graphs: &GraphUncertainBlock) {
-        if graphs.n_bootstraps() > MOST_BOOTSTRAPS {
-            self.say(
-                format!("{here}.bootstraps"),
-                m::bootstraps_many(graphs.n_bootstraps(), MOST_BOOTSTRAPS),
-            );
-        }
         if let Some(file) = graphs.bag() {
             let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
             let is = |of: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(of));
@@ -160,21 +147,8 @@ impl JobChecker<'_> {
                 self.say(format!("{here}.discovery.bag"), m::bag_ending(file));
             }
         }
-        let GraphSource::Boss(boss) = &graphs.discovery else { return };
-        if graphs.n_bootstraps() == 0 {
+        if matches!(graphs.discovery, GraphSource::Boss(_)) && graphs.n_bootstraps() == 0 {
             self.say(format!("{here}.bootstraps"), m::bootstraps_none());
-        }
-        if boss.penalty.get() <= 0.0 {
-            self.say(
-                format!("{here}.discovery.boss.penalty"),
-                m::penalty_not_positive(boss.penalty.get()),
-            );
-        }
-        if boss.starts.get() > MOST_STARTS {
-            self.say(
-                format!("{here}.discovery.boss.starts"),
-                m::starts_many(boss.starts.get(), MOST_STARTS),
-            );
         }
     }
 
@@ -213,42 +187,29 @@ impl JobChecker<'_> {
                 && (features.continuous.contains(column) || features.ordinal.contains_key(*column))
         };
         let numbers: Vec<&ColumnName> = variables.iter().filter(is_number).collect();
-        let mut found = Vec::new();
-        let mut check_count = |place: &str, n: Count| {
+        let check_count = |checker: &mut Self, place: &str, n: Count| {
             if !(2..=MOST_BINS).contains(&n.get()) {
-                found.push((place.to_owned(), m::cell_bins_number(n.get(), MOST_BINS)));
+                checker.say(place, m::cell_bins_number(n.get(), MOST_BINS));
             }
         };
-        match &cells.bins {
-            CellBins::None => {}
-            CellBins::Every(n) => check_count(&at, *n),
-            CellBins::Named(named) => {
-                for (column, bins) in named {
-                    let place = join(&at, column.as_str());
-                    match bins {
-                        ColumnBins::Count(n) => check_count(&place, *n),
-                        ColumnBins::Edges(_) => {}
-                    }
-                }
+        let named = match &cells.bins {
+            CellBins::None => return,
+            CellBins::Every(n) => return check_count(self, &at, *n),
+            CellBins::Named(named) => named,
+        };
+        for (column, bins) in named {
+            let place = join(&at, column.as_str());
+            if let ColumnBins::Count(n) = bins {
+                check_count(self, &place, *n);
             }
-        }
-        if let CellBins::Named(named) = &cells.bins {
-            for (column, bins) in named {
-                let place = join(&at, column.as_str());
-                if !numbers.contains(&column) {
-                    let names = numbers.iter().map(|c| c.as_str());
-                    let near = suggest(column.as_str(), "numbers of the graph", names);
-                    found.push((place, m::cell_bins_of_no_number(column, near)));
-                    continue;
-                }
-                let ColumnBins::Edges(edges) = bins else { continue };
-                if edges.is_empty() || edges.windows(2).any(|pair| pair[0].get() >= pair[1].get()) {
-                    found.push((place, m::cell_edges_order(column)));
-                }
+            if !numbers.contains(&column) {
+                let near = suggest(column, "numbers of the graph", &numbers);
+                self.say(place, m::cell_bins_of_no_number(column, near));
+            } else if let ColumnBins::Edges(edges) = bins
+                && (edges.is_empty() || edges.windows(2).any(|pair| pair[0].get() >= pair[1].get()))
+            {
+                self.say(place, m::cell_edges_order(column));
             }
-        }
-        for (place, said) in found {
-            self.say(place, said);
         }
     }
 
@@ -283,32 +244,23 @@ impl JobChecker<'_> {
         let at =
             if graphs.variables.is_some() { format!("{here}.variables") } else { here.to_owned() };
         let own = data.column_of(attribute);
-        let known: Vec<&ColumnName> = data
-            .inputs()
-            .into_iter()
-            .filter(|column| !data.is_derived(column) && data.onehot_of(column).is_none())
-            .collect();
+        let mut known = data.inputs();
+        known.retain(|column| !data.is_derived(column) && data.onehot_of(column).is_none());
         if graphs.variables.is_some() {
-            if !self.check_distinct(&at, "column", variables) {
+            if self.has_problem(&[&at]) {
                 return false;
             }
-            for (i, column) in
-                variables.iter().enumerate().filter(|(_, column)| !known.contains(column))
-            {
-                let (data, place) = (&self.job.data, format!("{at}[{i}]"));
-                if data.label.named_column() == Some(column) {
-                    self.say(place, m::graph_label(column));
+            for (i, column) in variables.iter().enumerate() {
+                let said = if known.contains(&column) {
+                    continue;
+                } else if data.label.named_column() == Some(column) {
+                    m::graph_label(column)
                 } else if data.is_derived(column) || data.onehot_of(column).is_some() {
-                    self.say(place, m::graph_derived(column));
+                    m::graph_derived(column)
                 } else {
-                    self.say(
-                        place,
-                        m::graph_unknown(
-                            column,
-                            suggest(column.as_str(), "features", known.iter().map(|c| c.as_str())),
-                        ),
-                    );
-                }
+                    m::graph_unknown(column, suggest(column, "features", &known))
+                };
+                self.say(format!("{at}[{i}]"), said);
             }
             if !variables.contains(own) {
                 self.say(at.clone(), m::graph_lacks_attribute(own));
@@ -326,27 +278,12 @@ impl JobChecker<'_> {
     /// Complains about features that follow from variables and that a model reads.
     fn followers(&mut self, here: &str, variables: &[ColumnName]) {
         let data = &self.job.data;
-        let derived: Vec<(ColumnName, ColumnName)> = data
-            .listed_features()
-            .filter(|column| data.is_derived(column))
-            .filter_map(|column| {
-                Some((
-                    column.clone(),
-                    data.roots(column).into_iter().find(|root| variables.contains(root))?,
-                ))
-            })
-            .collect();
-        for (column, root) in derived {
-            let reads = |omitted: Option<&[ColumnName]>| {
-                omitted.is_some_and(|omitted| !omitted.contains(&column))
-            };
-            let readers: Vec<&Name> = self
-                .job
-                .models
-                .iter()
-                .filter(|(_, model)| reads(model.omitted()))
-                .map(|(name, _)| name)
-                .collect();
+        for column in data.listed_features().filter(|column| data.is_derived(column)) {
+            let roots = data.roots(column);
+            let Some(root) = roots.iter().find(|root| variables.contains(root)) else { continue };
+            let reads = |model: &ModelBlock| model.omitted().is_some_and(|of| !of.contains(column));
+            let models = self.job.models.iter().filter(|(_, model)| reads(model));
+            let readers: Vec<&Name> = models.map(|(name, _)| name).collect();
             if !readers.is_empty() {
                 self.say(here, m::graph_reader(column, root, all(&readers)));
             }
@@ -354,10 +291,8 @@ impl JobChecker<'_> {
     }
 
     fn asks_graphs(&self, gate: &GateBlock) -> bool {
-        let of = |set: &str| {
-            self.job.sets().into_iter().any(|(name, block)| name == set && block.graphs().is_some())
-        };
-        gate.counterfactual.as_ref().is_some_and(|set| of(set.as_str()))
+        let set = gate.counterfactual.as_ref().and_then(|name| self.set_of(name));
+        set.is_some_and(|set| set.graphs().is_some())
     }
 
     /// Complains about a gate that waits for an interval of people where scores have none.
@@ -381,11 +316,8 @@ impl JobChecker<'_> {
     pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         if !self.asks_graphs(gate) {
             let sets = self.job.sets();
-            let graphs: Vec<&str> = sets
-                .iter()
-                .filter(|(_, set)| set.graphs().is_some())
-                .map(|(name, _)| name.as_str())
-                .collect();
+            let graphs = sets.iter().filter(|(_, set)| set.graphs().is_some());
+            let graphs: Vec<&str> = graphs.map(|(name, _)| name.as_str()).collect();
             let said = if graphs.is_empty() {
                 m::gate_no_graphs(name)
             } else {

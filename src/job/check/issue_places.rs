@@ -4,7 +4,6 @@
 
 use super::{CheckedJob, path};
 use crate::error::FilePlace;
-use crate::param::ColumnName;
 
 impl CheckedJob {
     /// The place of the key that a warning is about: that of the rows, where it is about a column
@@ -22,41 +21,9 @@ impl CheckedJob {
             steps.push(of);
             paths.push(path(&steps));
         }
-        let data = &self.job.data;
-        let is = |name: Option<&str>| name == Some(of);
-        let roles = [
-            ("data.label.column", data.label.column().map(|label| label.column.as_str())),
-            ("data.label.amount", data.label.named_column().map(ColumnName::as_str)),
-            ("data.weight", data.weight.as_ref().map(ColumnName::as_str)),
-            ("data.person", data.person.as_ref().map(ColumnName::as_str)),
-            ("data.row_id", data.row_id.as_ref().map(ColumnName::as_str)),
-        ];
-        for (role, _) in roles.into_iter().filter(|(_, name)| is(*name)) {
-            // In its short form the block is the column.
-            paths.extend([role.to_owned(), role.trim_end_matches(".column").to_owned()]);
-        }
-        let sensitive = data.sensitive.iter();
-        let read = sensitive.filter(|(_, of_attribute)| {
-            of_attribute.from.as_ref().is_some_and(|column| column.as_str() == of)
-        });
-        paths.extend(read.map(|(name, _)| path(&["data", "sensitive", name.as_str()])));
-        let features = &data.features;
-        for (kind, names) in [
-            ("continuous", &features.continuous),
-            ("nominal", &features.nominal),
-            ("ignore", &features.ignore),
-        ] {
-            let at = names.iter().position(|name| name.as_str() == of);
-            paths.extend(at.map(|at| format!("data.features.{kind}[{at}]")));
-        }
-        for kind in ["ordinal", "onehot"] {
-            paths.push(path(&["data", "features", kind, of]));
-        }
-        for (name, members) in &features.onehot {
-            if members.iter().any(|member| member.as_str() == of) {
-                paths.push(path(&["data", "features", "onehot", name.as_str()]));
-            }
-        }
+        let named = self.job.data.named_columns().into_iter();
+        paths.extend(named.filter(|named| named.column.as_str() == of).map(|named| named.at));
+        paths.push(path(&["data", "features", "onehot", of]));
         paths.push(path(&["data", "columns", of]));
         paths
     }

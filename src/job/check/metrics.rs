@@ -3,13 +3,10 @@
 use crate::job::MetricFamily;
 use crate::job::messages as m;
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Name};
+use crate::param::ColumnName;
 
 use super::JobChecker;
 use super::defaults::{families, needs_counterfactual};
-
-/// The most replicates of a bootstrap: all of them are held in memory at once.
-const MOST_SAMPLES: u64 = 1_000_000;
 
 /// The families whose values are compared.
 const COMPARED: [MetricFamily; 5] = [
@@ -26,10 +23,6 @@ impl JobChecker<'_> {
         self.families();
         self.slices();
         self.compare();
-        let samples = self.job.metrics.bootstrap.samples.get();
-        if samples > MOST_SAMPLES && self.is_sound(&["metrics"]) {
-            self.say("metrics.bootstrap.samples", m::replicates_many(samples, MOST_SAMPLES));
-        }
     }
 
     fn families(&mut self) {
@@ -38,15 +31,10 @@ impl JobChecker<'_> {
         else {
             return;
         };
-        let words: Vec<&str> = named.iter().map(|f| f.as_str()).collect();
-        if !self.check_distinct(
-            "metrics.families",
-            "family, or remove the key to use all that the job allows",
-            &words,
-        ) {
+        if self.has_problem(&["metrics.families"]) {
             return;
         }
-        let no_label = self.job.data.label.column().is_none() && self.is_sound(&["data.label"]);
+        let no_label = self.lacks_label();
         let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
         for (i, &family) in named.iter().enumerate() {
             let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
@@ -92,20 +80,9 @@ impl JobChecker<'_> {
         {
             self.say("metrics.compare", m::compare_no_family());
         }
-        if !self.are_names_sound("models") || self.job.models.is_empty() {
-            return;
-        }
         for (first, second) in compare {
             let at = join("metrics.compare", first.as_str());
-            let both = [first, second].map(|name| {
-                self.check_known(
-                    "model",
-                    at.clone(),
-                    name.as_str(),
-                    self.job.models.keys().map(Name::as_str),
-                    "unknown-name",
-                )
-            });
+            let both = [first, second].map(|name| self.model_named(at.as_str(), name).is_some());
             if both == [true, true] && first == second {
                 self.say(at, m::compare_itself(first));
             }
@@ -121,19 +98,23 @@ impl JobChecker<'_> {
         {
             return;
         }
-        let names: Vec<&str> = by.iter().map(ColumnName::as_str).collect();
-        if !self.check_distinct("metrics.by", "column", &names) {
+        if self.has_problem(&["metrics.by"]) {
             return;
         }
         for (i, column) in by.iter().enumerate() {
             let at = format!("metrics.by[{i}]");
             if data.row_id.as_ref() == Some(column) {
                 self.say(at, m::slice_by_id(column));
-            } else if !data.sensitive.is_empty()
-                && data.sensitive.keys().all(|name| data.column_of(name) == column)
-            {
+            } else if self.is_every_attribute(column) {
                 self.say(at, m::slice_by_group(column));
             }
         }
+    }
+
+    /// Whether every attribute is this column: groups never meet in its values.
+    pub(super) fn is_every_attribute(&self, column: &ColumnName) -> bool {
+        let data = &self.job.data;
+        let mut attributes = data.sensitive.keys();
+        attributes.len() > 0 && attributes.all(|name| data.column_of(name) == column)
     }
 }

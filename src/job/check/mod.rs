@@ -6,7 +6,6 @@
 //! Values that reading already complained about are passed over, so that one mistake makes one
 //! message.
 
-mod addresses;
 mod amounts;
 mod clarify;
 mod classes;
@@ -15,7 +14,6 @@ pub(crate) mod defaults;
 mod derive;
 mod experiments;
 mod exports;
-mod gate_of_scores;
 mod gate_scopes;
 mod gates;
 mod graphs;
@@ -23,7 +21,7 @@ mod issue_places;
 mod known_names;
 mod metrics;
 mod models;
-mod persons;
+mod names;
 mod recourse;
 mod rows;
 mod sets;
@@ -32,7 +30,7 @@ mod threshold;
 mod why;
 mod words;
 
-use crate::job::messages::{self as m, Said};
+use crate::job::messages::Said;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -42,7 +40,6 @@ use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::Job;
 use crate::job::read::load::{self, IncludedFile, LoadedJob};
-use crate::job::read::nearest::suggest;
 use crate::job::read::shape::{MAX_PROBLEMS, ReadJob, read_job};
 use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
 use crate::job::resolve::flat::{DOLLAR, literal};
@@ -158,7 +155,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
     let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let places = JobPlaces::of(&root);
     let unknown = unknown.iter().map(|steps| dotted(steps)).collect();
-    let ReadJob { job, problems: wrong, damaged } = read_job(&root, unknown);
+    let ReadJob { job, problems: wrong, damaged, refused } = read_job(&root, unknown);
     // A key with a variable is not a good name either: one place, one message.
     let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
     problems.extend(
@@ -173,7 +170,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
                 catalog,
                 places: &places,
                 damaged: &damaged,
-                problems: Vec::new(),
+                problems: refused,
             };
             checker.rows();
             checker.models();
@@ -190,7 +187,6 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.report();
             checker.kept_rows();
             checker.words();
-            checker.addresses();
             problems.append(&mut checker.problems);
             job
         }
@@ -282,48 +278,5 @@ impl JobChecker<'_> {
     /// Whether nothing at these paths, above or below them was wrong.
     fn is_sound(&self, paths: &[&str]) -> bool {
         !self.damaged.iter().any(|d| paths.iter().any(|p| is_below(d, p) || is_below(p, d)))
-    }
-
-    /// Whether the keys of a map are all known: none was refused.
-    fn are_names_sound(&self, map: &str) -> bool {
-        !self.damaged.iter().any(|d| {
-            let rest = d.strip_prefix(map).and_then(|rest| rest.strip_prefix('.'));
-            d == map
-                || d == "data"
-                || rest.is_some_and(|rest| rest.starts_with('"') || !rest.contains('.'))
-        })
-    }
-
-    /// Complains about a name that the job does not declare.
-    fn check_known<'n>(
-        &mut self,
-        noun: &str,
-        path: String,
-        name: &str,
-        names: impl IntoIterator<Item = &'n str>,
-        code: &'static str,
-    ) -> bool {
-        let names: Vec<&str> = names.into_iter().collect();
-        if names.contains(&name) {
-            return true;
-        }
-        let near = suggest(name, &format!("known {noun}s"), names);
-        self.say(path, Said { code, ..m::name_unknown(noun, name, near) });
-        false
-    }
-
-    /// Complains about a list that is empty or names something twice.
-    fn check_distinct<T: AsRef<str>>(&mut self, path: &str, what: &str, items: &[T]) -> bool {
-        if items.is_empty() {
-            self.say(path, m::list_empty(path, what));
-            return false;
-        }
-        for (i, item) in items.iter().enumerate() {
-            if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
-                self.say(format!("{path}[{i}]"), m::listed_twice(item.as_ref(), path));
-                return false;
-            }
-        }
-        true
     }
 }

@@ -5,6 +5,7 @@ use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages as m;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
+use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Finite, Name, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
@@ -14,15 +15,6 @@ use crate::recourse::knobs::{
 };
 
 use super::{JobChecker, path};
-
-/// What the page can show of one definition.
-const MOST_SHOWN: u64 = 100;
-
-/// The most deals per subgroup.
-const MOST_PERMUTATIONS: u64 = 1_000_000;
-
-/// The most subgroups, candidates or actions: their numbers take 32 bits.
-const MOST_RESULTS: u64 = 100_000_000;
 
 /// What recourse sees in a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,27 +29,7 @@ enum RecourseKind {
     Nominal,
 }
 
-/// Keys of gates that are about metrics, and about recourse.
-const METRIC_GATE_KEYS: [&str; 18] = [
-    "metric",
-    "harm_to",
-    "arm",
-    "model",
-    "counterfactual",
-    "sensitive",
-    "direction",
-    "between",
-    "class",
-    "group",
-    "at_most",
-    "at_least",
-    "against",
-    "rise_at_most",
-    "fall_at_most",
-    "decide_by",
-    "family_error",
-    "enough",
-];
+/// Keys of gates that are about recourse.
 const RECOURSE_GATE_KEYS: [&str; 5] =
     ["definition", "view", "unfair_subgroups_at_most", "score_at_least", "smallest"];
 
@@ -77,9 +49,7 @@ impl JobChecker<'_> {
         }
         for (attribute, recourse) in &self.job.recourse {
             let at = path(&["recourse", attribute.as_str()]);
-            if self.are_names_sound("data.sensitive") {
-                self.attribute(at.clone(), attribute);
-            }
+            self.attribute(at.as_str(), attribute);
             if self.is_sound(&[&at]) {
                 self.one_recourse(&at, attribute, recourse);
             }
@@ -95,11 +65,11 @@ impl JobChecker<'_> {
         }
         let features = &self.job.data.features;
         if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
-            let names = features.continuous.iter().map(ColumnName::as_str);
+            let near = suggest(column, "continuous features", &features.continuous);
             let said = if self.job.data.listed_features().any(|listed| listed == column) {
-                m::bins_of_no_number(column, suggest(column.as_str(), "continuous features", names))
+                m::bins_of_no_number(column, near)
             } else {
-                m::bins_unknown(column, suggest(column.as_str(), "continuous features", names))
+                m::bins_unknown(column, near)
             };
             self.say(at, said);
         }
@@ -123,9 +93,6 @@ impl JobChecker<'_> {
         self.views(at, recourse);
         let mean = recourse.definitions.mean_recourse.is_some();
         match recourse.no_way_costs {
-            Some(cost) if knobs::cost(cost).is_none() => {
-                self.say(format!("{at}.no_way_costs"), m::no_way_cost_range(cost.get()));
-            }
             Some(_) if !mean => {
                 self.say(format!("{at}.no_way_costs"), m::no_way_cost_unused());
             }
@@ -134,48 +101,13 @@ impl JobChecker<'_> {
             }
             _ => {}
         }
-        if recourse.level().is_none() {
-            self.say(format!("{at}.alpha"), m::test_level(recourse.alpha.get()));
-        }
-        let limits = [
-            (
-                "keep.per_definition",
-                recourse.keep.per_definition.get(),
-                MOST_SHOWN,
-                "all of them are in the tables",
-            ),
-            (
-                "chance.deals",
-                recourse.chance.map_or(1, |c| c.deals.get()),
-                MOST_PERMUTATIONS,
-                "999 are usual",
-            ),
-            (
-                "chance.enough",
-                recourse.chance.map_or(1, |c| c.enough.get()),
-                MOST_PERMUTATIONS,
-                "20 are usual",
-            ),
-            ("at_most", recourse.at_most.get(), MOST_RESULTS, "raise the supports instead"),
-        ];
-        for (key, n, most, hint) in limits {
-            if n > most {
-                self.say(format!("{at}.{key}"), m::recourse_many(n, most, hint));
-            }
-        }
     }
 
     /// A model that can be asked about people as they could be.
     fn asked_model(&mut self, at: &str, name: &Name) {
         let here = format!("{at}.model");
-        if !self.are_names_sound("models") || self.job.models.is_empty() {
-            return;
-        }
-        let names = self.job.models.keys().map(Name::as_str);
-        if !self.check_known("model", here.clone(), name.as_str(), names, "unknown-name") {
-            return;
-        }
-        if self.job.models[name.as_str()].made_elsewhere().is_some() {
+        let model = self.model_named(here.as_str(), name);
+        if model.is_some_and(|model| model.made_elsewhere().is_some()) {
             self.say(here, m::recourse_of_scores(name));
         }
     }
@@ -254,10 +186,9 @@ impl JobChecker<'_> {
         } else if self.job.data.is_derived(column) && self.follows(column) {
             self.say(here, m::action_of_derived(column));
         } else {
-            let mut names: Vec<&str> =
-                self.job.data.movable().into_iter().map(ColumnName::as_str).collect();
-            names.retain(|name| *name != attribute.as_str());
-            self.say(here, m::graph_unknown(column, suggest(column.as_str(), "features", names)));
+            let mut names = self.job.data.movable();
+            names.retain(|name| *name != attribute);
+            self.say(here, m::graph_unknown(column, suggest(column, "features", names)));
         }
         None
     }
@@ -266,29 +197,18 @@ impl JobChecker<'_> {
         for (column, rule) in &recourse.may_change {
             let here = join(at, column.as_str());
             let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
-            let (direction, steps) = rule.direction();
+            let (direction, _) = rule.direction();
             if matches!(direction, ChangeDirection::Up | ChangeDirection::Down)
                 && seen == RecourseKind::Nominal
             {
                 self.say(here.clone(), m::action_no_order(column));
             }
-            if steps.is_some_and(|steps| steps < 0.0) {
-                let steps = steps.unwrap_or_default();
-                self.say(format!("{here}.{}.steps", word(rule)), m::steps_below_zero(steps));
-            }
-            if let RecourseKind::Ordered(levels) = &seen {
-                for (i, level) in
-                    rule.not_to().iter().enumerate().filter(|(_, level)| !levels.contains(level))
-                {
+            let RecourseKind::Ordered(levels) = &seen else { continue };
+            for (i, level) in rule.not_to().iter().enumerate() {
+                if !levels.contains(level) {
+                    let near = suggest(level, "its levels", levels);
                     let place = format!("{here}.{}.not_to[{i}]", word(rule));
-                    self.say(
-                        place,
-                        m::action_level_unknown(
-                            column,
-                            level,
-                            suggest(level.as_str(), "its levels", levels.iter().map(Word::as_str)),
-                        ),
-                    );
+                    self.say(place, m::action_level_unknown(column, level, near));
                 }
             }
         }
@@ -322,9 +242,6 @@ impl JobChecker<'_> {
 
     fn cost(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         let below = |cost: Finite| !(0.0..=knobs::MAX_COST).contains(&cost.get());
-        if below(recourse.cost.nominal) {
-            self.say(format!("{at}.nominal"), m::nominal_cost_range(recourse.cost.nominal.get()));
-        }
         for (column, weight) in &recourse.cost.weights {
             let here = join(&format!("{at}.weights"), column.as_str());
             if self.check_recourse_column(&here, attribute, column).is_some() && below(*weight) {
@@ -368,8 +285,6 @@ impl JobChecker<'_> {
         ];
         for (key, phis) in phis.into_iter().filter_map(|(key, phis)| Some((key, phis.as_ref()?))) {
             let here = format!("{at}.{key}.phi");
-            let texts: Vec<String> = phis.phi.iter().map(|phi| phi.get().to_string()).collect();
-            self.check_distinct(&here, "share of a group", &texts);
             for (i, phi) in
                 phis.phi.iter().enumerate().filter(|(_, phi)| knobs::share(**phi).is_none())
             {
@@ -381,30 +296,22 @@ impl JobChecker<'_> {
         if within.budgets.is_empty() && within.budget_percentiles.is_empty() {
             self.say(at.clone(), m::budgets_empty());
         }
-        for (key, numbers) in
-            [("budgets", &within.budgets), ("budget_percentiles", &within.budget_percentiles)]
-        {
-            let here = format!("{at}.{key}");
-            let texts: Vec<String> = numbers.iter().map(|x| x.get().to_string()).collect();
-            if !numbers.is_empty() {
-                self.check_distinct(&here, "number", &texts);
+        for (i, cost) in within.budgets.iter().enumerate() {
+            if knobs::cost(*cost).is_none() {
+                self.say(format!("{at}.budgets[{i}]"), m::budget_range(cost.get()));
             }
-            for (i, x) in numbers.iter().enumerate() {
-                let (fits, said) = match key {
-                    "budgets" => (knobs::cost(*x).is_some(), m::budget_range(x.get())),
-                    _ => (knobs::percentile(*x).is_some(), m::percentile_range(x.get())),
-                };
-                if !fits {
-                    self.say(format!("{here}[{i}]"), said);
-                }
+        }
+        for (i, number) in within.budget_percentiles.iter().enumerate() {
+            if knobs::percentile(*number).is_none() {
+                let place = format!("{at}.budget_percentiles[{i}]");
+                self.say(place, m::percentile_range(number.get()));
             }
         }
     }
 
     /// Complains about a definition that none of the views has: it would be judged nowhere.
     fn views(&mut self, at: &str, recourse: &RecourseBlock) {
-        if !self.check_distinct(&format!("{at}.views"), "view, `macro` or `micro`", &recourse.views)
-        {
+        if self.has_problem(&[&format!("{at}.views")]) {
             return;
         }
         let mut unseen: Vec<RecourseDefinition> = recourse.definitions(|_| Vec::new());
@@ -420,78 +327,58 @@ impl JobChecker<'_> {
 
     /// Complains about keys of the other kind of gate. Gives back whether there were none.
     pub(super) fn keys_of_gate(&mut self, at: &str, gate: &GateBlock) -> bool {
-        let of_metric = METRIC_GATE_KEYS.as_slice();
-        let of_recourse = RECOURSE_GATE_KEYS.as_slice();
-        let of_why: &[&str] = &["patterns_at_most"];
-        let (why, none): (&[&str], &[&str]) = (&["why"], &[]);
-        let (others, own) = match (&gate.recourse, &gate.why) {
-            (Some(_), _) => ([of_metric, of_why, why], "recourse"),
-            (None, Some(_)) => {
-                // `enough` is asked of the halves.
-                ([&of_metric[..of_metric.len() - 1], of_recourse, none], "patterns")
-            }
-            (None, None) => ([of_recourse, of_why, none], "a metric"),
-        };
         let about = |key: &str| match key {
-            _ if RECOURSE_GATE_KEYS.contains(&key) => "recourse",
-            "patterns_at_most" | "why" => "patterns",
-            _ => "a metric",
+            "recourse" | "level" | "note" => None,
+            _ if RECOURSE_GATE_KEYS.contains(&key) => Some("recourse"),
+            "patterns_at_most" | "why" => Some("patterns"),
+            _ => Some("a metric"),
         };
-        // A resolved job writes every default out, of keys that decide nothing here too.
+        let own = match (&gate.recourse, &gate.why) {
+            (Some(_), _) => "recourse",
+            (None, Some(_)) => "patterns",
+            (None, None) => "a metric",
+        };
+        // A resolved job writes every default out, of keys that decide nothing here too; of
+        // patterns `enough` is asked of the halves.
         let says_nothing = |key: &str| match key {
             "decide_by" => gate.decide_by == GateDecideBy::default(),
-            "enough" => gate.enough.get() == 10,
+            "enough" => gate.enough.get() == 10 || own == "patterns",
             _ => false,
         };
-        let there = others
-            .iter()
-            .copied()
-            .flatten()
-            .copied()
-            .filter(|key| self.places.0.contains_key(&join(at, key)) && !says_nothing(key));
-        let there: Vec<&str> = there.collect();
-        for key in &there {
-            let is_named = !gate.is_of_metric() || gate.metric.is_some() || gate.harm_to.is_some();
-            let said = match about(key) {
-                _ if is_named => m::gate_key_foreign(key, about(key), own),
-                "patterns" => m::gate_key_of_why(key, about(key), own),
-                _ => m::gate_key_of_recourse(key, about(key), own),
+        let is_named = !gate.is_of_metric() || gate.metric.is_some() || gate.harm_to.is_some();
+        let known = types_schema()["$defs"]["GateBlock"]["properties"].as_object();
+        let mut is_whole = true;
+        for key in known.into_iter().flat_map(serde_json::Map::keys) {
+            let Some(about) = about(key).filter(|about| *about != own) else { continue };
+            let here = join(at, key);
+            if says_nothing(key) || self.places.written(&here).is_none() {
+                continue;
+            }
+            let said = match about {
+                _ if is_named => m::gate_key_foreign(key, about, own),
+                "patterns" => m::gate_key_of_why(key, about, own),
+                _ => m::gate_key_of_recourse(key, about, own),
             };
-            self.say(join(at, key), said);
+            self.say(here, said);
+            is_whole = false;
         }
-        there.is_empty()
+        is_whole
     }
 
     /// A gate on recourse.
     pub(super) fn recourse_gate(&mut self, at: &str, attribute: &ColumnName, gate: &GateBlock) {
-        for (key, there, form) in [
-            (
-                "definition",
-                gate.definition.is_some(),
-                "definition: {equal-cost-of-effectiveness: {phi: 0.7}}",
-            ),
-            (
-                "unfair_subgroups_at_most",
-                gate.unfair_subgroups_at_most.is_some(),
-                "unfair_subgroups_at_most: 0",
-            ),
-        ] {
-            if !there {
-                self.say(at, m::gate_key_missing(at, key, form));
-            }
+        let definition = "definition: {equal-cost-of-effectiveness: {phi: 0.7}}";
+        let limit = "unfair_subgroups_at_most: 0";
+        let keys = [
+            ("definition", gate.definition.is_some(), definition),
+            ("unfair_subgroups_at_most", gate.unfair_subgroups_at_most.is_some(), limit),
+        ];
+        for (key, _, form) in keys.into_iter().filter(|(_, there, _)| !there) {
+            self.say(at, m::gate_key_missing(at, key, form));
         }
-        if gate.score_at_least.is_some_and(|score| score.get() < 0.0) {
-            self.say(format!("{at}.score_at_least"), m::score_limit_below_zero());
-        }
-        let blocks = self.job.recourse.keys().map(ColumnName::as_str);
+        let blocks = self.job.recourse.keys();
         if !self.are_names_sound("recourse")
-            || !self.check_known(
-                "recourse block",
-                format!("{at}.recourse"),
-                attribute.as_str(),
-                blocks,
-                "unknown-name",
-            )
+            || !self.check_known("recourse block", format!("{at}.recourse"), attribute, blocks)
             || !self.is_sound(&[&path(&["recourse", attribute.as_str()])])
         {
             return;

@@ -12,7 +12,7 @@ use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages as m;
-use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, ModelBlock};
 use crate::param::{ColumnName, Name};
@@ -22,12 +22,6 @@ use super::{JobChecker, path};
 /// The name of the rows as they are, where sets are called by their names.
 const FACTUAL: &str = "factual";
 
-/// The most repeats of a placebo or a fit: each is a counterfactual set of its own.
-const MOST_REPEATS: u64 = 1000;
-
-/// The most people on the page, which has to stay readable.
-const MOST_CASES: u64 = 20;
-
 impl JobChecker<'_> {
     /// The people whom the report is to show.
     pub(super) fn report(&mut self) {
@@ -35,17 +29,21 @@ impl JobChecker<'_> {
         if cases == 0 || !self.is_sound(&[at, "counterfactuals"]) {
             return;
         }
-        if cases > MOST_CASES {
-            self.say(at, m::cases_many(cases, MOST_CASES));
-        } else if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
+        if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
             self.say(at, m::cases_no_set());
         } else if self.job.data.label.classes().is_some() {
             self.say(at, m::cases_of_classes());
         }
     }
 
-    /// The rows that are to be kept.
+    /// The rows that are to be kept, and those to score, which models have whose scores come in
+    /// files.
     pub(super) fn kept_rows(&mut self) {
+        let mut scores = self.job.models.values().filter_map(|model| model.made_elsewhere());
+        let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
+        if self.job.run.to_score.is_some() && !waits && self.is_sound(&["models", "run"]) {
+            self.say("run.to_score", m::handed_out_without_scores());
+        }
         if !self.job.run.keeps_counterfactuals() || !self.is_sound(&["run", "counterfactuals"]) {
             return;
         }
@@ -86,60 +84,27 @@ impl JobChecker<'_> {
 
     /// The models that score a set.
     fn asked_models(&mut self, at: &str, set: &CounterfactualSet) {
-        let Some(models) = &set.models else { return };
-        let here = format!("{at}.models");
-        let texts: Vec<&str> = models.iter().map(Name::as_str).collect();
-        if !self.check_distinct(&here, "model, or remove the key to ask all of them", &texts)
-            || !self.are_names_sound("models")
-        {
-            return;
-        }
-        let known: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
-        for (i, model) in texts.iter().enumerate() {
-            let place = format!("{here}[{i}]");
-            self.check_known("model", place, model, known.iter().copied(), "unknown-name");
-        }
-    }
-
-    /// Complains where a set that is named next to a model is not scored by it.
-    pub(super) fn asks(&mut self, at: &str, model: &Name, set: &str) {
-        let sets = self.job.sets();
-        let Some((_, block)) = sets.iter().find(|(name, _)| name == set) else { return };
-        if !block.asks(model) {
-            self.say(join(at, "counterfactual"), m::set_asked_not(set, model));
+        for (i, model) in set.models.iter().flatten().enumerate() {
+            self.model_named(format!("{at}.models[{i}]"), model);
         }
     }
 
     fn strategy(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
         let found = set.keys();
         if found.len() != 1 {
-            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            self.say(at, m::set_strategies(name, found, strategy::examples()));
+            self.say(at, m::set_strategies(name, all_or_none(&found), strategy::examples()));
         }
     }
 
     fn changed_attributes(&mut self, at: &str, set: &CounterfactualSet) {
-        let Some(attributes) = &set.sensitive else { return };
-        let here = format!("{at}.sensitive");
-        if self.check_distinct(
-            &here,
-            "sensitive attribute, or remove the key to use all of them",
-            attributes,
-        ) && self.are_names_sound("data.sensitive")
-        {
-            for (i, attribute) in attributes.iter().enumerate() {
-                self.attribute(format!("{here}[{i}]"), attribute);
-            }
+        for (i, attribute) in set.sensitive.iter().flatten().enumerate() {
+            self.attribute(format!("{at}.sensitive[{i}]"), attribute);
         }
     }
 
     fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
-        let Some(placebo) = set.placebo else { return };
-        if placebo.repeats.get() > MOST_REPEATS {
-            self.say(
-                format!("{at}.placebo.repeats"),
-                m::repeats_many(placebo.repeats.get(), MOST_REPEATS),
-            );
+        if set.placebo.is_none() {
+            return;
         }
         if set.knobs().is_some_and(|knobs| knobs.external().is_some()) {
             self.say(format!("{at}.placebo"), m::placebo_of_external());
@@ -156,12 +121,10 @@ impl JobChecker<'_> {
 
     /// Complains where a set cannot be fitted again, or not be scored again.
     fn doubt(&mut self, at: &str, set: &CounterfactualSet) {
-        let Some(doubt) = set.doubt else { return };
-        let here = format!("{at}.doubt");
-        if !(2..=MOST_REPEATS).contains(&doubt.fit.get()) {
-            let few = if doubt.fit.get() < 2 { "too few to differ" } else { "too many" };
-            self.say(format!("{here}.fit"), m::fit_repeats_few(doubt.fit.get(), few, MOST_REPEATS));
+        if set.doubt.is_none() {
+            return;
         }
+        let here = format!("{at}.doubt");
         let refused = match set.knobs() {
             _ if set.graphs().is_some() => Some(m::fit_doubt_of_graphs()),
             None => Some(m::fit_doubt_of_naive()),
@@ -227,7 +190,7 @@ impl JobChecker<'_> {
         let columns = data.movable();
         if let Some((key, names)) = knobs.named_features() {
             let at = format!("{here}.{key}");
-            if !self.check_distinct(&at, "feature", names) {
+            if self.has_problem(&[&at]) {
                 return;
             }
             for (i, column) in names.iter().enumerate() {
@@ -252,28 +215,19 @@ impl JobChecker<'_> {
     fn moves(&mut self, at: String, column: &ColumnName, attributes: &[ColumnName]) {
         let data = &self.job.data;
         let columns = data.movable();
-        let set_with = |attribute: &&ColumnName| data.set_with(attribute).contains(column);
-        if data.is_derived(column) {
-            let roots: Vec<String> = data.roots(column).iter().map(ToString::to_string).collect();
-            self.say(at, m::move_derived(column, all(&roots)));
+        let is_set = |attribute: &ColumnName| data.set_with(attribute).contains(column);
+        let said = if data.is_derived(column) {
+            m::move_derived(column, all(&Vec::from_iter(data.roots(column))))
         } else if let Some(group) = data.onehot_of(column) {
-            self.say(at, m::move_onehot_column(column, group));
+            m::move_onehot_column(column, group)
         } else if !columns.contains(&column) {
-            self.say(
-                at,
-                m::graph_unknown(
-                    column,
-                    suggest(
-                        column.as_str(),
-                        "features",
-                        columns.into_iter().map(ColumnName::as_str),
-                    ),
-                ),
-            );
-        } else if !attributes.is_empty() && attributes.iter().all(|attribute| set_with(&attribute))
-        {
-            self.say(at, m::move_set_column(column, all(attributes)));
-        }
+            m::graph_unknown(column, suggest(column, "features", columns))
+        } else if !attributes.is_empty() && attributes.iter().all(is_set) {
+            m::move_set_column(column, all(attributes))
+        } else {
+            return;
+        };
+        self.say(at, said);
     }
 
     /// Complains about an attribute that is binned from a number which a model may see and which
@@ -281,17 +235,12 @@ impl JobChecker<'_> {
     fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &dyn FittedKnobs) {
         let data = &self.job.data;
         let listed = data.movable();
-        let mut found: Vec<(ColumnName, ColumnName)> = Vec::new();
         for attribute in attributes {
-            let numbers = data.binned_below(attribute).into_iter();
-            found.extend(
-                numbers
-                    .filter(|n| listed.contains(&n) && !knobs.may_move(n.as_str()))
-                    .map(|n| (attribute.clone(), n)),
-            );
-        }
-        for (attribute, number) in found {
-            self.say(here, m::binned_not_moved(attribute, number));
+            for number in data.binned_below(attribute) {
+                if listed.contains(&&number) && !knobs.may_move(number.as_str()) {
+                    self.say(here, m::binned_not_moved(attribute, number));
+                }
+            }
         }
     }
 
@@ -306,35 +255,16 @@ impl JobChecker<'_> {
             }
             ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => {}
             ConditionOn::Prediction(name) => {
-                let models = self.job.models.keys().map(Name::as_str);
                 let here = format!("{at}.prediction");
-                if !self.are_names_sound("models")
-                    || !self.check_known(
-                        "model",
-                        here.clone(),
-                        name.as_str(),
-                        models,
-                        "unknown-name",
-                    )
-                {
-                    return;
-                }
-                let Some(model) = self
-                    .job
-                    .models
-                    .get(name)
-                    .filter(|_| self.is_sound(&[&path(&["models", name.as_str()])]))
-                else {
-                    return;
-                };
+                let model = self.model_named(here.as_str(), name);
+                let own = path(&["models", name.as_str()]);
+                let Some(model) = model.filter(|_| self.is_sound(&[&own])) else { return };
                 if scores_in_file(model) {
                     self.say(here, m::condition_of_scores(name));
                     return;
                 }
                 let trained = data.split.is_some() && data.reference.is_none();
-                let labelled = data.label.column().is_some()
-                    || data.reference.as_ref().is_some_and(|r| r.label.is_some());
-                if !labelled && (trained || data.reference.is_some()) {
+                if !self.learns_labels() && (trained || data.reference.is_some()) {
                     let said = if trained {
                         m::reference_no_label(name)
                     } else {
@@ -344,6 +274,12 @@ impl JobChecker<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the rows that strategies learn from have labels.
+    fn learns_labels(&self) -> bool {
+        let data = &self.job.data;
+        data.label.column().is_some() || data.reference.as_ref().is_some_and(|r| r.label.is_some())
     }
 
     fn ranges(&mut self, here: &str, knobs: &dyn FittedKnobs) {
@@ -369,35 +305,20 @@ impl JobChecker<'_> {
         levels: bool,
     ) -> bool {
         let features = &self.job.data.features;
-        let ordinal = features.ordinal.get(column);
+        let ordinal_of = features.ordinal.get(column);
         let ordered = features.continuous.contains(column)
-            || ordinal.is_some_and(|o| levels || matches!(o, OrdinalOrder::Numbers(_)));
+            || ordinal_of.is_some_and(|o| levels || matches!(o, OrdinalOrder::Numbers(_)));
         if !ordered {
-            let ordinal = features
-                .ordinal
-                .iter()
-                .filter(|(_, o)| levels || matches!(o, OrdinalOrder::Numbers(_)))
-                .map(|(name, _)| name);
-            let known = features.continuous.iter().chain(ordinal).map(ColumnName::as_str);
-            let said = if features.nominal.contains(column) || features.ordinal.contains_key(column)
-            {
-                m::levels_not_numbers(
-                    column,
-                    suggest(
-                        column.as_str(),
-                        if levels { "features with an order" } else { "features with numbers" },
-                        known,
-                    ),
-                )
+            let is_known = |o: &OrdinalOrder| levels || matches!(o, OrdinalOrder::Numbers(_));
+            let ordinal = features.ordinal.iter().filter(|(_, order)| is_known(order));
+            let known = features.continuous.iter().chain(ordinal.map(|(name, _)| name));
+            let what = if levels { "features with an order" } else { "features with numbers" };
+            let near = suggest(column, what, known);
+            let is_level = features.nominal.contains(column) || ordinal_of.is_some();
+            let said = if is_level {
+                m::levels_not_numbers(column, near)
             } else {
-                m::graph_unknown(
-                    column,
-                    suggest(
-                        column.as_str(),
-                        if levels { "features with an order" } else { "features with numbers" },
-                        known,
-                    ),
-                )
+                m::graph_unknown(column, near)
             };
             self.say(at, said);
             return false;
@@ -414,32 +335,13 @@ impl JobChecker<'_> {
         for (column, pairs) in counterparts {
             let at = join(&format!("{here}.counterpart"), column.as_str());
             let data = &self.job.data;
-            let sensitive = data
-                .sensitive
-                .keys()
-                .map(|name| data.column_of(name))
-                .filter(|column| !data.is_derived(column));
-            let onehot = data.features.onehot.keys();
-            let nominal: Vec<&ColumnName> = data
-                .features
-                .nominal
-                .iter()
-                .filter(|c| !data.is_derived(c))
-                .chain(sensitive)
-                .chain(onehot)
-                .collect();
+            let sensitive = data.sensitive.keys().map(|name| data.column_of(name));
+            let nominal = data.features.nominal.iter().chain(sensitive);
+            let nominal = nominal.filter(|column| !data.is_derived(column));
+            let nominal: Vec<_> = nominal.chain(data.features.onehot.keys()).collect();
             if !nominal.contains(&column) {
-                self.say(
-                    at,
-                    m::nominal_unknown(
-                        column,
-                        suggest(
-                            column.as_str(),
-                            "nominal features",
-                            nominal.into_iter().map(ColumnName::as_str),
-                        ),
-                    ),
-                );
+                let near = suggest(column, "nominal features", nominal);
+                self.say(at, m::nominal_unknown(column, near));
                 continue;
             }
             if !knobs.may_move(column.as_str()) {
@@ -449,23 +351,14 @@ impl JobChecker<'_> {
             if pairs.is_empty() {
                 self.say(at.clone(), m::counterpart_empty(column));
             }
-            if let Some(group) = data.features.onehot.get(column) {
-                let words = pairs.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
-                for (from, word) in words
-                    .filter(|(_, word)| group.iter().all(|column| column.as_str() != word.as_str()))
+            let group = data.features.onehot.get(column);
+            let words = pairs.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
+            for (from, word) in words {
+                if let Some(group) = group
+                    && group.iter().all(|column| column.as_str() != word.as_str())
                 {
-                    self.say(
-                        join(&at, from.as_str()),
-                        m::counterpart_unknown(
-                            column,
-                            word,
-                            suggest(
-                                word.as_str(),
-                                "its columns",
-                                group.iter().map(ColumnName::as_str),
-                            ),
-                        ),
-                    );
+                    let near = suggest(word, "its columns", group);
+                    self.say(join(&at, from.as_str()), m::counterpart_unknown(column, word, near));
                 }
             }
             for (from, _) in pairs.iter().filter(|(from, to)| from == to) {
@@ -480,10 +373,8 @@ impl JobChecker<'_> {
         attributes: &[ColumnName],
         entries: &[DecorrelateBlock],
     ) {
-        let data = &self.job.data;
-        let labelled = data.label.column().is_some()
-            || data.reference.as_ref().is_some_and(|r| r.label.is_some());
-        if !entries.is_empty() && !labelled && self.is_sound(&["data.label", "data.reference"]) {
+        let is_known = self.is_sound(&["data.label", "data.reference"]);
+        if !entries.is_empty() && is_known && !self.learns_labels() {
             self.say(format!("{here}.decorrelate"), m::decorrelate_no_label());
         }
         for (i, entry) in entries.iter().enumerate() {
@@ -511,7 +402,7 @@ impl JobChecker<'_> {
                 self.say(format!("{at}.sensitive"), said);
             }
             if let MovableFeatures::These(names) = &entry.moves
-                && self.check_distinct(&format!("{at}.move"), "feature", names)
+                && !self.has_problem(&[&format!("{at}.move")])
             {
                 for (k, column) in names.iter().enumerate() {
                     let at = format!("{at}.move[{k}]");
@@ -538,25 +429,12 @@ impl JobChecker<'_> {
             return;
         }
         let continuous = &self.job.data.features.continuous;
-        for (name, _) in self
-            .job
-            .data
-            .columns
-            .iter()
-            .filter(|(name, says)| says.integer.is_some() && !continuous.contains(name))
-        {
-            let at = join(&path(&["data", "columns", name.as_str()]), "integer");
-            self.say(
-                at,
-                m::integer_unknown(
-                    name,
-                    suggest(
-                        name.as_str(),
-                        "continuous features",
-                        continuous.iter().map(ColumnName::as_str),
-                    ),
-                ),
-            );
+        for (name, says) in &self.job.data.columns {
+            if says.integer.is_some() && !continuous.contains(name) {
+                let near = suggest(name, "continuous features", continuous);
+                let at = path(&["data", "columns", name.as_str(), "integer"]);
+                self.say(at, m::integer_unknown(name, near));
+            }
         }
         self.spellings();
     }
@@ -607,13 +485,7 @@ impl JobChecker<'_> {
 
     /// A column that no part of the job reads.
     fn unread_column(&mut self, at: String, name: &ColumnName, known: &[ColumnName]) {
-        self.say(
-            at,
-            m::column_unused(
-                name,
-                suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str)),
-            ),
-        );
+        self.say(at, m::column_unused(name, suggest(name, "its columns", known)));
     }
 
     /// The file of the reference.
@@ -623,26 +495,18 @@ impl JobChecker<'_> {
         else {
             return;
         };
-        if reference.parquet.is_empty() {
-            self.empty_path("data.reference.parquet");
-        }
-        self.arrival(&["data", "reference"], reference.arrival(), true);
+        self.arrival(at, reference.arrival(), true);
         let label = self.job.data.label.column().is_some();
-        if let Some(positive) = &reference.positive {
-            let words: Vec<&str> = positive.iter().map(|word| word.as_str()).collect();
-            self.check_distinct("data.reference.positive", "value that counts as positive", &words);
-            if reference.label.is_none() && !label && self.is_sound(&["data.label"]) {
-                self.say(at, m::reference_positive_alone());
-            }
+        let alone = reference.label.is_none() && !label && self.is_sound(&["data.label"]);
+        if reference.positive.is_some() && alone {
+            self.say(at, m::reference_positive_alone());
         }
-        let listed: Vec<&ColumnName> = self.job.data.listed_features().collect();
-        if let Some(column) = reference.label.as_ref().filter(|column| listed.contains(column)) {
+        let is_listed =
+            |of: &&ColumnName| self.job.data.listed_features().any(|other| other == *of);
+        if let Some(column) = reference.label.as_ref().filter(is_listed) {
             self.say("data.reference.label", m::reference_label_feature(column));
         }
-        if !self.job.has_fitted_sets()
-            && self.are_names_sound("counterfactuals")
-            && self.is_sound(&["counterfactuals"])
-        {
+        if !self.job.has_fitted_sets() && self.are_sets_sound() {
             self.say(at, m::reference_unused());
         }
     }

@@ -3,8 +3,7 @@
 use crate::data::rows::split::Stratification;
 use crate::job::SplitBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::all;
-use crate::param::Word;
+use crate::job::read::nearest::all_or_none;
 
 use super::JobChecker;
 use super::rows::{SUM_SLACK, rounded};
@@ -23,8 +22,7 @@ impl JobChecker<'_> {
         let found: Vec<&str> =
             forms.iter().filter(|(_, there)| *there).map(|(form, _)| *form).collect();
         if found.len() != 1 {
-            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
-            self.say("data.split", m::split_forms(found));
+            self.say("data.split", m::split_forms(all_or_none(&found)));
             return;
         }
         if split.column.is_some() {
@@ -48,14 +46,9 @@ impl JobChecker<'_> {
         if !split.by.is_rank() {
             self.hash_split(split);
         }
-        if split.folds.is_some_and(|folds| folds.get() < 2) {
-            self.say("data.split.folds", m::one_fold());
-        }
         match split.stratify {
             Some(Stratification::Label | Stratification::LabelAndGroup)
-                if self.job.data.label.column().is_none()
-                    && split.column.is_none()
-                    && self.is_sound(&["data.label"]) =>
+                if split.column.is_none() && self.lacks_label() =>
             {
                 self.say("data.split.stratify", m::strata_no_label());
             }
@@ -73,13 +66,8 @@ impl JobChecker<'_> {
 
     fn column_split(&mut self, split: &SplitBlock) {
         for (key, values) in [("train", &split.train), ("audit", &split.audit)] {
-            let at = format!("data.split.{key}");
-            match values {
-                None => self.say("data.split", m::split_list_missing(key)),
-                Some(values) => {
-                    let words: Vec<&str> = values.iter().map(Word::as_str).collect();
-                    self.check_distinct(&at, "value of the column", &words);
-                }
+            if values.is_none() {
+                self.say("data.split", m::split_list_missing(key));
             }
         }
         if let (Some(train), Some(audit)) = (&split.train, &split.audit)

@@ -5,7 +5,7 @@ use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::scale_key::ScaleBlock;
-use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::Name;
 
 use super::JobChecker;
@@ -48,10 +48,7 @@ impl JobChecker<'_> {
             self.say(join(at, "probability"), m::probability_without_points(name));
             refused = true;
         }
-        if model.better.is_some()
-            && self.is_sound(&["data.label", "data.favourable"])
-            && self.job.data.favourable_side().is_none()
-        {
+        if model.better.is_some() && self.lacks_favourable() {
             self.say(join(at, "better"), m::better_without_favour(name));
             refused = true;
         }
@@ -80,11 +77,6 @@ impl JobChecker<'_> {
         if !self.is_sound(&[at]) || !model.threshold.is_fitted() {
             return;
         }
-        if let ThresholdBlock::Of(ThresholdOf::FBeta(beta)) = &model.threshold
-            && beta.get() <= 0.0
-        {
-            self.say(at, m::f_beta_not_positive(beta.get()));
-        }
         if model.threshold_rule == ThresholdRule::Gt {
             self.say(at, m::fitted_with_gt());
         }
@@ -98,11 +90,10 @@ impl JobChecker<'_> {
         {
             return;
         }
-        let data = &self.job.data;
-        if data.label.column().is_none() && self.is_sound(&["data.label"]) {
+        if self.lacks_label() {
             self.say(at, m::fitted_no_label(name));
         }
-        if data.split.is_none() && self.is_sound(&["data.split"]) {
+        if self.lacks_split() {
             self.say(at, m::fitted_no_split(name));
         }
     }

@@ -3,16 +3,10 @@
 use crate::job::GateBlock;
 use crate::job::messages as m;
 use crate::job::read::tree::join;
-use crate::param::{ColumnName, Name};
+use crate::param::Name;
 use crate::why::knobs::{WhyBlock, WhyColumns};
 
 use super::{JobChecker, path};
-
-/// Items of the longest pattern that may be asked for: the search grows with each.
-const LONGEST: u64 = 6;
-
-/// Orders of features that may be asked for: the rows of a person grow with them.
-const ORDERS: u64 = 2000;
 
 impl JobChecker<'_> {
     /// The block `why`.
@@ -26,64 +20,31 @@ impl JobChecker<'_> {
     }
 
     fn one_why(&mut self, at: &str, block: &WhyBlock) {
-        if self.are_names_sound("models") && !self.job.models.is_empty() {
-            let names = self.job.models.keys().map(Name::as_str);
-            let here = join(at, "model");
-            let known = self.check_known(
-                "model",
-                here.clone(),
-                block.model.as_str(),
-                names,
-                "unknown-name",
-            );
-            let of_rows = known
-                && !block.metric.is_of_errors()
-                && !self.job.models[block.model.as_str()].scores_counterfactuals();
-            if of_rows {
-                self.say(here, m::why_of_scores(&block.model));
-            }
+        let here = join(at, "model");
+        let model = self.model_named(here.as_str(), &block.model);
+        if !block.metric.is_of_errors() && model.is_some_and(|of| !of.scores_counterfactuals()) {
+            self.say(here, m::why_of_scores(&block.model));
         }
         if self.job.data.label.classes().is_some() {
             self.say(at, m::why_of_classes());
         }
         self.why_subject(at, block);
         self.why_set(at, block);
-        if block.metric.is_by_favour()
-            && self.job.data.favourable_side().is_none()
-            && self.is_sound(&["data.label", "data.favourable"])
-        {
+        if block.metric.is_by_favour() && self.lacks_favourable() {
             self.say(join(at, "metric"), m::why_no_favourable(block.metric.id()));
         }
         if block.share().is_none() {
             self.say(join(at, "support"), m::support_no_share(block.support.get()));
         }
-        if block.longest.get() > LONGEST {
-            self.say(join(at, "longest"), m::pattern_long(block.longest.get(), LONGEST));
-        }
-        let orders = block.permutations.get();
-        if !(4..=ORDERS).contains(&orders) || !orders.is_multiple_of(2) {
-            self.say(join(at, "permutations"), m::permutations_odd(orders, ORDERS));
-        }
-        if block.people.get() < 2 {
-            self.say(join(at, "people"), m::people_one());
-        }
         if let WhyColumns::Named(names) = &block.columns
             && self.is_sound(&["data.features", "data.sensitive"])
+            && !self.has_problem(&[&join(at, "columns")])
         {
-            let texts: Vec<&str> = names.iter().map(ColumnName::as_str).collect();
-            let here = join(at, "columns");
-            if self.check_distinct(&here, "column", &texts) {
-                let data = &self.job.data;
-                let known: Vec<&str> = data
-                    .listed_features()
-                    .chain(data.features.onehot.keys())
-                    .chain(data.sensitive.keys())
-                    .map(ColumnName::as_str)
-                    .collect();
-                for (i, name) in texts.iter().enumerate() {
-                    let here = format!("{here}[{i}]");
-                    self.check_known("column", here, name, known.iter().copied(), "unknown-column");
-                }
+            let data = &self.job.data;
+            let known = data.listed_features().chain(data.features.onehot.keys());
+            let known: Vec<_> = known.chain(data.sensitive.keys()).collect();
+            for (i, name) in names.iter().enumerate() {
+                self.check_known("column", format!("{at}.columns[{i}]"), name, &known);
             }
         }
     }
@@ -96,20 +57,13 @@ impl JobChecker<'_> {
         };
         let key = if groups.is_some() { "direction" } else { "sensitive" };
         let here = join(at, key);
-        if !self.are_names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+        if !self.attribute(here.as_str(), attribute) {
             return;
         }
         let Some([from, to]) = groups else { return };
         let declared = self.job.data.groups_of(attribute);
-        let names: Vec<String> = declared.iter().map(|group| group.to_string()).collect();
         for group in [from, to] {
-            self.check_known(
-                "group",
-                join(&here, attribute.as_str()),
-                group.as_str(),
-                names.iter().map(String::as_str),
-                "unknown-group",
-            );
+            self.check_known("group", join(&here, attribute.as_str()), group, &declared);
         }
         if from == to {
             self.say(here, m::direction_itself(from));
@@ -124,7 +78,7 @@ impl JobChecker<'_> {
                 let here = join(at, "counterfactual");
                 self.say(here, m::gate_superfluous_set(id));
             }
-            if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
+            if self.lacks_label() {
                 self.say(join(at, "metric"), m::why_no_label(id));
             }
             return;
@@ -133,27 +87,13 @@ impl JobChecker<'_> {
             self.say(at, m::why_no_set(id, at));
             return;
         };
-        if !self.is_sound(&["counterfactuals"]) || !self.are_names_sound("counterfactuals") {
+        if !self.are_sets_sound() {
             return;
         }
-        let sets = self.job.sets();
-        let names: Vec<&str> = sets.iter().map(|(name, _)| name.as_str()).collect();
         let here = join(at, "counterfactual");
-        if !self.check_known(
-            "counterfactual set",
-            here.clone(),
-            set.as_str(),
-            names.iter().copied(),
-            "unknown-name",
-        ) {
-            return;
-        }
-        self.asks(at, &block.model, set.as_str());
-        let changes = |attribute: &ColumnName| {
-            let mut own = sets.iter().filter(|(name, _)| name == set.as_str());
-            own.any(|(_, set)| set.changes(attribute))
-        };
-        if let Some((attribute, _)) = block.subject().filter(|(attribute, _)| !changes(attribute)) {
+        let Some(of) = self.set_named(&here, set, Some(&block.model)) else { return };
+        let unchanged = block.subject().filter(|(attribute, _)| !of.changes(attribute));
+        if let Some((attribute, _)) = unchanged {
             self.say(here, m::why_set_not_changing(set, attribute));
         }
     }
@@ -164,8 +104,7 @@ impl JobChecker<'_> {
             self.say(at, m::why_limit_missing(at));
         }
         if self.are_names_sound("why") {
-            let blocks = self.job.why.keys().map(Name::as_str);
-            self.check_known("why block", join(at, "why"), why.as_str(), blocks, "unknown-name");
+            self.check_known("why block", join(at, "why"), why, self.job.why.keys());
         }
     }
 }

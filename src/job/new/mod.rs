@@ -18,6 +18,7 @@ mod yaml;
 use std::fmt::Write as _;
 
 use indexmap::{IndexMap, IndexSet};
+use minijinja::context;
 
 use self::guess::{
     Decided, GuessedRole, GuessedScale, are_selective, at_risk, decision_column, has_groups,
@@ -25,7 +26,7 @@ use self::guess::{
 };
 pub use self::named_columns::NewJobOptions;
 use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
-use self::yaml::{comment_text, csv_block, line, name, word, words};
+use self::yaml::{comment_text, csv_block, fill, line, name, word, words};
 use crate::data::column::codes::missing_codes;
 use crate::data::column::declared::DeclaredType;
 use crate::data::column::leaks;
@@ -248,29 +249,8 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
     } else {
         "Trains a model and audits it"
     };
-    line!(
-        text,
-        "# {what}. Written by `cfaudit new` from {} rows of {};",
-        glance.rows,
-        comment_text(&wishes.data)
-    );
-    line!(
-        text,
-        "# the lines marked DECIDE contain guesses that only you can confirm. `cfaudit check JOB` \
-         finds errors, `cfaudit explain WORD` explains a term."
-    );
-    line!(text, "cfaudit: 1");
-    line!(text, "name: {}", name(&wishes.data));
-    line!(
-        text,
-        "# about:   # words of the page; those of the sign-off are blank lines on paper where left \
-         out"
-    );
-    line!(text, "#   decision: What the model decides, in a sentence");
-    line!(text, "#   purpose: Yearly review");
-    line!(text, "#   limitations: [What the reader must know about the rows.]");
-    line!(text, "#   prepared_by: {{role: model owner, name: A. Owner}}");
-    line!(text, "");
+    let (data, name) = (comment_text(&wishes.data), name(&wishes.data));
+    text.push_str(&fill(include_str!("head.txt"), context!(what, rows => glance.rows, data, name)));
 }
 
 /// The block `data` up to the features; gives back the positive value of the label, and which
@@ -287,7 +267,7 @@ fn data(
     ),
     guesses: &mut Vec<String>,
 ) -> Result<(String, FavourableClass)> {
-    line!(text, "data:");
+    line!(text, "\ndata:");
     let path = word(&wishes.data);
     match &glance.rows_in {
         ProfiledRows::Parquet(_) => {
@@ -596,151 +576,40 @@ fn trained(
     let is_nominal: fn(&GuessedRole) -> bool =
         |role| matches!(role, GuessedRole::Nominal | GuessedRole::Code);
     let is_code: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Code);
-    line!(
-        text,
-        "  features:          # what the model reads in addition to the sensitive columns; \
-         ordinal: {{COLUMN: ascending}} for ordered numbers"
-    );
-    if of(is_continuous).next().is_some() {
-        line!(text, "    continuous: [{}]", words(of(is_continuous)));
-    }
-    if of(is_nominal).next().is_some() {
-        let codes = list_words(of(is_code).map(str::to_owned), 10);
-        let decide = match codes.as_str() {
-            "" => String::new(),
-            codes => format!(
-                "   # DECIDE: whole numbers that may be codes: {}; list them under continuous or \
-                 ordinal if they are numbers",
-                comment_text(codes)
-            ),
-        };
-        line!(text, "    nominal: [{}]{decide}", words(of(is_nominal)));
-    }
-    if !onehot.is_empty() {
-        let group = |(name, columns): &(String, Vec<&ColumnProfile>)| {
-            let columns = words(columns.iter().map(|column| column.name.as_str()));
-            format!("{}: [{columns}]", word(name))
-        };
-        let groups: Vec<String> = onehot.iter().map(group).collect();
-        line!(
-            text,
-            "    onehot: {{{}}}   # in almost every row one column of a group is 1",
-            groups.join(", ")
-        );
-    }
-    let alone = of(is_continuous).chain(of(is_nominal)).next().is_none() && onehot.is_empty();
-    if alone {
-        line!(text, "    continuous: []   # no suitable column was found");
-    }
-    for (look, role) in roles {
-        if let GuessedRole::Ignored(why) = role {
-            line!(text, "    # left out: {} ({why})", comment_text(&look.name));
-        }
-    }
-    let (codes, why) = match null_values.as_slice() {
-        [] => (String::new(), String::new()),
-        list => (format!(", null_values: {{{}}}", list.join(", ")), format!("; {why}")),
+    let group = |(name, columns): &OneHotColumns<'_>| {
+        let columns = words(columns.iter().map(|column| column.name.as_str()));
+        format!("{}: [{columns}]", word(name))
     };
-    if !codes.is_empty() || roles.iter().any(|(look, _)| look.missing > 0) {
-        line!(
-            text,
-            "  missing: {{nominal: level, continuous: keep{codes}}}   # keep | level | drop-row | \
-             error, by kind{why}"
-        );
-    }
-    line!(text, "  split: {{share: {{train: 0.7, audit: 0.3}}}}");
-    line!(text, "");
-    line!(text, "counterfactuals:       # the same people as members of another group");
-    let own = if alone { "trained" } else { "trained, blind" };
-    if found.current.is_some() {
-        line!(
-            text,
-            "  flip: {{naive: {{}}, models: [{own}]}}   # only the sensitive column changes; the \
-             file shows no decision about changed people"
-        );
-    } else {
-        line!(text, "  flip: naive          # only the sensitive column changes");
-    }
-    line!(
-        text,
-        "  # typical: {{greedy: {{condition_on: label}}}}   # every feature takes the equally \
-         typical value of the other group"
+    let onehot: Vec<String> = onehot.iter().map(group).collect();
+    let ignored = roles.iter().filter_map(|(look, role)| match role {
+        GuessedRole::Ignored(why) => Some(context!(name => comment_text(&look.name), why)),
+        _ => None,
+    });
+    let scores = found.scores.iter();
+    let scores = scores.map(|of| context!(column => word(&of.name), keys => scale_keys(of)));
+    let gates = sensitive.iter().zip(at_risk).enumerate().map(|(i, (look, (group, why)))| {
+        let (name, attribute) = (gate_name(&look.name, i), word(&look.name));
+        context!(name, attribute, group => word(group), why => comment_text(why))
+    });
+    let current = found.current.as_ref();
+    let current =
+        current.map(|(decision, remark)| context!(decision, remark => comment_text(remark)));
+    let values = context!(
+        alone => of(is_continuous).chain(of(is_nominal)).next().is_none() && onehot.is_empty(),
+        continuous => words(of(is_continuous)),
+        nominal => words(of(is_nominal)),
+        codes => comment_text(&list_words(of(is_code).map(str::to_owned), 10)),
+        onehot => onehot.join(", "),
+        ignored => ignored.collect::<Vec<_>>(),
+        nulls => null_values.join(", "),
+        why,
+        missing => roles.iter().any(|(look, _)| look.missing > 0),
+        sensitive => words(sensitive.iter().map(|look| look.name.as_str())),
+        current,
+        scores => scores.collect::<Vec<_>>(),
+        gates => gates.collect::<Vec<_>>(),
     );
-    line!(text, "");
-    line!(text, "models:");
-    line!(
-        text,
-        "  trained:             # trained by the run on these rows: not a model that is in use"
-    );
-    line!(text, "    logistic: {{l2: 1.0}}");
-    line!(text, "    threshold: 0.5     # the score from which a prediction is positive");
-    if !alone {
-        line!(text, "  blind:               # the same model without the sensitive columns");
-        line!(
-            text,
-            "    logistic: {{l2: 1.0, omit: [{}]}}",
-            words(sensitive.iter().map(|look| look.name.as_str()))
-        );
-    }
-    if let Some((decision, remark)) = &found.current {
-        line!(text, "  current:             # {}", comment_text(remark));
-        line!(text, "    decision: {decision}");
-    }
-    for score in &found.scores {
-        line!(
-            text,
-            "  # scored: {{scores: {{factual: {{column: {}}}}}{}}}   # the scores of the file; \
-             DECIDE: scale and threshold",
-            word(&score.name),
-            scale_keys(score)
-        );
-    }
-    line!(
-        text,
-        "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # your own \
-         model"
-    );
-    line!(text, "");
-    line!(text, "gates:");
-    for (i, (look, (group, why))) in sensitive.iter().zip(at_risk).enumerate() {
-        line!(
-            text,
-            "  {}:   # people who are refused but would not be in the other group, and the reverse",
-            gate_name(&look.name, i)
-        );
-        line!(
-            text,
-            "    harm_to: {{{}: {}}}   # {}",
-            word(&look.name),
-            word(group),
-            comment_text(why)
-        );
-        line!(text, "    model: trained");
-        line!(text, "    counterfactual: flip");
-        line!(
-            text,
-            "    at_most: 0.05      # {}the limit; `fail` instead of `warn` stops a pipeline",
-            if i == 0 { "DECIDE: " } else { "" }
-        );
-        line!(text, "    level: warn");
-    }
-    if found.current.is_some() {
-        current_gate(text);
-    }
-}
-
-/// The gate on the decisions of a file.
-fn current_gate(text: &mut String) {
-    line!(
-        text,
-        "  gap-today:           # difference of the shares of positive decisions, for the groups \
-         furthest apart"
-    );
-    line!(text, "    metric: demp_difference");
-    line!(text, "    model: current");
-    line!(text, "    between: worst_case");
-    line!(text, "    at_most: 0.10");
-    line!(text, "    level: warn");
+    text.push_str(&fill(include_str!("trained.txt"), values));
 }
 
 /// A gate's name from that of an attribute.
@@ -756,73 +625,10 @@ fn scored(
     has_id: bool,
     better: Option<&str>,
 ) {
-    line!(text, "");
-    line!(text, "models:");
-    line!(text, "  scored:");
-    line!(text, "    scores:");
-    line!(text, "      factual: {{column: {}}}", word(&score.name));
-    if has_id {
-        line!(
-            text,
-            "      # counterfactual: {{parquet: \"scores/{{counterfactual}}.parquet\", column: \
-             score}}   # add it to audit sets under `counterfactuals` too"
-        );
-    }
-    let GuessedScale { scale: guessed, threshold } = scale(score);
-    if let (Some(guessed), Some((low, high))) = (guessed, score.range) {
-        let what = match guessed.as_str() {
-            "log-odds" => {
-                "whether scores are log-odds; if not, write the lowest and the highest score that \
-                 there can be as `{from: LOW, to: HIGH}`"
-            }
-            _ => "the lowest and the highest score that there can be",
-        };
-        line!(
-            text,
-            "    scale: {guessed}   # DECIDE: {what}; those of the file range from {low} to {high}"
-        );
-        match better {
-            Some(better) => {
-                line!(
-                    text,
-                    "    better: {better}    # DECIDE: higher | lower: the scores that people \
-                     want; a guess, high scores go with the other side of {}",
-                    comment_text(&label.name)
-                );
-            }
-            None => {
-                line!(text, "    # better: lower    # if low scores are those that people want");
-            }
-        }
-    }
-    line!(
-        text,
-        "    threshold: {threshold}     # DECIDE: the score from which a prediction is positive"
-    );
-    line!(text, "");
-    line!(text, "gates:");
-    line!(
-        text,
-        "  gap:                 # difference of the shares of positive predictions, for the groups \
-         furthest apart"
-    );
-    line!(text, "    metric: demp_difference");
-    line!(text, "    model: scored");
-    line!(text, "    between: worst_case");
-    line!(
-        text,
-        "    at_most: 0.10      # DECIDE: the limit; `fail` instead of `warn` stops a pipeline"
-    );
-    line!(text, "    level: warn");
-    line!(
-        text,
-        "  missed:              # difference of the shares of people with {} whom the model \
-         misses, for the groups furthest apart",
-        comment_text(&label.name)
-    );
-    line!(text, "    metric: fnr_difference");
-    line!(text, "    model: scored");
-    line!(text, "    between: worst_case");
-    line!(text, "    at_most: 0.10");
-    line!(text, "    level: warn");
+    let GuessedScale { scale, threshold } = scale(score);
+    let (low, high) = score.range.unwrap_or_default();
+    let (column, label) = (word(&score.name), comment_text(&label.name));
+    let (low, high, threshold) = (low.to_string(), high.to_string(), threshold.to_string());
+    let values = context!(column, has_id, scale, low, high, better, label, threshold);
+    text.push_str(&fill(include_str!("scored.txt"), values));
 }

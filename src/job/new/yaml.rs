@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{Environment, UndefinedBehavior};
+
 use crate::data::source::csv_import::CsvBlock;
 use crate::job::resolve::flat::literal;
 use crate::param::Name;
@@ -9,6 +13,25 @@ use crate::param::Name;
 // Writing to a string cannot fail.
 macro_rules! line {
     ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
+}
+
+/// A part of a job by its template, in which `<<x>>` is filled in.
+///
+/// # Panics
+/// Never: the templates name only what they are given.
+pub(super) fn fill(template: &str, values: Value) -> String {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder()
+        .block_delimiters("<%", "%>")
+        .variable_delimiters("<<", ">>")
+        .comment_delimiters("<#", "#>")
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build();
+    environment.set_syntax(syntax.expect("the delimiters differ"));
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let text = environment.render_str(template, values);
+    text.expect("a template that names what it is given").trim_end().to_owned() + "\n"
 }
 
 /// A word as YAML writes it.

@@ -16,6 +16,7 @@ use crate::job::read::nearest::{nearest, suggest};
 use crate::job::read::tree::{
     self, PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, dotted, join, shorten,
 };
+use crate::job::schema::types_schema;
 
 /// The format of job files that this program reads.
 pub(crate) const FORMAT: u64 = 1;
@@ -44,24 +45,6 @@ const BY_NAME: &[(&[&str], &str)] = &[
     (&["data", "features", "ordinal"], "ordinal column"),
     (&["data", "features", "onehot"], "one-hot group"),
     (&["data", "rows", "synthetic", "columns"], "generated column"),
-];
-
-/// Keys of the job itself, which `--set KEY=VALUE` means where no variable has the name.
-pub(in crate::job) const TOP_KEYS: &[&str] = &[
-    "name",
-    "about",
-    "data",
-    "counterfactuals",
-    "models",
-    "metrics",
-    "experiments",
-    "recourse",
-    "why",
-    "gates",
-    "on_inconclusive",
-    "report",
-    "exports",
-    "run",
 ];
 
 /// A file that was merged into the job.
@@ -374,7 +357,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     if let [name] = path.as_slice() {
         if variables.contains(name) {
             path.insert(0, "vars".to_owned());
-        } else if !TOP_KEYS.contains(&name.as_str()) {
+        } else if !can_be_set(name) {
             return Err(fail(m::variable_undeclared(
                 name,
                 suggest(name, "declared under `vars`", variables.iter().map(String::as_str)),
@@ -437,6 +420,13 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     }
     *node = value;
     Ok(())
+}
+
+/// Whether `--set KEY=VALUE` may mean a key of the job itself, where no variable has the name: what
+/// is read before, it may not.
+fn can_be_set(key: &str) -> bool {
+    !matches!(key, "cfaudit" | "include" | "vars")
+        && types_schema()["properties"].get(key).is_some()
 }
 
 /// Splits `a."b.c".d=VALUE`.

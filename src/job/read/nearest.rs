@@ -23,12 +23,13 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// `did you mean ...? WHAT: a, b, c` for messages about unknown words.
-pub(crate) fn suggest<'a>(
-    word: &str,
+pub(crate) fn suggest<T: AsRef<str>>(
+    word: impl AsRef<str>,
     what: &str,
-    known: impl IntoIterator<Item = &'a str>,
+    known: impl IntoIterator<Item = T>,
 ) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
+    let (word, known): (&str, Vec<T>) = (word.as_ref(), known.into_iter().collect());
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     let same = synonym(word).filter(|same| known.contains(same));
     let guess = same
         .or_else(|| nearest(word, known.iter().copied()))
@@ -49,6 +50,11 @@ pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
 /// Words in backticks, the last one joined by `and`.
 pub(crate) fn all<T: AsRef<str>>(words: &[T]) -> String {
     joined(words, "and")
+}
+
+/// As [`all`], or `none`: the keys that were found where one is due.
+pub(crate) fn all_or_none<T: AsRef<str>>(words: &[T]) -> String {
+    if words.is_empty() { "none".to_owned() } else { all(words) }
 }
 
 /// Words in backticks, the last one joined by `or`.
@@ -90,7 +96,7 @@ mod tests {
             suggest("score", "known keys", known),
             "did you mean `scores`? known keys: `threshold`, `threshold_rule`, `logistic`, `scores`"
         );
-        assert_eq!(suggest("gbm", "models", []), "models: none");
+        assert_eq!(suggest("gbm", "models", [""; 0]), "models: none");
         let metrics = ["di", "sr", "nsr", "tpr"];
         for (word, known) in [("four-fifths rule", "di"), ("switch_rate", "sr"), ("recall", "tpr")]
         {

@@ -10,12 +10,22 @@
 //!
 //! Keys of the schema beyond JSON Schema, set by the types and left out of the published file:
 //! `x-is` says what a value is, in words; `x-near` that a wrong word is compared with the known
-//! ones nevertheless; `x-bare` that a bare word may name the one key of a block; `x-alone` that a
-//! variant has no keys next to it.
+//! ones nevertheless; `x-bare` that a bare word may name the one key of a block; `x-short` names
+//! the key of a block whose value may be in the place of the block; `x-alone` that a variant has no
+//! keys next to it.
+//!
+//! What a single key may hold within its type stands at the key, too, and breaks no other rule:
+//! `x-range` says which numbers the bounds next to it allow, with a hint after a semicolon, and
+//! `x-code` under which code if not `bad-value`; `x-noun` what a list names, each once, and at
+//! least one with `minItems`; `x-filled` what to do about a text that is blank; `x-address` whether
+//! a file may be in an object store (`object`) or not (`local`).
+
+use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{FilePlace, JobProblem};
+use crate::exec::object;
 use crate::job::Job;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::nearest::{all, list, nearest, suggest};
@@ -36,21 +46,28 @@ pub(crate) struct ReadJob {
     pub(crate) problems: Vec<JobProblem>,
     /// Dotted paths of values that are wrong or missing and of keys that are unknown.
     pub(crate) damaged: Vec<String>,
+    /// What is wrong with values that are in their place: out of range, empty or named twice.
+    pub(crate) refused: Vec<JobProblem>,
 }
 
 /// Reads a tree as a job. At the dotted paths `unknown` are values that nobody knows, which have
 /// their own problem.
 pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
     let schema = types_schema();
-    let mut reader =
-        ShapeReader { root: schema, damaged: unknown.clone(), unknown, problems: Vec::new() };
+    let mut reader = ShapeReader {
+        root: schema,
+        damaged: unknown.clone(),
+        unknown,
+        problems: Vec::new(),
+        refused: Vec::new(),
+    };
     let value = reader.value(schema, root, At { path: "", owner: &root.place });
-    let ShapeReader { mut problems, damaged, .. } = reader;
+    let ShapeReader { mut problems, damaged, refused, .. } = reader;
     let job = serde_json::from_value(value);
     if let (Err(error), true) = (&job, problems.is_empty()) {
         problems.push(problem("", &root.place, m::job_unreadable(error)));
     }
-    ReadJob { job: job.ok(), problems, damaged }
+    ReadJob { job: job.ok(), problems, damaged, refused }
 }
 
 fn problem(path: &str, place: &FilePlace, Said { code, what, hint }: Said) -> JobProblem {
@@ -70,6 +87,7 @@ struct ShapeReader {
     unknown: Vec<String>,
     problems: Vec<JobProblem>,
     damaged: Vec<String>,
+    refused: Vec<JobProblem>,
 }
 
 /// The alternatives of a type.
@@ -165,8 +183,8 @@ impl Number {
     }
 }
 
-/// A number by the rules of YAML 1.2 core; `None` where the text is not a number, `Some(None)` where
-/// it is one that is not finite or does not fit.
+/// A number by the rules of YAML 1.2 core; `None` where the text is not a number, `Some(None)`
+/// where it is one that is not finite or does not fit.
 fn number(text: &str) -> Option<Option<Number>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -307,8 +325,69 @@ impl ShapeReader {
         self.refuse(schema, at.path, &node.place, said)
     }
 
-    /// One value.
+    /// One value, with what its key says of it.
     fn value(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        let (damaged, value) = (self.damaged.len(), self.typed(schema, node, at));
+        if self.damaged.len() == damaged {
+            self.restrict(schema, node, at, &value);
+        }
+        value
+    }
+
+    /// Complains about a value of its type that its key does not allow.
+    fn restrict(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>, value: &Json) {
+        if let (Some(range), Some(number)) = (get(schema, "x-range"), value.as_f64())
+            && !is_within(schema, number)
+        {
+            let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
+            let found = node.scalar().map_or("", |scalar| &scalar.text);
+            let Said { code, what, .. } = m::value_refused(at.path, shorten(found), is);
+            let code = get(schema, "x-code").unwrap_or(code);
+            let said = Said { code, what, hint: hint.to_owned() };
+            self.refused.push(problem(at.path, &node.place, said));
+        }
+        if let Some(hint) = get(schema, "x-filled") {
+            self.fill(node, at.path, hint);
+        }
+        if let (Some(kind), Some(scalar)) = (get(schema, "x-address"), node.scalar()) {
+            let said = address(&scalar.text, kind == "object", at.path);
+            self.refused.extend(said.map(|said| problem(at.path, &node.place, said)));
+        }
+        if let (Some(noun), Some(items)) = (get(schema, "x-noun"), value.as_array()) {
+            let twice = (1..items.len()).find(|&i| items[..i].contains(&items[i]));
+            if items.is_empty() && schema.get("minItems").is_some() {
+                let said = m::list_empty(at.path, noun);
+                self.refused.push(problem(at.path, at.owner, said));
+            } else if let (Some(i), YamlValue::Seq(nodes)) = (twice, &node.value) {
+                let item = items[i].as_str().map_or_else(|| items[i].to_string(), str::to_owned);
+                let said = m::listed_twice(item, at.path);
+                let path = format!("{}[{i}]", at.path);
+                self.refused.push(problem(&path, &nodes[i].place, said));
+            }
+        }
+    }
+
+    /// Complains about blank texts in a value and below it.
+    fn fill(&mut self, node: &YamlNode, path: &str, hint: &str) {
+        match &node.value {
+            YamlValue::Scalar(scalar) if scalar.quoted && scalar.text.trim().is_empty() => {
+                let said = m::text_empty(path, hint);
+                self.refused.push(problem(path, &node.place, said));
+            }
+            YamlValue::Scalar(_) => {}
+            YamlValue::Seq(items) => {
+                let each = items.iter().enumerate();
+                each.for_each(|(i, item)| self.fill(item, &format!("{path}[{i}]"), hint));
+            }
+            YamlValue::Map(entries) => {
+                let each = entries.iter();
+                each.for_each(|(key, item)| self.fill(item, &join(path, &key.text), hint));
+            }
+        }
+    }
+
+    /// One value of its type.
+    fn typed(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
         let schema = self.resolve(schema);
         if self.unknown.iter().any(|path| path == at.path) {
             return self.blank(schema);
@@ -389,13 +468,8 @@ impl ShapeReader {
             _ => return self.wrong(schema, node, at, &expected, wrong_type),
         };
         let float = found.as_ref().map_or(0.0, Number::float);
-        let limit = |key: &str| schema.get(key).and_then(Json::as_f64);
-        let fits = limit("minimum").is_none_or(|least| float >= least)
-            && limit("maximum").is_none_or(|most| float <= most)
-            && limit("exclusiveMinimum").is_none_or(|least| float > least)
-            && limit("exclusiveMaximum").is_none_or(|most| float < most);
         match get(schema, "x-is") {
-            Some(is) if !fits => {
+            Some(is) if !is_within(schema, float) => {
                 let shown = if kind == "number" { float.to_string() } else { value.to_string() };
                 self.refuse_value(schema, node, at, &shown, is)
             }
@@ -552,8 +626,22 @@ impl ShapeReader {
         self.refuse(content, &path, &node.place, m::word_bare(word, in_words(block), expected))
     }
 
+    /// The value of the key `short` in the place of its block.
+    fn short(&mut self, schema: &'static Json, short: &str, node: &YamlNode, at: At<'_>) -> Json {
+        let field = &schema["properties"][short];
+        let is_list = kinds(self.resolve(field)).contains(&"array");
+        if node.scalar().is_some_and(YamlScalar::is_null) || is_list == node.scalar().is_some() {
+            let is = get(schema, "x-is").unwrap_or_default();
+            return self.wrong(schema, node, at, is, wrong_type);
+        }
+        json!({short: self.value(field, node, at)})
+    }
+
     /// A map with known keys.
     fn block(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
+        if let (Some(short), false) = (get(schema, "x-short"), is_map_node(node)) {
+            return self.short(schema, short, node, at);
+        }
         let keys = keys(schema);
         let known: Vec<&str> = keys.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let Some(entries) = node.entries() else {
@@ -666,11 +754,39 @@ impl ShapeReader {
     }
 }
 
+/// What is wrong with a file that is an address of an object store, where it may be one.
+fn address(file: &str, may_be: bool, path: &str) -> Option<Said> {
+    let file = file.replace("{counterfactual}", "set");
+    if !object::is_address(&file) {
+        return None;
+    }
+    match object::problem_of(Path::new(&file)) {
+        Some(problem) => Some(m::bad_address(problem.what, problem.hint)),
+        None if !may_be => Some(m::address_not_offered(path)),
+        None => (!cfg!(feature = "cloud")).then(|| m::object_store_not_built(object::REBUILD)),
+    }
+}
+
+/// Whether a number is within the bounds of a schema.
+fn is_within(schema: &'static Json, number: f64) -> bool {
+    let limit = |key: &str| schema.get(key).and_then(Json::as_f64);
+    limit("minimum").is_none_or(|least| number >= least)
+        && limit("maximum").is_none_or(|most| number <= most)
+        && limit("exclusiveMinimum").is_none_or(|least| number > least)
+        && limit("exclusiveMaximum").is_none_or(|most| number < most)
+        && limit("multipleOf").is_none_or(|step| number % step == 0.0)
+}
+
 /// Whether the keys of a map are names.
 fn is_map(schema: &Json) -> bool {
     schema.get("properties").is_none()
         && (schema.get("patternProperties").is_some()
             || schema.get("additionalProperties").is_some_and(|of| *of != json!(false)))
+}
+
+/// Whether a value is written as a map.
+fn is_map_node(node: &YamlNode) -> bool {
+    matches!(node.value, YamlValue::Map(_))
 }
 
 /// The form that a text must have.

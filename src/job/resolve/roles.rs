@@ -328,7 +328,7 @@ impl DataBlock {
 
     /// What the name of a part of a crossed attribute represents: an attribute above it, else a
     /// column.
-    fn part(&self, crossed: &ColumnName, part: &ColumnName) -> CrossPart {
+    pub(crate) fn part(&self, crossed: &ColumnName, part: &ColumnName) -> CrossPart {
         match self.attribute_above(crossed, part) {
             Some(_) => CrossPart {
                 column: self.column_of(part).clone(),

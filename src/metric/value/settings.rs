@@ -51,13 +51,16 @@ pub(crate) const RATE_OF_ONE: &str = "rate_of_one";
 pub(crate) const NEGATIVE_PART: &str = "negative_part";
 
 /// The favoured groups of an attribute: words in a job, positions where values are measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Favoured", extend("x-is" = "`rest`, or the list of the favoured groups"))]
 pub enum FavouredGroups<G> {
-    /// Each of these groups, against every group that is none of them; positions in reference
-    /// order.
-    Groups(Vec<G>),
     /// All others together, against every group.
     Rest,
+    /// Each of these groups, against every group that is none of them; positions in reference
+    /// order.
+    #[serde(untagged)]
+    Groups(#[schemars(extend("minItems" = 1, "x-noun" = "group, or write `rest`"))] Vec<G>),
 }
 
 impl FavouredGroups<usize> {

@@ -103,7 +103,10 @@ impl JsonSchema for MattersFrom {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let number = generator.subschema_for::<Finite>();
-        json_schema!({"x-is": "a share such as `5%`, or an amount such as `100`", "anyOf": [{"type": "string", "pattern": "^[0-9.]+ ?%$"}, number]})
+        json_schema!({
+            "x-is": "a share such as `5%`, or an amount such as `100`",
+            "anyOf": [{"type": "string", "pattern": "^[0-9.]+ ?%$"}, number]
+        })
     }
 }
 

@@ -17,10 +17,10 @@ use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Seed};
 #[serde(deny_unknown_fields)]
 pub struct BoostingBlock {
     /// Number of trees.
-    #[serde(default = "trees::hundred")]
+    #[serde(default = "Count::of::<100>")]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
-    #[serde(default = "thirty_one")]
+    #[serde(default = "Count::of::<31>")]
     #[schemars(range(min = 2))]
     pub leaves: Count,
     /// What each tree adds of its own answer, above 0.
@@ -43,11 +43,8 @@ pub struct BoostingBlock {
     pub column_share: Fraction,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
-}
-
-fn thirty_one() -> Count {
-    Count::new(31).expect("31 is a count")
 }
 
 fn tenth() -> Finite {

@@ -20,6 +20,7 @@ pub struct CommandBlock {
     pub score: Vec<CommandArgument>,
     /// The trained model: a file or folder, hashed like those under `watch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name the file or folder of the model"))]
     pub model: Option<String>,
     /// The program that trains, instead of `model`, and its arguments: gets the training rows
     /// with a last column `label` (1 = positive, 0 = negative) and writes a file or folder to
@@ -31,23 +32,28 @@ pub struct CommandBlock {
     pub stream: StreamFormat,
     /// Files, folders or globs that decide what the program does: when one changes, it runs again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "file", "x-filled" = "name a file, a folder or a glob"))]
     pub watch: Vec<String>,
     /// Names of further environment variables that the program sees. A changed value runs it again:
     /// the cache keeps a keyed hash of it, and the value is never written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "variable"))]
     pub pass_env: Vec<String>,
     /// Names of variables with secrets, such as tokens: the program sees them; their values are
     /// never hashed or written, and a changed one runs nothing again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long one run of the program may take.
     #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
     /// The columns that the program gets, in order. Default: all, sensitive ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
 }
 

@@ -28,10 +28,12 @@ pub struct DecisionKnobs {
     pub column: Option<ColumnName>,
     /// The words of the positive decision: that of the positive label, where the job has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "word"))]
     pub positive: Vec<Word>,
     /// The words of the negative decision. Default: all other words of the column. If given, any
     /// other word is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minItems" = 1, "x-noun" = "word"))]
     pub negative: Option<Vec<Word>>,
     /// Instead of `column`: the column of the rows with amounts, any finite numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +62,7 @@ pub struct DecisionKnobs {
 pub struct CounterfactualDecisions {
     /// The Parquet file, one line for every counterfactual; `{counterfactual}` is replaced by the
     /// name of the set.
+    #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: String,
     /// The column with the decision. Default: the same name as in the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,8 @@ pub struct ExpectBlock {
     pub column: ColumnName,
     /// Largest difference that is none, 0 or above, in the numbers of the scale.
     #[serde(default = "one_in_a_million")]
+    #[schemars(extend("minimum" = 0,
+        "x-range" = "0 or more; 1.0e-6 allows for scores in single precision"))]
     pub tolerance: Finite,
     /// So many rows may differ; the page says how many do.
     #[serde(default)]

@@ -17,10 +17,10 @@ use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Seed};
 #[serde(deny_unknown_fields)]
 pub struct ForestBlock {
     /// Number of trees.
-    #[serde(default = "trees::hundred")]
+    #[serde(default = "Count::of::<100>")]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
-    #[serde(default = "many_leaves")]
+    #[serde(default = "Count::of::<255>")]
     #[schemars(range(min = 2))]
     pub leaves: Count,
     /// Fewest training rows in a leaf, 20 or more.
@@ -36,11 +36,8 @@ pub struct ForestBlock {
     pub column_share: Fraction,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
-}
-
-fn many_leaves() -> Count {
-    Count::new(255).expect("255 is a count")
 }
 
 fn bootstrap_share() -> Fraction {

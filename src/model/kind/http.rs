@@ -25,12 +25,18 @@ pub struct HttpBlock {
     pub protocol: HttpProtocol,
     /// Rows of a request, from 1 to 65,536.
     #[serde(default = "five_hundred")]
+    #[schemars(extend("minimum" = 1, "maximum" = 65_536,
+        "x-range" = "a number from 1 to 65536; 500 is the default"))]
     pub batch: u32,
     /// Requests at once, from 1 to 256.
     #[serde(default = "eight")]
+    #[schemars(extend("minimum" = 1, "maximum" = 256,
+        "x-range" = "a number from 1 to 256; 8 is the default"))]
     pub parallel: u32,
     /// How often a request is repeated, from 0 to 100, with pauses that double from 0.2 s to 30 s.
     #[serde(default = "five")]
+    #[schemars(extend("minimum" = 0, "maximum" = 100,
+        "x-range" = "a number from 0 to 100; 5 is the default"))]
     pub retries: u32,
     /// How long one request may take.
     #[serde(default = "half_a_minute")]
@@ -48,6 +54,7 @@ pub struct HttpBlock {
     /// The columns that the endpoint gets, in order; required for `sagemaker-csv`, which has no
     /// names. Default: all, sensitive ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// The class whose probability is the score, where the endpoint gives a probability for each
     /// class: these are the classes 0, 1, ... in their order. Default: the one that equals the
@@ -57,6 +64,7 @@ pub struct HttpBlock {
     pub class: Option<Word>,
     /// Columns that the endpoint does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
 }
 

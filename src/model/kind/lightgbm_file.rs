@@ -14,10 +14,12 @@ use crate::param::{ColumnName, Word};
 #[serde(deny_unknown_fields)]
 pub struct LightgbmBlock {
     /// The file.
+    #[schemars(extend("x-filled" = "name a file", "x-address" = "local"))]
     pub file: String,
     /// The columns of a file without names, in order. Default: those of the names that the file
     /// holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// The class whose probability is the score: LightGBM gives that of the class 1, and 0 is the
     /// other one. Default: the one that equals the positive value of a label of 0 and 1; for any

@@ -17,6 +17,7 @@ pub struct LogisticBlock {
     pub l2: Finite,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
 }
 

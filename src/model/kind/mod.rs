@@ -74,6 +74,7 @@ macro_rules! model_kinds {
             /// Objections to the model in spite of which gates on it are decided, by their codes.
             /// Default: none is accepted, and gates on a model with one are inconclusive.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            #[schemars(extend("x-noun" = "code"))]
             pub accept: Vec<AcceptedOfModel>,
             /// What the numbers of scores and thresholds are: `{from: 300, to: 850}`, or
             /// `log-odds`. Default: probabilities of the positive class. Decisions compare these
@@ -164,15 +165,13 @@ macro_rules! model_kinds {
 pub struct TrainingDoubtBlock {
     /// How often the model is trained again, each time with another seed, 2 to 1000. From 40 on the
     /// interval leaves out the tails.
-    #[serde(default = "five")]
+    #[serde(default = "Count::of::<5>")]
+    #[schemars(extend("minimum" = 2, "maximum" = 1000,
+        "x-range" = "a number of trainings from 2 to 1000; 5 is usual"))]
     pub training: Count,
     /// Whether the training rows are drawn again with replacement, too.
     #[serde(default)]
     pub resample: bool,
-}
-
-fn five() -> Count {
-    Count::new(5).expect("5 is a count")
 }
 
 model_kinds! {

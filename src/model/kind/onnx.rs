@@ -16,10 +16,12 @@ use crate::param::{ColumnName, Word};
 #[serde(deny_unknown_fields)]
 pub struct OnnxBlock {
     /// The file.
+    #[schemars(extend("x-filled" = "name an ONNX file", "x-address" = "local"))]
     pub model: String,
     /// The columns of the only input, in order; by name where it is one column. Required where it
     /// is a table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// Instead of `columns` where there are several inputs: which columns each gets, in order,
     /// `{X: [age, income]}`. Default: an input with the name of a column gets that column.
@@ -39,6 +41,7 @@ pub struct OnnxBlock {
     pub missing_text: String,
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
 }
 

@@ -28,6 +28,7 @@ pub struct PythonBlock {
     /// Instead of `call`: a model with `predict_proba`, such as a scikit-learn pipeline, that was
     /// written by pickle or joblib. Loading it runs what is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a file"))]
     pub pickle: Option<String>,
     /// The class of a pickled model whose probability is the score, as its `classes_` name it.
     /// Default: the one that equals the positive value of the label.
@@ -36,24 +37,30 @@ pub struct PythonBlock {
     /// The columns that it gets, in order; required for a pickled model that knows them by their
     /// position alone. Default: those that it names itself, or all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a file"))]
     pub with: Option<String>,
     /// Further files, folders or globs that decide the scores: when one changes, it runs again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "file", "x-filled" = "name a file, a folder or a glob"))]
     pub watch: Vec<String>,
     /// Names of further environment variables that it sees; a changed value runs it again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "variable"))]
     pub pass_env: Vec<String>,
     /// Names of variables with secrets that it sees; they are never hashed or written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
     #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
     /// Columns that it does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-noun" = "column"))]
     pub omit: Vec<ColumnName>,
 }
 

@@ -35,9 +35,13 @@ pub struct RecheckBlock {
     /// Share of the audited rows, above 0; drawn by the seed, and at least one row for each
     /// attribute.
     #[serde(default = "one_in_a_hundred")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a share above 0; without `recheck` no row is scored twice"))]
     pub share: Fraction,
     /// Largest difference between the two scores of a row, from 0 to below 1.
     #[serde(default = "one_in_a_million")]
+    #[schemars(extend("minimum" = 0,
+        "x-range" = "0 or more; 1.0e-6 allows for scores in single precision"))]
     pub tolerance: Finite,
 }
 
@@ -56,6 +60,7 @@ pub struct FactualScores {
     /// A Parquet file with the columns `row_id` and `column`, one line for every audited row;
     /// default: `column` is a column of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: Option<String>,
     /// The column that holds the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +78,7 @@ pub struct FactualScores {
 pub struct CounterfactualScores {
     /// The Parquet file, one line for every counterfactual; `{counterfactual}` represents the name
     /// of the set.
+    #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: String,
     /// The column that holds the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]

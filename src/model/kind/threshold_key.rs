@@ -36,7 +36,11 @@ pub enum ThresholdOf {
     Youden(Youden),
     /// Fitted: the largest F score; the number, above 0, says how many times as much recall counts
     /// as precision.
-    FBeta(Finite),
+    FBeta(
+        #[schemars(extend("exclusiveMinimum" = 0, "x-range" = "above 0; 1 weights recall and \
+            precision equally, 2 gives recall twice the weight"))]
+        Finite,
+    ),
 }
 
 /// The knob of `maximise_recall`.

@@ -14,10 +14,6 @@ const MOST_LEAVES: u64 = 131_072;
 const MOST_ROWS: u64 = i32::MAX as u64;
 
 /// The number of trees that is the default.
-pub(super) fn hundred() -> Count {
-    Count::new(100).expect("100 is a count")
-}
-
 /// The smallest leaf that can be asked for, which is the default.
 pub(super) fn smallest_leaf() -> Count {
     Count::new(SMALLEST_LEAF).expect("20 is a count")

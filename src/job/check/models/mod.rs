@@ -1,13 +1,10 @@
 //! Checks models, and the scores that each has.
 
-mod http;
-mod lightgbm;
-mod onnx;
-mod python;
+mod kinds;
 
 use crate::data::prepare::params::carried_decision;
 use crate::job::messages as m;
-use crate::job::read::nearest::{all, any, list, suggest};
+use crate::job::read::nearest::{all, all_or_none, any, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
 use crate::model::kind::accept_key::AcceptedOfModel;
@@ -17,15 +14,12 @@ use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
-use crate::param::{ColumnName, Name, Word};
+use crate::param::{ColumnName, Name};
 
 use super::defaults::{families, needs_counterfactual};
 use super::{JobChecker, path};
 
-/// The most trainings of a model.
-const MOST_TRAININGS: u64 = 1000;
-
-impl JobChecker<'_> {
+impl<'a> JobChecker<'a> {
     /// The blocks `counterfactuals` and `models`.
     pub(super) fn models(&mut self) {
         self.single_columns();
@@ -43,17 +37,6 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about a sensitive attribute that is not declared.
-    pub(super) fn attribute(&mut self, at: String, name: &ColumnName) -> bool {
-        self.check_known(
-            "sensitive attribute",
-            at,
-            name.as_str(),
-            self.job.data.sensitive.keys().map(ColumnName::as_str),
-            "unknown-name",
-        )
-    }
-
     fn model(&mut self, name: &Name, model: &ModelBlock, asked: Option<MetricFamily>) {
         let at = path(&["models", name.as_str()]);
         if !self.is_sound(&[&at]) {
@@ -61,7 +44,7 @@ impl JobChecker<'_> {
         }
         let found: Vec<&str> = model.kinds().into_iter().map(ModelKind::key).collect();
         if found.len() != 1 {
-            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let found = all_or_none(&found);
             let trained = TRAINED_EXAMPLES.iter().map(|(key, knobs)| format!("{key}: {knobs}"));
             let trained: Vec<String> = trained.collect();
             self.say(at, m::model_kinds(name, all(MODEL_KINDS), found, any(&trained)));
@@ -111,7 +94,7 @@ impl JobChecker<'_> {
     fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         let here = join(at, "accept");
         let codes: Vec<&str> = model.accept.iter().map(|code| code.word()).collect();
-        if codes.is_empty() || !self.check_distinct(&here, "code", &codes) {
+        if self.has_problem(&[&here]) {
             return;
         }
         for (i, code) in model.accept.iter().enumerate() {
@@ -139,13 +122,6 @@ impl JobChecker<'_> {
     fn training_doubt(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         let Some(doubt) = model.doubt else { return };
         let here = join(at, "doubt");
-        if !(2..=MOST_TRAININGS).contains(&doubt.training.get()) {
-            let few = if doubt.training.get() < 2 { "too few to differ" } else { "too many" };
-            self.say(
-                join(&here, "training"),
-                m::training_few(doubt.training.get(), few, MOST_TRAININGS),
-            );
-        }
         let program = model.command.as_ref().and_then(|command| command.train.as_ref());
         let said = match (model.trained_here(), program) {
             (Some((kind, knobs)), _) => {
@@ -174,26 +150,21 @@ impl JobChecker<'_> {
     /// from.
     pub(super) fn trains(&mut self, at: &str, name: &Name) {
         let data = &self.job.data;
-        if data.label.column().is_none() && self.is_sound(&["data.label"]) {
+        if self.lacks_label() {
             self.say(at, m::model_no_label(name));
         }
-        match &data.split {
-            None if self.is_sound(&["data.split"]) => {
-                self.say(at, m::model_no_split(name));
-            }
-            Some(split)
-                if split.share.is_some_and(|s| s.train.get() == 0.0 && s.audit.get() == 1.0)
-                    && self.is_sound(&["data.split"]) =>
-            {
-                self.say("data.split.share.train", m::model_train_zero(name));
-            }
-            _ => {}
+        let share = data.split.as_ref().and_then(|split| split.share);
+        let trains_none = share.is_some_and(|s| s.train.get() == 0.0 && s.audit.get() == 1.0);
+        if self.lacks_split() {
+            self.say(at, m::model_no_split(name));
+        } else if trains_none && self.is_sound(&["data.split"]) {
+            self.say("data.split.share.train", m::model_train_zero(name));
         }
     }
 
     /// The columns that a model may see.
-    pub(super) fn columns(&self) -> Vec<&str> {
-        self.job.data.inputs().into_iter().map(ColumnName::as_str).collect()
+    pub(super) fn columns(&self, omit: &[ColumnName]) -> Vec<&'a ColumnName> {
+        self.job.data.inputs().into_iter().filter(|column| !omit.contains(column)).collect()
     }
 
     /// Complains about omitted columns that are not there, and about a model that sees none.
@@ -201,26 +172,12 @@ impl JobChecker<'_> {
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
         }
-        let inputs: Vec<String> = self.columns().into_iter().map(str::to_owned).collect();
-        if !omit.is_empty() {
-            let omit_at = format!("{at}.omit");
-            self.check_distinct(&omit_at, "column", omit);
-            for (i, column) in omit
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| inputs.iter().all(|input| input != c.as_str()))
-            {
-                self.say(
-                    format!("{omit_at}[{i}]"),
-                    m::omit_unknown(
-                        name,
-                        column,
-                        suggest(column.as_str(), "its inputs", inputs.iter().map(String::as_str)),
-                    ),
-                );
-            }
+        let inputs = self.columns(&[]);
+        for (i, column) in omit.iter().enumerate().filter(|(_, c)| !inputs.contains(c)) {
+            let near = suggest(column, "its inputs", &inputs);
+            self.say(format!("{at}.omit[{i}]"), m::omit_unknown(name, column, near));
         }
-        if inputs.iter().all(|input| omit.iter().any(|c| c.as_str() == *input)) {
+        if self.columns(omit).is_empty() {
             self.say(at, m::omit_all(name));
         }
     }
@@ -266,13 +223,8 @@ impl JobChecker<'_> {
                     let said = if family == MetricFamily::Amounts {
                         m::model_unscored(name, noun, family.as_str(), form)
                     } else {
-                        m::model_unscored_families(
-                            name,
-                            noun,
-                            family.as_str(),
-                            form,
-                            allowed.join(", "),
-                        )
+                        let allowed = allowed.join(", ");
+                        m::model_unscored_families(name, noun, family.as_str(), form, allowed)
                     };
                     self.say(at, said);
                 }
@@ -309,13 +261,6 @@ impl JobChecker<'_> {
         if knobs.positive.is_empty() {
             self.say(at.clone(), m::decision_positive_missing(&at));
         }
-        let texts = |words: &[Word]| words.iter().map(|w| w.0.clone()).collect::<Vec<String>>();
-        if !knobs.positive.is_empty() {
-            self.check_distinct(&here, "word", &texts(&knobs.positive));
-        }
-        if let Some(negative) = &knobs.negative {
-            self.check_distinct(&join(&at, "negative"), "word", &texts(negative));
-        }
         let negative = knobs.negative.iter().flatten();
         for (i, word) in negative.enumerate() {
             if knobs.positive.contains(word) {
@@ -343,12 +288,7 @@ impl JobChecker<'_> {
 
     /// The scores that a model is known to give.
     fn expect(&mut self, at: &str, name: &Name, model: &ModelBlock, expect: &ExpectBlock) {
-        let (here, tolerance) = (join(at, "tolerance"), expect.tolerance.get());
-        if tolerance < 0.0 {
-            self.say(here, m::tolerance_below_zero(tolerance));
-        } else {
-            self.never_exceeded(here, model, tolerance);
-        }
+        self.never_exceeded(join(at, "tolerance"), model, expect.tolerance.get());
         let own = model.scores.as_ref().filter(|scores| scores.factual.parquet.is_none());
         if own.is_some_and(|scores| scores.factual.column.as_ref() == Some(&expect.column)) {
             self.say(join(at, "column"), m::recheck_of_itself(&expect.column, name));
@@ -371,12 +311,6 @@ impl JobChecker<'_> {
         (scores, model): (&ScoresBlock, &ModelBlock),
         recheck: &RecheckBlock,
     ) {
-        if recheck.share.get() == 0.0 {
-            self.say(format!("{at}.share"), m::recheck_share_zero());
-        }
-        if recheck.tolerance.get() < 0.0 {
-            self.say(format!("{at}.tolerance"), m::tolerance_below_zero(recheck.tolerance.get()));
-        }
         self.never_exceeded(format!("{at}.tolerance"), model, recheck.tolerance.get());
         if scores.counterfactual.is_none() {
             self.say(at, m::recheck_no_file(name));
@@ -413,7 +347,6 @@ impl JobChecker<'_> {
     /// Complains about an empty path and about `{words}` that nothing fills.
     fn score_path(&mut self, at: String, file: &str, known: &[&str]) -> bool {
         if file.is_empty() {
-            self.say(at.clone(), m::score_path_empty(at));
             return false;
         }
         for piece in file.split('{').skip(1) {
@@ -422,10 +355,7 @@ impl JobChecker<'_> {
                 let said = if known.is_empty() {
                     m::command_path_placeholder(word)
                 } else {
-                    m::score_placeholder(
-                        word,
-                        suggest(word, "known placeholders", known.iter().copied()),
-                    )
+                    m::score_placeholder(word, suggest(word, "known placeholders", known))
                 };
                 self.say(at, said);
                 return false;

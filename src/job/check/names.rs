@@ -1,0 +1,325 @@
+//! Names that a job uses, each resolved in one place: models, counterfactual sets, sensitive
+//! attributes with their groups, columns with their roles.
+
+use super::known_names::KnownMetric;
+use super::{JobChecker, path};
+use crate::data::prepare::params::KeepStep;
+use crate::data::sql;
+use crate::job::messages::{self as m, Said};
+use crate::job::read::nearest::suggest;
+use crate::job::read::tree::join;
+use crate::job::{CounterfactualSet, DataBlock, LabelRole, ModelBlock};
+use crate::param::{ColumnName, Name, SetName, Word};
+
+/// The word that represents all other groups.
+pub(super) const REST: &str = "rest";
+
+/// A column that the block `data` names.
+pub(super) struct NamedColumn {
+    /// Where.
+    pub(super) at: String,
+    pub(super) role: ColumnRole,
+    pub(super) column: ColumnName,
+}
+
+/// What a column is named as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColumnRole {
+    RowId,
+    Person,
+    Label,
+    Weight,
+    Split,
+    Sensitive,
+    /// A feature by the key of its kind, or `ignore`.
+    Feature(&'static str),
+    /// What a column is derived from, a key of a side table, a column of a filter.
+    Source,
+}
+
+impl ColumnRole {
+    /// The role in words.
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            ColumnRole::RowId => "the row id",
+            ColumnRole::Person => "the person",
+            ColumnRole::Label => "the label",
+            ColumnRole::Weight => "the weight",
+            ColumnRole::Split => "the column that splits the rows",
+            ColumnRole::Sensitive => "a sensitive column",
+            ColumnRole::Feature(_) => "a feature",
+            ColumnRole::Source => "named by a rule",
+        }
+    }
+
+    /// Whether no feature has it.
+    pub(super) fn excludes_features(self) -> bool {
+        !matches!(self, ColumnRole::Sensitive | ColumnRole::Feature(_) | ColumnRole::Source)
+    }
+
+    /// The block that names it.
+    fn block(self) -> &'static str {
+        match self {
+            ColumnRole::RowId => "data.row_id",
+            ColumnRole::Person => "data.person",
+            ColumnRole::Label => "data.label",
+            ColumnRole::Weight => "data.weight",
+            ColumnRole::Split => "data.split",
+            ColumnRole::Sensitive => "data.sensitive",
+            ColumnRole::Feature(_) => "data.features",
+            ColumnRole::Source => "data",
+        }
+    }
+}
+
+impl<'a> JobChecker<'a> {
+    /// Complains about a name that the job does not declare; gives back whether it does.
+    pub(super) fn check_known<T: AsRef<str>>(
+        &mut self,
+        noun: &str,
+        at: impl Into<String>,
+        name: impl AsRef<str>,
+        names: impl IntoIterator<Item = T>,
+    ) -> bool {
+        let (name, names): (&str, Vec<T>) = (name.as_ref(), names.into_iter().collect());
+        if names.iter().any(|known| known.as_ref() == name) {
+            return true;
+        }
+        let code = match noun {
+            "group" => "unknown-group",
+            "column" => "unknown-column",
+            "data set" => "unknown-data-set",
+            _ => "unknown-name",
+        };
+        let near = suggest(name, &format!("known {noun}s"), names);
+        self.say(at, Said { code, ..m::name_unknown(noun, name, near) });
+        false
+    }
+
+    /// Complains about a list that is empty or names something twice.
+    pub(super) fn check_distinct<T: AsRef<str>>(
+        &mut self,
+        at: &str,
+        what: &str,
+        items: &[T],
+    ) -> bool {
+        if items.is_empty() {
+            self.say(at, m::list_empty(at, what));
+            return false;
+        }
+        for (i, item) in items.iter().enumerate() {
+            if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
+                self.say(format!("{at}[{i}]"), m::listed_twice(item.as_ref(), at));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether all keys of a map of names are known: none was refused.
+    pub(super) fn are_names_sound(&self, map: &str) -> bool {
+        !self.damaged.iter().any(|d| {
+            let rest = d.strip_prefix(map).and_then(|rest| rest.strip_prefix('.'));
+            d == map
+                || d == "data"
+                || rest.is_some_and(|rest| rest.starts_with('"') || !rest.contains('.'))
+        })
+    }
+
+    /// The model of a name; none where there is none, or none can be known.
+    pub(super) fn model_named(
+        &mut self,
+        at: impl Into<String>,
+        name: &Name,
+    ) -> Option<&'a ModelBlock> {
+        let models = &self.job.models;
+        if models.is_empty() || !self.are_names_sound("models") {
+            return None;
+        }
+        self.check_known("model", at, name, models.keys());
+        models.get(name)
+    }
+
+    /// Whether the job has no label, as far as is known.
+    pub(super) fn lacks_label(&self) -> bool {
+        self.job.data.label == LabelRole::None && self.is_sound(&["data.label"])
+    }
+
+    /// Whether no rows train, as far as is known.
+    pub(super) fn lacks_split(&self) -> bool {
+        self.job.data.split.is_none() && self.is_sound(&["data.split"])
+    }
+
+    /// Whether the job does not say which prediction people want, as far as is known.
+    pub(super) fn lacks_favourable(&self) -> bool {
+        self.job.data.favourable_side().is_none()
+            && self.is_sound(&["data.label", "data.favourable"])
+    }
+
+    /// Whether all counterfactual sets are known.
+    pub(super) fn are_sets_sound(&self) -> bool {
+        self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals")
+    }
+
+    /// The set of a name, which a scenario may follow; none where there is none.
+    pub(super) fn set_of(&self, name: &SetName) -> Option<&'a CounterfactualSet> {
+        self.job.sets().into_iter().find(|(known, _)| known == name.as_str()).map(|(_, set)| set)
+    }
+
+    /// As [`JobChecker::set_of`], with a complaint where there is none, and where the model next to
+    /// it does not score it.
+    pub(super) fn set_named(
+        &mut self,
+        at: &str,
+        name: &SetName,
+        model: Option<&Name>,
+    ) -> Option<&'a CounterfactualSet> {
+        if !self.are_names_sound("counterfactuals") {
+            return None;
+        }
+        let names: Vec<String> = self.job.sets().into_iter().map(|(name, _)| name).collect();
+        self.check_known("counterfactual set", at, name, names);
+        let set = self.set_of(name)?;
+        if let Some(model) = model.filter(|model| !set.asks(model)) {
+            self.say(at, m::set_asked_not(name, model));
+        }
+        Some(set)
+    }
+
+    /// Complains about a sensitive attribute that is not declared.
+    pub(super) fn attribute(&mut self, at: impl Into<String>, name: &ColumnName) -> bool {
+        self.are_names_sound("data.sensitive")
+            && self.check_known("sensitive attribute", at, name, self.job.data.sensitive.keys())
+    }
+
+    /// The metric of an id; none where there is none.
+    pub(super) fn metric_named(&mut self, at: String, id: &str) -> Option<&'a KnownMetric> {
+        let known = self.catalog.metrics.iter().find(|known| known.id == id);
+        if known.is_none() {
+            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|known| known.id).collect();
+            ids.sort_unstable();
+            self.say(at, m::metric_unknown(id, suggest(id, "known metrics", ids)));
+        }
+        known
+    }
+
+    /// Complains about groups that an attribute does not have, each at its place; of an attribute
+    /// whose groups only the data can tell none is wrong.
+    pub(super) fn groups_named<'w>(
+        &mut self,
+        attribute: &ColumnName,
+        named: impl IntoIterator<Item = (String, &'w Word)>,
+    ) {
+        let declared = self.job.data.groups_of(attribute);
+        if declared.len() < 2 || !self.is_sound(&[&sensitive_at(attribute)]) {
+            return;
+        }
+        for (at, group) in named {
+            if !declared.contains(group) {
+                let near = suggest(group, "its groups", &declared);
+                self.say(at, m::group_unknown(attribute, group, near));
+            }
+        }
+    }
+
+    /// What a column is that excludes another role next to it.
+    pub(super) fn role_of(&self, column: &ColumnName) -> Option<&'static str> {
+        let excludes =
+            [ColumnRole::Label, ColumnRole::RowId, ColumnRole::Split, ColumnRole::Sensitive];
+        let named = self.job.data.named_columns();
+        let mut taken = named.iter().filter(|named| excludes.contains(&named.role));
+        taken.find(|named| named.column == *column).map(|named| named.role.in_words())
+    }
+
+    /// Whether it is known which columns have a role.
+    pub(super) fn knows(&self, role: ColumnRole) -> bool {
+        self.is_sound(&[role.block()])
+    }
+}
+
+impl DataBlock {
+    /// The columns that the block `data` names, each with its place and role.
+    pub(super) fn named_columns(&self) -> Vec<NamedColumn> {
+        let mut all: Vec<NamedColumn> = Vec::new();
+        let mut add = |at: String, role: ColumnRole, column: &ColumnName| {
+            all.push(NamedColumn { at, role, column: column.clone() });
+        };
+        let label = match self.label {
+            LabelRole::Amount(_) => "label.amount",
+            _ => "label.column",
+        };
+        let single = [
+            (label, ColumnRole::Label, self.label.named_column()),
+            ("row_id", ColumnRole::RowId, self.row_id.as_ref()),
+            (
+                "split.column",
+                ColumnRole::Split,
+                self.split.as_ref().and_then(|s| s.column.as_ref()),
+            ),
+            ("weight", ColumnRole::Weight, self.weight.as_ref()),
+            ("person", ColumnRole::Person, self.person.as_ref()),
+        ];
+        for (key, role, column) in single {
+            column.into_iter().for_each(|column| add(format!("data.{key}"), role, column));
+        }
+        for name in self.sensitive.keys() {
+            add(sensitive_at(name), ColumnRole::Sensitive, self.column_of(name));
+        }
+        let features = &self.features;
+        let at = |kind: &str, i: usize| format!("data.features.{kind}[{i}]");
+        let of_kind = |kind| path(&["data", "features", kind]);
+        for (i, column) in features.continuous.iter().enumerate() {
+            add(at("continuous", i), ColumnRole::Feature("continuous"), column);
+        }
+        for column in features.ordinal.keys() {
+            let here = join(&of_kind("ordinal"), column.as_str());
+            add(here, ColumnRole::Feature("ordinal"), column);
+        }
+        for (i, column) in features.nominal.iter().enumerate() {
+            add(at("nominal", i), ColumnRole::Feature("nominal"), column);
+        }
+        for (name, group) in &features.onehot {
+            let here = join(&of_kind("onehot"), name.as_str());
+            for (i, column) in group.iter().enumerate() {
+                add(format!("{here}[{i}]"), ColumnRole::Feature("onehot"), column);
+            }
+        }
+        for (i, column) in features.ignore.iter().enumerate() {
+            add(at("ignore", i), ColumnRole::Feature("ignore"), column);
+        }
+        for (i, step) in self.keep.iter().enumerate() {
+            let at = format!("data.keep[{i}]");
+            for column in step.columns() {
+                let key = if matches!(step, KeepStep::Sql(_)) { "sql" } else { column.as_str() };
+                add(join(&at, key), ColumnRole::Source, column);
+            }
+        }
+        for (name, join) in &self.join {
+            let here = path(&["data", "join", name.as_str(), "on"]);
+            add(here, ColumnRole::Source, &join.on);
+        }
+        let derive = self.derive.iter().map(|(name, derivation)| {
+            (path(&["data", "derive", name.as_str()]), derivation.clone())
+        });
+        let made = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
+        let made = made.map(|(name, attribute)| (sensitive_at(name), attribute.derivation()));
+        for (at, derivation) in derive.chain(made) {
+            derivation.from.iter().for_each(|c| add(join(&at, "from"), ColumnRole::Source, c));
+            // Parts of crossed attributes are attributes.
+            let parts = derivation.cross.iter().flatten().enumerate();
+            for (i, part) in parts.filter(|(_, part)| !self.sensitive.contains_key(*part)) {
+                add(format!("{at}.cross[{i}]"), ColumnRole::Source, part);
+            }
+            let tree = derivation.sql.as_deref().and_then(|text| sql::parse(text).ok());
+            for column in tree.iter().flat_map(|tree| &tree.columns) {
+                add(join(&at, "sql"), ColumnRole::Source, column);
+            }
+        }
+        all
+    }
+}
+
+/// The path of an attribute.
+pub(super) fn sensitive_at(name: &ColumnName) -> String {
+    path(&["data", "sensitive", name.as_str()])
+}
