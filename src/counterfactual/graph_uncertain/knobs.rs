@@ -101,9 +101,7 @@ pub enum GraphSource {
     Given(DrawnGraph),
     /// A file of graphs that any other program found, the same for all bootstraps: GML, or JSON
     /// `{"graphs": [{"edges": [["cause", "effect"]]}]}`, by its ending.
-    Bag(
-        #[schemars(extend("x-filled" = "name a file of graphs", "x-address" = "local"))] String,
-    ),
+    Bag(#[schemars(extend("x-filled" = "name a file of graphs", "x-address" = "local"))] String),
 }
 
 /// Best order score search with the degenerate Gaussian score.

@@ -387,7 +387,10 @@ impl<'a> JobChecker<'a> {
             self.say(asked, said);
         } else if metric.by_favourable && !of_amounts && self.lacks_favourable() {
             self.say(asked, m::gate_no_favourable(id));
-        } else if metric.needs_label && self.lacks_label() {
+        } else if metric.needs_label
+            && self.job.data.label == LabelRole::None
+            && self.is_sound(&["data.label"])
+        {
             self.say(asked, m::gate_no_label(id));
         } else if !of_graphs
             && (!of_amounts || clarify)

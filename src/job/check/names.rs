@@ -140,9 +140,9 @@ impl<'a> JobChecker<'a> {
         models.get(name)
     }
 
-    /// Whether the job has no label, as far as is known.
+    /// Whether the job has no label of classes, as far as is known.
     pub(super) fn lacks_label(&self) -> bool {
-        self.job.data.label == LabelRole::None && self.is_sound(&["data.label"])
+        self.job.data.label.column().is_none() && self.is_sound(&["data.label"])
     }
 
     /// Whether no rows train, as far as is known.

@@ -21,7 +21,9 @@ use std::rc::Rc;
 
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, mover_ratio, stretched, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, mover_ratio, stretched, z_of_level,
+};
 
 /// Why the largest of several gaps has no interval.
 pub(crate) const PART_WITHOUT_INTERVAL: &str =
