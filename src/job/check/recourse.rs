@@ -38,7 +38,7 @@ enum RecourseKind {
 }
 
 /// Keys of gates that are about metrics, and about recourse.
-const METRIC_GATE_KEYS: [&str; 18] = [
+const METRIC_GATE_KEYS: [&str; 19] = [
     "metric",
     "harm_to",
     "arm",
@@ -56,6 +56,7 @@ const METRIC_GATE_KEYS: [&str; 18] = [
     "fall_at_most",
     "decide_by",
     "family_error",
+    "withstands",
     "enough",
 ];
 const RECOURSE_GATE_KEYS: [&str; 5] =
