@@ -31,8 +31,8 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable,
-    PopulationRow, TableRow, UnknownLevelRow,
+    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
+    MetricRow, MetricTable, PopulationRow, TableRow, UnknownLevelRow,
 };
 
 /// A folder judged again.
@@ -152,6 +152,7 @@ struct JudgingTables {
     arms: Vec<ArmRow>,
     issues: Vec<IssueRow>,
     unknown: Vec<UnknownLevelRow>,
+    hidden: Vec<HiddenCauseRow>,
 }
 
 impl JudgingTables {
@@ -163,6 +164,7 @@ impl JudgingTables {
             arms: read_rows(tables)?,
             issues: read_rows(tables)?,
             unknown: read_rows(tables)?,
+            hidden: read_rows(tables)?,
         })
     }
 
@@ -171,8 +173,8 @@ impl JudgingTables {
         &'a self,
         (metrics, supported): (&'a [MetricRow], &'a [MetricRow]),
     ) -> GateTables<'a> {
-        let JudgingTables { groups, population, counts, arms, issues, unknown } = self;
-        GateTables { metrics, supported, groups, population, counts, arms, issues, unknown }
+        let JudgingTables { groups, population, counts, arms, issues, unknown, hidden } = self;
+        GateTables { metrics, supported, groups, population, counts, arms, issues, unknown, hidden }
     }
 }
 

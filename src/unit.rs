@@ -144,6 +144,8 @@ worded_enum! {
         Recourse = "recourse",
         /// Who switches, of a block of the job.
         Why = "why",
+        /// What a hidden cause could do to what a model says across graphs.
+        Hidden = "hidden",
         /// The comparison with an earlier run.
         Baseline = "baseline",
         /// Verdicts.
@@ -187,7 +189,7 @@ impl UnitKind {
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,
             UnitKind::Why => StageKind::Why,
-            UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,
+            UnitKind::Hidden | UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,
             UnitKind::Report => StageKind::Report,
         }
     }

@@ -17,6 +17,7 @@
 //! | `bag`, `entropy` | DAGs of all replicates | the bag of DAGs, edge frequencies, H_G and H_GA |
 //! | `export` | edge frequencies | DOT and GML |
 //! | `scm` | moments, DAG | linear structural equations |
+//! | `hidden_cause` | moments, DAG | how far an unrecorded cause can move a linear score |
 //!
 //! Words: a *variable* (node) is a column of the job, an *encoded column* one of the numbers that
 //! represent it. A *replicate* is one bootstrap of the training rows. A *class* is the set of DAGs
@@ -38,6 +39,7 @@ pub(crate) mod export;
 pub(crate) mod given;
 pub mod graph;
 mod grow_shrink;
+pub(crate) mod hidden_cause;
 pub mod knowledge;
 pub mod moments;
 pub(crate) mod nodes;

@@ -177,7 +177,7 @@ fn null_directions(
 /// The minimum-norm least-squares solution of A x = b for each right-hand side b.
 ///
 /// A is positive semidefinite and vanishes on `null_directions`.
-fn minimum_norm(
+pub(super) fn minimum_norm(
     a: &SymmetricMatrix,
     zeros: &[Vec<(usize, f64)>],
     targets: &[Vec<f64>],

@@ -457,7 +457,9 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
         }
         ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
         ["counterfactuals", _, "placebo" | "doubt" | "sensitive" | "accept", ..]
-        | ["counterfactuals", _, "graph-uncertain", "fit"] => DefinitionBreak::Nothing,
+        | ["counterfactuals", _, "graph-uncertain", "fit" | "sensitivity", ..] => {
+            DefinitionBreak::Nothing
+        }
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there =
                 in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

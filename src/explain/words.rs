@@ -264,6 +264,16 @@ pub(super) const WORDS: &[(&str, &str)] = &[
          has) or `estimate` (only the value)",
     ),
     (
+        "withstands",
+        "the strength of a hidden cause that a gate asks a pass to withstand: the share that \
+         something that no column holds explains of what is left of the attribute given what \
+         cannot follow from it, and of what is left of the score\n\
+         a pass that turns at it or below is inconclusive (`hidden-cause`), a fail stays a fail; \
+         the table `hidden_cause` has where each verdict turns\n\
+         it holds in linear worlds for any such cause that acts alike in all groups, and says \
+         nothing of how strong unrecorded causes are",
+    ),
+    (
         "inconclusive",
         "verdict of a gate that neither passes nor fails: the limit lies inside the interval, or \
          there are fewer cases than `enough`, no value, no interval, or people who were not \

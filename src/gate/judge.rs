@@ -8,7 +8,9 @@ use super::decision::{decide, small_flags};
 use super::observe::{NOT_MEASURED, changes, negate, observations, observed};
 use super::power::NeededPeople;
 use super::unshown::{untested, untested_directions};
-use super::{boundary, holm, objection, power, recourse, remark, rounding, support, unmeasured};
+use super::{
+    boundary, hidden_cause, holm, objection, power, recourse, remark, rounding, support, unmeasured,
+};
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
@@ -139,7 +141,8 @@ fn rulings(
         let seen = &ruling.observation;
         let objection = groups_without_value(question, seen, tables.metrics)
             .or_else(|| untested_directions(question, seen, tables.metrics))
-            .or_else(|| unmeasured::could_break(question, seen, tables));
+            .or_else(|| unmeasured::could_break(question, seen, tables))
+            .or_else(|| hidden_cause::overturned(question, seen, tables.hidden));
         if let Some(objection) = objection {
             ruling.object(objection);
         }

@@ -25,11 +25,14 @@
 //! Whatever stands against a verdict is an [`objection`] with a code: it makes the gate
 //! inconclusive, unless the job accepts it by name.
 //!
+//! A pass may have to withstand a hidden cause of a stated strength, see [`hidden_cause`].
+//!
 //! Each row also tells how many people would decide it, see [`power`].
 
 mod boundary;
 pub(crate) mod decide_by;
 mod decision;
+pub(crate) mod hidden_cause;
 mod holm;
 mod judge;
 mod objection;

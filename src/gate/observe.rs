@@ -173,7 +173,11 @@ fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
 
 /// Whether a row of `metrics` or `changes` is one that the question is about, by what it belongs
 /// to, its class, its metric and the family of that.
-fn matches(question: &GateQuestion, audit: &AuditKey, [class, metric, family]: [&str; 3]) -> bool {
+pub(super) fn matches(
+    question: &GateQuestion,
+    audit: &AuditKey,
+    [class, metric, family]: [&str; 3],
+) -> bool {
     let same = question.is_about(audit, class)
         && question.attributes.iter().any(|attribute| audit.sensitive == *attribute);
     let [scope, from, to] = audit.scope_and_groups();

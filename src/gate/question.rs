@@ -5,8 +5,8 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::reason::{GateFindings, GateReason, GateStatus, UncertaintySource, UnshownChange};
 use crate::metric::value::settings::FavourableClass;
 use crate::table::{
-    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, IssueRow, MetricRow, PopulationRow,
-    ReasonCode, UnknownLevelRow,
+    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
+    PopulationRow, ReasonCode, UnknownLevelRow,
 };
 
 /// The limit.
@@ -95,6 +95,8 @@ pub(crate) struct GateTables<'a> {
     pub issues: &'a [IssueRow],
     /// Audited people with values that models do not know.
     pub unknown: &'a [UnknownLevelRow],
+    /// What hidden causes could do.
+    pub hidden: &'a [HiddenCauseRow],
 }
 
 /// An earlier run to judge against.
@@ -150,6 +152,8 @@ pub(crate) struct GateQuestion {
     pub bootstraps: Option<u64>,
     /// Whether its comparisons are judged together by Holm's method.
     pub holm: bool,
+    /// The strength of a hidden cause that a pass must withstand.
+    pub withstands: Option<f64>,
     /// Cases needed below a rate.
     pub min_cases: u64,
     /// Whether a failure is shown only.
@@ -180,6 +184,7 @@ impl GateQuestion {
             decide_by: GateDecideBy::Estimate,
             bootstraps: None,
             holm: false,
+            withstands: None,
             min_cases: 0,
             warn_only: false,
             line: 0,

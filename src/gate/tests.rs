@@ -4,6 +4,7 @@
 mod baseline;
 mod decision;
 mod doubts;
+mod hidden_cause;
 mod holm;
 mod objection;
 mod reason;
@@ -94,6 +95,7 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         decide_by: GateDecideBy::Interval,
         bootstraps: Some(100),
         holm: false,
+        withstands: None,
         min_cases: 10,
         warn_only: false,
         line: 7,

@@ -9,6 +9,7 @@ mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;
 mod direction_ratios;
+mod hidden_cause;
 mod impaired;
 mod inference;
 mod oracle;

@@ -99,6 +99,10 @@ impl TrainedModel for LogisticModel {
         )
     }
 
+    fn log_odds(&self) -> Option<(f64, &[f64])> {
+        Some((self.intercept, &self.coefficients))
+    }
+
     fn to_json(&self) -> serde_json::Value {
         json!(self)
     }

@@ -117,6 +117,12 @@ pub trait TrainedModel: Scorer {
     /// Indicators may lie between 0 and 1, or outside (section 10 of CF-GU).
     fn score_encoded(&self, encoded: &[f64]) -> f64;
 
+    /// The log odds as a linear function of encoded columns, where they are one: the intercept, and
+    /// one coefficient per column.
+    fn log_odds(&self) -> Option<(f64, &[f64])> {
+        None
+    }
+
     /// The model as JSON: the artifact of its stage, read back by the function of its kind.
     fn to_json(&self) -> serde_json::Value;
 }

@@ -113,6 +113,9 @@ pub(crate) struct RecourseStage;
 /// Who switches.
 pub(crate) struct WhyStage;
 
+/// What a hidden cause could do to what a model says across graphs.
+pub(crate) struct HiddenStage;
+
 /// The comparison with an earlier run.
 pub(crate) struct BaselineStage;
 

@@ -27,7 +27,7 @@
 //! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
 //! | why | `why/block=` | patterns of who switches |
-//! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
+//! | gate | `hidden/model=/set=/attribute=` (where a set has `sensitivity`), `baseline` (with a baseline), `gate` | what a hidden cause could do, changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
 //! Each of the [`kinds`] says what it needs and what it is derived from ([`stage_builder`]), so the
@@ -47,6 +47,7 @@ pub(crate) mod disk;
 pub(crate) mod experiment;
 pub(crate) mod gate;
 pub(crate) mod generate;
+pub(crate) mod hidden;
 pub(crate) mod input;
 pub(crate) mod job_place;
 pub(crate) mod kept_rows;

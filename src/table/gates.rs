@@ -122,6 +122,8 @@ macro_rules! reason_codes {
 }
 
 reason_codes! {
+    HiddenCause = "hidden-cause": "a hidden cause of the strength that `withstands` states could \
+        overturn the pass, or what it could do is not known";
     InvertedScores = "inverted-scores": "scores or decisions of the model are lower for people \
         with a positive label than for others; the model's `accept: [inverted-scores]` lets gates \
         on it be decided";

@@ -20,6 +20,7 @@ pub(crate) mod file;
 mod gates;
 mod graphs;
 mod groups;
+mod hidden_cause;
 mod issues;
 mod key_columns;
 pub mod list;
@@ -46,6 +47,8 @@ pub use graphs::{
     EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow,
 };
 pub use groups::{GroupRow, ThresholdRow};
+pub(crate) use hidden_cause::ANY_TARGET;
+pub use hidden_cause::HiddenCauseRow;
 pub(crate) use issues::hint_of_issue;
 pub use issues::{FilterRow, ISSUE_CODES, IssueRow};
 pub use key_columns::AuditKey;

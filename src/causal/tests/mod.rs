@@ -2,6 +2,7 @@
 
 mod classes;
 pub(crate) mod frame;
+mod hidden_cause;
 mod persons;
 mod promises;
 mod search;

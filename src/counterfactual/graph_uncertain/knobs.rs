@@ -86,9 +86,36 @@ pub struct GraphUncertainBlock {
     /// least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Name>,
+    /// How strong something that no column holds would have to be to overturn what is found.
+    /// Default: nobody asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<SensitivityBlock>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
+}
+
+/// What could overturn a finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SensitivityBlock {
+    /// A cause of the attribute's rest and of the score that no column holds: table
+    /// `hidden_cause`, for models that are linear in the encoded columns. Needs `levels: expected`,
+    /// `mechanism: linear` and `clip: none`.
+    pub hidden_cause: HiddenCauseBlock,
+}
+
+/// A cause that nobody recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HiddenCauseBlock {
+    /// Its strengths, ascending, above 0 and below 1: the share that it explains of what is left of
+    /// the attribute, and also of what is left of the score.
+    #[serde(default = "five_strengths")]
+    pub strengths: Vec<Finite>,
+    /// Whether it is compared with the recorded variables that cannot follow from the attribute.
+    #[serde(default = "yes")]
+    pub benchmark: bool,
 }
 
 /// Where graphs come from.
@@ -214,6 +241,15 @@ pub enum EdgesWithin {
     Forbidden,
 }
 
+fn five_strengths() -> Vec<Finite> {
+    let all = [0.01, 0.02, 0.05, 0.1, 0.2].map(Finite::new);
+    all.into_iter().map(|s| s.expect("a strength is finite")).collect()
+}
+
+fn yes() -> bool {
+    true
+}
+
 fn two() -> Finite {
     Finite::new(2.0).expect("2 is finite")
 }
@@ -260,8 +296,13 @@ impl GraphUncertainBlock {
     /// The part that decides which graphs are found: what is made of them changes none.
     pub fn search_part(&self) -> Self {
         let (levels, mechanism, clip) = (GraphLevels::Expected, None, None);
-        let (fit, against) = (false, None);
-        GraphUncertainBlock { levels, mechanism, clip, fit, against, ..self.clone() }
+        let (fit, against, sensitivity) = (false, None, None);
+        GraphUncertainBlock { levels, mechanism, clip, fit, against, sensitivity, ..self.clone() }
+    }
+
+    /// What is asked about a hidden cause; none where nobody asks.
+    pub fn hidden_cause(&self) -> Option<&HiddenCauseBlock> {
+        self.sensitivity.as_ref().map(|of| &of.hidden_cause)
     }
 
     /// The scenario that the fit of all others is compared with; none where nobody asks for it.

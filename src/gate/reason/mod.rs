@@ -217,6 +217,12 @@ pub(crate) enum GateBoundSide {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
+    /// The strength at which the pass turns, or why none is known; and the one asked for.
+    HiddenCause {
+        turns_at: Option<f64>,
+        undefined: String,
+        withstands: f64,
+    },
     /// Scores go against the labels, in the words of the issue.
     InvertedScores {
         text: String,
@@ -321,6 +327,7 @@ impl GateReason {
     /// Its code.
     pub(crate) fn code(&self) -> ReasonCode {
         match self {
+            GateReason::HiddenCause { .. } => ReasonCode::HiddenCause,
             GateReason::InvertedScores { .. } => ReasonCode::InvertedScores,
             GateReason::LimitBroken(_) => ReasonCode::LimitBroken,
             GateReason::LimitInside(_) => ReasonCode::LimitInside,

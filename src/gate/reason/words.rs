@@ -30,6 +30,11 @@ fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
     if n == 1 { one } else { many }
 }
 
+/// A share in per cent.
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
 /// A list with `and` before its last part.
 fn and(parts: &[String]) -> String {
     match parts.split_last() {
@@ -200,6 +205,18 @@ impl GateReason {
             GateReason::OnlyInOneRun { new: false } => {
                 "the baseline has such a value, the run does not".to_owned()
             }
+            GateReason::HiddenCause { turns_at, undefined, withstands } => match turns_at {
+                Some(at) => format!(
+                    "a hidden cause that explains {} of what is left of the attribute and of the \
+                     score overturns the pass, and the gate asks to withstand {}",
+                    percent(*at),
+                    percent(*withstands),
+                ),
+                None if undefined.is_empty() => "the table `hidden_cause` does not say what a \
+                     hidden cause could do: its verdict is open without one"
+                    .to_owned(),
+                None => format!("what a hidden cause could do is not known: `{undefined}`"),
+            },
             GateReason::RateOfOne { ends } => {
                 let why = match ends {
                     Some(ends) => {

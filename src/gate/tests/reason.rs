@@ -34,6 +34,11 @@ fn each_reason() -> Vec<GateReason> {
     };
     let alone = GateFindings::new(GateReason::LimitKept(ComparedPlace::of(Judged::Interval)));
     vec![
+        GateReason::HiddenCause {
+            turns_at: Some(0.031),
+            undefined: String::new(),
+            withstands: 0.05,
+        },
         GateReason::InvertedScores { text: text("the AUC is 0.3") },
         GateReason::LimitBroken(holm.clone()),
         GateReason::LimitInside(graphs),

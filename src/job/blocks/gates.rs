@@ -124,6 +124,12 @@ pub struct GateBlock {
     /// them broken that is not stays that of one. Default: each is judged for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family_error: Option<FamilywiseError>,
+    /// The strength of a hidden cause, above 0 and below 0.99, that a pass must withstand, else it
+    /// is inconclusive: the share that something that no column holds explains of what is left of
+    /// the attribute, and of what is left of the score. Needs a set with
+    /// `sensitivity: {hidden_cause: {}}`; a failed gate stays failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withstands: Option<Finite>,
     /// Cases needed below the rate, with `why` people in each half; with fewer the gate is
     /// inconclusive.
     #[serde(default = "Count::of::<10>")]

@@ -118,6 +118,9 @@ impl<'a> JobChecker<'a> {
         if gate.family_error.is_some() {
             self.family(at, name, gate);
         }
+        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
+            self.gate_withstands(at, gate, metric);
+        }
     }
 
     /// Complains about keys that contradict the groups and metrics of `harm_to`; gives

@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use crate::counterfactual::graph_uncertain::ClipRule;
 use crate::counterfactual::graph_uncertain::knobs::{
     GraphSource, GraphUncertainBlock, KnowledgeProblem,
 };
@@ -18,6 +19,7 @@ use crate::job::messages as m;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily, ModelBlock};
+use crate::metric::value::hidden_cause::{HIDDEN_RATES, STRONGEST};
 use crate::param::{ColumnName, Count, Name};
 
 use super::JobChecker;
@@ -47,6 +49,7 @@ impl JobChecker<'_> {
         self.graph_fit(&here, graphs);
         self.graph_rows(&here);
         self.graph_levels(&here, graphs);
+        self.graph_hidden_cause(&here, graphs);
         if !graphs.makes_rows() {
             self.graph_models(&here, name);
         }
@@ -75,6 +78,9 @@ impl JobChecker<'_> {
         }
         if !graphs.makes_rows() {
             self.followers(&here, &variables);
+        }
+        if graphs.hidden_cause().is_some() && variables.iter().any(|v| v.as_str() == "any") {
+            self.say(format!("{here}.sensitivity"), m::hidden_cause_any());
         }
         self.cell_bins(&here, graphs, attribute, &variables);
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
@@ -169,6 +175,68 @@ impl JobChecker<'_> {
         if graphs.levels == GraphLevels::Expected && is_binned {
             self.say(format!("{here}.mechanism"), m::levels_of_cells());
         }
+    }
+
+    /// A hidden cause where nothing is linear, and strengths that are none.
+    fn graph_hidden_cause(&mut self, here: &str, graphs: &GraphUncertainBlock) {
+        let Some(asked) = graphs.hidden_cause() else { return };
+        let at = format!("{here}.sensitivity.hidden_cause");
+        let others = [
+            (graphs.makes_rows(), "levels", "expected"),
+            (graphs.equations() != EquationKind::Linear, "mechanism", "linear"),
+            (graphs.clip_rule() != ClipRule::None, "clip", "none"),
+        ];
+        if let Some((_, key, word)) = others.into_iter().find(|(is_other, ..)| *is_other) {
+            self.say(at.clone(), m::hidden_cause_not_linear(key, word));
+        }
+        let here = format!("{at}.strengths");
+        if asked.strengths.is_empty() {
+            self.say(here, m::hidden_strengths_none());
+            return;
+        }
+        for (i, strength) in asked.strengths.iter().map(|s| s.get()).enumerate() {
+            if strength <= 0.0 || strength >= 1.0 {
+                self.say(format!("{here}[{i}]"), m::hidden_strength_range(strength));
+            } else if i > 0 && asked.strengths[i - 1].get() >= strength {
+                self.say(format!("{here}[{i}]"), m::hidden_strengths_order(strength));
+            }
+        }
+    }
+
+    /// Complains about a gate that is to withstand a hidden cause about which nothing is known.
+    pub(super) fn gate_withstands(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        let Some(strength) = gate.withstands.map(|s| s.get()) else { return };
+        let here = join(at, "withstands");
+        if strength <= 0.0 || strength >= STRONGEST {
+            self.say(here, m::withstands_range(strength, STRONGEST));
+            return;
+        }
+        let sets = self.job.sets();
+        let asks = |set: &CounterfactualSet| {
+            set.graphs().is_some_and(|graphs| graphs.hidden_cause().is_some())
+        };
+        let named = gate.counterfactual.as_ref();
+        let set = named.and_then(|of| sets.iter().find(|(name, _)| *name == of.as_str()));
+        let by = match gate.decide_by {
+            GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate => None,
+            GateDecideBy::Fit => Some("decide_by: fit"),
+            GateDecideBy::Training => Some("decide_by: training"),
+            GateDecideBy::All => Some("decide_by: all"),
+        };
+        let by = by.or(gate.family_error.map(|_| "family_error"));
+        let one_rate = gate.harm_to.is_some() || gate.direction.is_some();
+        let said = if !HIDDEN_RATES.contains(&metric.id) || !one_rate || gate.against.is_some() {
+            m::withstands_of_other(list(&HIDDEN_RATES))
+        } else if let Some(by) = by {
+            m::withstands_by(by)
+        } else if gate.arm.is_some() {
+            m::withstands_of_arm()
+        } else if set.is_some_and(|(_, set)| asks(set)) {
+            return;
+        } else {
+            m::withstands_without()
+        };
+        self.say(here, said);
     }
 
     /// Bins of the binned mechanism that are none.

@@ -1,4 +1,5 @@
-//! Rates at every threshold as a line with its band, and scores against the labels of their people.
+//! Rates at every threshold, or at every strength of a hidden cause, as lines with their bands, and
+//! scores against the labels of their people.
 
 use std::fmt::Write as _;
 
@@ -76,6 +77,28 @@ impl RatePlot {
         );
     }
 
+    /// The line of a rate with its band; a place without a value is a gap.
+    fn curve(&self, points: &[(f64, Option<PlotPoint>)], class: &str) -> String {
+        let mut paths = String::new();
+        let ends_at = |i: usize| points[i].1.and_then(|point| point.interval);
+        for part in stretches(points.len(), |i| ends_at(i).is_some()) {
+            let end = |of: fn((f64, f64)) -> f64| {
+                let ends = part.clone().filter_map(|i| Some((points[i].0, of(ends_at(i)?))));
+                ends.map(|(x, y)| self.place(x, y)).collect::<Vec<_>>()
+            };
+            let (upper, mut lower) = (end(|ends| ends.1), end(|ends| ends.0));
+            lower.reverse();
+            let all: Vec<String> = upper.into_iter().chain(lower).collect();
+            let _ = write!(paths, r#"<path class="area ve" d="M{}Z"/>"#, all.join("L"));
+        }
+        for part in stretches(points.len(), |i| points[i].1.is_some()) {
+            let places = part.filter_map(|i| Some(self.place(points[i].0, points[i].1?.value)));
+            let line = places.collect::<Vec<_>>().join("L");
+            let _ = write!(paths, r#"<path class="{class}" d="M{line}"/>"#);
+        }
+        paths
+    }
+
     /// The axes, and the drawing.
     fn finish(mut self, (title, desc): (&str, &str)) -> String {
         let bottom = HEAD + PLOT;
@@ -137,24 +160,8 @@ pub(crate) fn threshold_curve(
     if let Some((limit, side, label)) = limit {
         plot.level(limit, side, label);
     }
-    let mut paths = String::new();
-    let ends_at = |i: usize| points[i].1.and_then(|point| point.interval);
-    for part in stretches(points.len(), |i| ends_at(i).is_some()) {
-        let end = |of: fn((f64, f64)) -> f64| {
-            let ends = part.clone().filter_map(|i| Some((points[i].0, of(ends_at(i)?))));
-            ends.map(|(x, y)| plot.place(x, y)).collect::<Vec<_>>()
-        };
-        let (upper, mut lower) = (end(|ends| ends.1), end(|ends| ends.0));
-        lower.reverse();
-        let all: Vec<String> = upper.into_iter().chain(lower).collect();
-        let _ = write!(paths, r#"<path class="area ve" d="M{}Z"/>"#, all.join("L"));
-    }
-    for part in stretches(points.len(), |i| points[i].1.is_some()) {
-        let places = part.filter_map(|i| Some(plot.place(points[i].0, points[i].1?.value)));
-        let line = places.collect::<Vec<_>>().join("L");
-        let _ = write!(paths, r#"<path class="ln ve" d="M{line}"/>"#);
-    }
-    plot.stretched(&paths);
+    let curve = plot.curve(points, "ln ve");
+    plot.stretched(&curve);
     if let Some((at, label)) = job {
         plot.guide(at, label);
         let near = |(x, point): &(f64, Option<PlotPoint>)| Some(((x - at).abs(), *x, (*point)?));
@@ -168,6 +175,36 @@ pub(crate) fn threshold_curve(
                 plot.y(point.value)
             );
         }
+    }
+    plot.finish(words)
+}
+
+/// A rate by the strength of a hidden cause, pushed up (a full line) and down (dashed), with the
+/// bands of graphs; a limit as a line across, the strength at which the verdict turns as a line
+/// down, and that of a recorded column as a mark on the axis.
+pub(crate) fn strength_curves(
+    words: (&str, &str),
+    [up, down]: [&[(f64, Option<PlotPoint>)]; 2],
+    limit: Option<(f64, ForbiddenSide, &str)>,
+    turns: Option<(f64, &str)>,
+    recorded: Option<f64>,
+) -> String {
+    let points = || up.iter().chain(down);
+    let most = points().map(|of| of.0).fold(0.0, f64::max);
+    let values = points().filter_map(|of| of.1).flat_map(PlotPoint::extent);
+    let scale = PlotScale::from_zero(values.chain(limit.map(|of| of.0 * 1.25)), 1.0);
+    let mut plot = RatePlot::new(PlotScale::new(0.0, most), scale);
+    if let Some((limit, side, label)) = limit {
+        plot.level(limit, side, label);
+    }
+    let curves = plot.curve(down, "ln dash ve") + &plot.curve(up, "ln ve");
+    plot.stretched(&curves);
+    if let Some((at, label)) = turns.filter(|(at, _)| *at <= most) {
+        plot.guide(at, label);
+    }
+    if let Some(at) = recorded.filter(|at| *at <= most) {
+        let (x, y) = (plot.across.x(at), HEAD + PLOT);
+        let _ = write!(plot.svg, r##"<use href="#dot" class="m open" x="{x}" y="{y:.1}"/>"##);
     }
     plot.finish(words)
 }
@@ -212,7 +249,7 @@ pub(crate) fn reliability(words: (&str, &str), dots: &[ReliabilityDot], most: f6
 
 #[cfg(test)]
 mod tests {
-    use super::{ReliabilityDot, reliability, threshold_curve};
+    use super::{ReliabilityDot, reliability, strength_curves, threshold_curve};
     use crate::report::draw::plot::{ForbiddenSide, PlotPoint, SwitchSide};
 
     fn point(value: f64) -> PlotPoint {
@@ -238,6 +275,23 @@ mod tests {
         assert!(svg.contains("&lt;of women&gt;") && !svg.contains("NaN"));
         let none = threshold_curve(("x", "x"), &[], SwitchSide::Either, None, None);
         assert!(!none.contains("NaN") && !none.contains("<path"), "{none}");
+    }
+
+    #[test]
+    fn two_pushes_have_bands_and_a_turning_point() {
+        let points = |sign: f64| -> Vec<(f64, Option<PlotPoint>)> {
+            [0.0, 0.1, 0.2].map(|s| (s, Some(point(0.3 + sign * s)))).to_vec()
+        };
+        let (up, down) = (points(1.0), points(-1.0));
+        let limit = Some((0.25, ForbiddenSide::Above, "limit 25 %"));
+        let turns = Some((0.05, "turns at 5 %"));
+        let svg = strength_curves(("<t>", "x"), [&up, &down], limit, turns, Some(0.1));
+        assert_eq!(svg.matches(r#"class="area ve""#).count(), 2, "{svg}");
+        assert!(svg.contains(r#"class="ln dash ve""#) && svg.contains(r#"class="ln ve""#));
+        assert!(svg.contains(r#"x1="25%" x2="25%""#) && svg.contains("turns at 5 %"), "{svg}");
+        assert!(svg.contains(r##"href="#dot" class="m open" x="50%""##), "{svg}");
+        let none = strength_curves(("x", "x"), [&[], &[]], None, turns, Some(0.5));
+        assert!(!none.contains("NaN") && !none.contains("turns"), "{none}");
     }
 
     #[test]

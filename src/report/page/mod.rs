@@ -256,6 +256,7 @@ fn environment() -> Environment<'static> {
         ("against.html", include_str!("../section/against.html")),
         ("amounts.html", include_str!("../section/amounts.html")),
         ("graphs.html", include_str!("../section/graphs/graphs.html")),
+        ("hidden_cause.html", include_str!("../section/hidden_cause.html")),
         ("cases.html", include_str!("../evidence/cases.html")),
         ("closing.html", include_str!("../brief/closing.html")),
         ("path.html", include_str!("../evidence/path.html")),

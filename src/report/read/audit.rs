@@ -25,8 +25,8 @@ use crate::table::file::read_rows;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, DRAWN_SIDES, FilterRow,
-    GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable, PopulationRow, ScoreShiftRow,
-    SupportCountRow, SupportRow, TableRow, ThresholdRow,
+    GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow, MetricTable, PopulationRow,
+    ScoreShiftRow, SupportCountRow, SupportRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -97,6 +97,8 @@ pub(crate) struct AuditFolder {
     pub(crate) history: Vec<HistoryRow>,
     /// `gates`.
     pub(crate) gates: Vec<GateRow>,
+    /// `hidden_cause`.
+    pub(crate) hidden: Vec<HiddenCauseRow>,
     /// Patterns of who switches.
     pub(crate) patterns: Vec<SwitchPatternRow>,
     /// Through what people switch.
@@ -263,6 +265,7 @@ impl AuditFolder {
             changes: sorted(&tables)?,
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
+            hidden: sorted(&tables)?,
             patterns: sorted(&tables)?,
             switch_features: sorted(&tables)?,
             amounts: sorted(&tables)?,

@@ -9,6 +9,7 @@ pub(crate) mod experiments;
 pub(crate) mod gates;
 pub(crate) mod graphs;
 pub(crate) mod groups;
+pub(crate) mod hidden_cause;
 pub(crate) mod left_out;
 pub(crate) mod method;
 pub(crate) mod models;
@@ -59,6 +60,7 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
         graphs::section(audit, glossary),
+        hidden_cause::section(audit, glossary),
         plausibility::section(audit, glossary),
         counted.then(|| groups::section(audit, glossary)).flatten(),
         slices::section(audit, glossary),

@@ -106,6 +106,74 @@ pub(crate) fn bootstrap_draws(
 /// the worlds.
 type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 
+/// The training rows of a set as numbers, and their moments in every bootstrap: all that graphs,
+/// equations and bounds need of the rows.
+pub(crate) struct EncodedReplicates {
+    encoding: GraphEncoding,
+    blocks: TrainingBlocks,
+    draws: BootstrapDraws,
+    /// Those of all rows come last.
+    moments: Vec<EncodedMoments>,
+    n_drawn: usize,
+}
+
+impl EncodedReplicates {
+    /// One pass over the rows after those of the encoding; none where all training rows are of one
+    /// group, and nothing tells how they differ from the other.
+    ///
+    /// # Errors
+    /// The rows cannot be read or do not vary, a value is missing where none may be, the persons
+    /// take too much memory, or the run is to stop.
+    pub(crate) fn read(
+        row_context: RowContext<'_>,
+        asked: &DiscoveryInputs<'_>,
+        (variables, sensitive): (&[GraphVariable], usize),
+    ) -> Result<Option<Self>> {
+        let rows = row_context.training(0);
+        let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
+        let (encoding, blocks) =
+            match GraphEncoding::fit(variables, &rows, asked.graphs.missing, strata) {
+                Err(Error::Data(fault))
+                    if fault.code == CONSTANT_COLUMN
+                        && fault.column.as_ref() == Some(&variables[sensitive].name) =>
+                {
+                    return Ok(None);
+                }
+                fitted => fitted?,
+            };
+        let bootstraps = usize::try_from(asked.graphs.n_bootstraps()).unwrap_or(usize::MAX);
+        let limits = (asked.seed, asked.memory);
+        let draws = bootstrap_draws(limits, asked.graphs, (&encoding, &blocks), &rows)?;
+        let moments = EncodedMoments::for_replicates(&encoding, &blocks, &rows, &draws)?;
+        // Without bootstraps all rows are the only replicate.
+        let n_drawn = bootstraps.max(1);
+        Ok(Some(EncodedReplicates { encoding, blocks, draws, moments, n_drawn }))
+    }
+
+    /// The moments of each bootstrap.
+    pub(crate) fn drawn(&self) -> &[EncodedMoments] {
+        &self.moments[..self.n_drawn]
+    }
+}
+
+/// The variables of a set as columns of the rows, and the position of the attribute.
+///
+/// # Errors
+/// The rows lack a column.
+pub(crate) fn encoded_variables(
+    layout: &Layout,
+    asked: &DiscoveryInputs<'_>,
+) -> Result<(Vec<GraphVariable>, usize)> {
+    let attribute = &layout.attributes[asked.position];
+    let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
+    let variables = variables(layout, attribute, &names)?;
+    let sensitive = variables
+        .iter()
+        .position(|v| v.feature == attribute.feature)
+        .ok_or_else(|| missing_column(&attribute.name))?;
+    Ok((variables, sensitive))
+}
+
 /// The graphs of every scenario of a set, in its order.
 ///
 /// # Errors
@@ -117,32 +185,17 @@ pub(crate) fn discover(
 ) -> Result<Vec<DiscoveredScenario>> {
     let layout = row_context.rows.layout();
     let attribute = &layout.attributes[asked.position];
-    let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
-    let variables = variables(layout, attribute, &names)?;
-    let sensitive = variables
-        .iter()
-        .position(|v| v.feature == attribute.feature)
-        .ok_or_else(|| missing_column(&attribute.name))?;
-    let rows = row_context.training(0);
-    let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
-    let (encoding, blocks) =
-        match GraphEncoding::fit(&variables, &rows, asked.graphs.missing, strata) {
-            // All rows are of one group: nothing tells how they differ from the other.
-            Err(Error::Data(fault))
-                if fault.code == CONSTANT_COLUMN
-                    && fault.column.as_ref() == Some(&variables[sensitive].name) =>
-            {
-                return without_graphs(asked, attribute, &variables[sensitive], &rows, &names);
-            }
-            fitted => fitted?,
-        };
-    let bootstraps = usize::try_from(asked.graphs.n_bootstraps()).unwrap_or(usize::MAX);
-    let limits = (asked.seed, asked.memory);
-    let draws = bootstrap_draws(limits, asked.graphs, (&encoding, &blocks), &rows)?;
-    let moments = EncodedMoments::for_replicates(&encoding, &blocks, &rows, &draws)?;
-    // Without bootstraps all rows are the only replicate.
-    let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
-    let scenarios = ScenarioSearch::new(asked, &names, &encoding, sensitive)?;
+    let (variables, sensitive) = encoded_variables(layout, asked)?;
+    let names: Vec<String> = variables.iter().map(|of| of.name.clone()).collect();
+    let replicates = EncodedReplicates::read(row_context, asked, (&variables, sensitive))?;
+    let Some(replicates) = replicates else {
+        let rows = row_context.training(0);
+        return without_graphs(asked, attribute, &variables[sensitive], &rows, &names);
+    };
+    let drawn = replicates.drawn();
+    let EncodedReplicates { encoding, blocks, draws, moments, .. } = &replicates;
+    let all_rows = &moments[moments.len() - 1];
+    let scenarios = ScenarioSearch::new(asked, &names, encoding, sensitive)?;
     let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
     row_context.pieces(drawn.len()).in_order(
         |b| {

@@ -30,8 +30,8 @@ use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, CountRow, GateRow, GroupRow, IssueRow, MetricTable, PopulationRow, ReasonCode,
-    UnknownLevelRow,
+    ArmRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricTable, PopulationRow,
+    ReasonCode, UnknownLevelRow,
 };
 
 /// The gates of a job as questions.
@@ -115,6 +115,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 decide_by: gate.decide_by,
                 bootstraps: bootstraps(checked, gate),
                 holm: gate.family_error == Some(job::FamilywiseError::Holm),
+                withstands: gate.withstands.map(|strength| strength.get()),
                 min_cases: gate.enough.get(),
                 warn_only: gate.level == GateLevel::Warn,
                 line: line_of(checked, name),
@@ -250,7 +251,7 @@ pub(crate) fn judge(
     (measured, everybody): (&MeasuredTables, &StageInput<PopulationStage>),
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
-    (issues, unknown): (Vec<IssueRow>, Vec<UnknownLevelRow>),
+    (issues, unknown, hidden): (Vec<IssueRow>, Vec<UnknownLevelRow>, Vec<HiddenCauseRow>),
 ) -> Result<()> {
     let metrics = MetricTable::read(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
@@ -303,6 +304,7 @@ pub(crate) fn judge(
             arms: &arms,
             issues: &issues,
             unknown: &unknown,
+            hidden: &hidden,
         },
         comparison.as_ref(),
         counted,

@@ -6,6 +6,7 @@ use crate::exec::misfit;
 use crate::stage::gate::model_issues::ModelIssueInputs;
 use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::FitInputs;
+use crate::stage::hidden::HiddenFolders;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::stage::RecourseFolders;
@@ -78,6 +79,7 @@ impl Stage for GateStage {
         // Nothing is judged that depends on other scores than the job expects.
         b.want_part(ExpectInputs::need)?;
         let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
+        let hidden = HiddenFolders::need(b)?;
         let (issues, contracts) = (ModelIssueInputs::need(b)?, ContractInputs::need(b)?);
         let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
         b.value("waits for scores", waits);
@@ -88,7 +90,7 @@ impl Stage for GateStage {
                 (&measured, &everybody),
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                (issues.open(ctx, plan.job)?, contracts.unknown(ctx)?),
+                (issues.open(ctx, plan.job)?, contracts.unknown(ctx)?, hidden.rows(ctx)?),
             )
         })
     }

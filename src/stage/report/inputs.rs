@@ -6,6 +6,7 @@ use crate::job::ModelBlock;
 use crate::stage::applied_set::key_text;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::generate::refits::FitInputs;
+use crate::stage::hidden::HiddenFolders;
 use crate::stage::input::request::AnswerInputs;
 use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::{
@@ -105,6 +106,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) recourse: RecourseFolders,
     /// The blocks of `why` by name.
     pub(crate) why: WhyFolders,
+    /// What hidden causes could do, where sets ask.
+    pub(crate) hidden: HiddenFolders,
     /// The model of each file of scores that holds rows again, and the stage that joined it.
     pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
     /// The models that were asked twice.
@@ -166,6 +169,7 @@ impl<'a> FolderInputs<'a> {
             baseline,
             recourse,
             why: WhyFolders::need(b)?,
+            hidden: HiddenFolders::need(b)?,
             rechecks_of_files,
             rechecks,
             expected: ExpectInputs::need(b)?,

@@ -56,9 +56,9 @@ use crate::table::picked::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, CountRow,
-    CurveRow, FilterRow, GateRow, GroupRow, HistoryRow, IssueRow, MetricRow, MetricTable,
-    ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow, TableRow,
-    ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
+    CurveRow, FilterRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow, MetricRow,
+    MetricTable, ModelContractRow, OutcomeRow, PopulationRow, ReliabilityRow, SelectedRow,
+    TableRow, ThresholdRow, TransitionRow, UnknownLevelRow, WorldScoreRow, hint_of_issue,
 };
 use crate::unit::StageKind;
 
@@ -223,6 +223,10 @@ pub(crate) fn assemble(
         for table in [SwitchPatternRow::TABLE, SwitchFeatureRow::TABLE] {
             join_tables(&reasons, table, &out.join("tables"))?;
         }
+    }
+    let hidden = made.hidden.folders(ctx);
+    if !hidden.is_empty() {
+        join_tables(&hidden, HiddenCauseRow::TABLE, &out.join("tables"))?;
     }
     let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OutcomeRow::TABLE.name));
     let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SelectedRow::TABLE.name));

@@ -91,6 +91,20 @@ impl<'a> EncodedWorlds<'a> {
         })
     }
 
+    /// What a movement of 1 of each encoded column of the graph adds to a linear function of the
+    /// columns of the model; 0 where the model has none of them.
+    pub(crate) fn weights(&self, coefficients: &[f64]) -> Vec<f64> {
+        let weight = |reach: &Vec<(usize, f64)>| {
+            reach.iter().map(|&(at, unit)| coefficients[at] * unit).sum::<f64>()
+        };
+        self.reach.columns.iter().map(weight).collect()
+    }
+
+    /// How a world moves the columns of the graph for people of a direction.
+    pub(crate) fn movement(&self, (from, to): (usize, usize), world: usize) -> &[(usize, f64)] {
+        self.movements[from * self.groups + to].get(world).map_or(&[], Vec::as_slice)
+    }
+
     /// For an encoded row in a world the changes of the columns of the graph: each with how it
     /// changes the columns of the model.
     pub(crate) fn changes(

@@ -1,0 +1,320 @@
+//! How far a cause that nobody recorded can move what a linear score is expected to gain from a
+//! change of the attribute.
+//!
+//! Source: Frisch, Waugh and Lovell: the effect of the attribute A on a column is its coefficient
+//! next to N, the variables that cannot follow from it; Cinelli and Hazlett 2020, "Making sense of
+//! sensitivity", equation 6: an unrecorded U that explains the shares r_a of what is left of A
+//! given N, and r_y of what is left of a target y given A and N, biases that coefficient by at most
+//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). Of several columns of A and a contrast d, 1 /
+//! sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is
+//! g(s) *unit*, g(s) = s / sqrt(1 - s), and the unit is all that a world has to say:
+//!
+//! - target *any*: sqrt(w_D' S(D|A,N) w_D q), w the weights of the score. It holds for every U,
+//!   whatever columns it reaches; D are the variables that may follow from A.
+//! - target *v*, one variable of D: sqrt(k' S(v|pa(v),A,N) k q), k the change of the score per unit
+//!   of each column of v, carried down the fitted equations of D.
+//!
+//! S is the covariance of the encoded columns of one replicate, S(Y|X) = S_YY - S_YX S_XX^+ S_XY,
+//! 0 where its trace is at most 1e-10 of that of S_YY; equations and inverses are those of `scm`.
+//! *Benchmarks* are the same two shares of a recorded variable j of N, made into a bound on a U as
+//! strong as j (Cinelli and Hazlett, section 4.4, k = 1), and the one share s with the same bias.
+//! Choice: where j determines the target, or the attribute, the bound is 1; where nothing is left
+//! of the target, it is 0. Cost: one factorisation per set of variables that is conditioned on, all
+//! columns at once; members of one replicate share them. Expected values in the tests come from a
+//! numpy program, checked there with PySensemakr 0.0.8.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::causal::encoding::GraphEncoding;
+use crate::causal::graph::Dag;
+use crate::causal::knowledge::Knowledge;
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
+use crate::causal::scm::minimum_norm;
+use crate::num::linalg::SymmetricMatrix;
+
+/// What is left below this share of what there was counts as nothing.
+const NOTHING_LEFT: f64 = 1e-10;
+
+/// What a hidden cause reaches besides the attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum HiddenTarget {
+    /// Any of the variables that may follow from the attribute, in any proportion.
+    Any,
+    /// This variable alone.
+    Variable(usize),
+}
+
+/// How strong a recorded variable is, as the bound of a hidden cause that is as strong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CauseBenchmark {
+    /// The variable.
+    pub variable: usize,
+    /// Share of the attribute that such a cause explains, 0 to 1.
+    pub attribute: f64,
+    /// Share of the target, 0 to 1.
+    pub target: f64,
+    /// The one share of both with the same bias, 0 to 1.
+    pub equal: f64,
+}
+
+/// What a hidden cause can do to one target.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TargetReach {
+    /// The target.
+    pub target: HiddenTarget,
+    /// Bias of the score's change at g = 1, in units of the score, 0 or above.
+    pub unit: f64,
+    /// Each variable that cannot follow from the attribute; empty where none is asked for.
+    pub benchmarks: Vec<CauseBenchmark>,
+}
+
+/// What a hidden cause can do in one graph.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HiddenReach {
+    /// The change of the score by the regression of everything that may follow on the attribute
+    /// and on what cannot follow, without the edges that the graph leaves out.
+    pub regression: f64,
+    /// Any, then each variable that may follow, ascending.
+    pub targets: Vec<TargetReach>,
+}
+
+/// A change of the attribute and the score that is asked about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ScoredChange {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// How its encoded columns change.
+    pub contrast: Vec<f64>,
+    /// For each encoded column of the graph the change of the score per unit.
+    pub weights: Vec<f64>,
+}
+
+/// The variables that may follow from the attribute: none of its causes in the graph, and none that
+/// knowledge keeps from following (`never`).
+pub(crate) fn may_follow(dag: &Dag, attribute: usize, never: NodeSet) -> NodeSet {
+    let mut causes = NodeSet::EMPTY;
+    for v in dag.topological_order().into_iter().rev() {
+        if v == attribute || causes.contains(v) {
+            causes = causes | dag.parents[v];
+        }
+    }
+    NodeSet::first_n(dag.parents.len()).without(attribute) - causes - never
+}
+
+/// The variables that knowledge keeps from following from another one: those of earlier tiers, and
+/// of its own where none of a tier causes another.
+pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
+    let Some(own) = knowledge.tier(attribute) else { return NodeSet::EMPTY };
+    let is_kept = |v: &usize| {
+        knowledge
+            .tier(*v)
+            .is_some_and(|tier| tier < own || tier == own && knowledge.forbids_within(tier))
+    };
+    (0..knowledge.n_variables()).filter(is_kept).filter(|&v| v != attribute).collect()
+}
+
+/// The covariances of a replicate, and what conditioning on sets of its variables leaves of them.
+pub(crate) struct ConditionalCovariance {
+    columns: Vec<Range<usize>>,
+    covariance: SymmetricMatrix,
+    /// For each set the coefficients of every column on those of the set.
+    known: HashMap<NodeSet, Rc<Vec<Vec<f64>>>>,
+}
+
+impl ConditionalCovariance {
+    /// Those of encoded columns; `columns` are those of each variable.
+    pub(crate) fn new(columns: Vec<Range<usize>>, covariance: SymmetricMatrix) -> Self {
+        ConditionalCovariance { columns, covariance, known: HashMap::new() }
+    }
+
+    /// Those of a replicate.
+    pub(crate) fn of_moments(encoding: &GraphEncoding, moments: &EncodedMoments) -> Self {
+        let n = encoding.width();
+        let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let lower = lower.map(|(i, j)| moments.covariance(i, j)).collect();
+        let columns = encoding.variables.iter().map(|of| of.columns.clone()).collect();
+        ConditionalCovariance::new(columns, SymmetricMatrix { n, lower })
+    }
+
+    fn columns_of(&self, variables: NodeSet) -> Vec<usize> {
+        variables.into_iter().flat_map(|v| self.columns[v].clone()).collect()
+    }
+
+    fn entry(&self, i: usize, j: usize) -> f64 {
+        self.covariance.lower[SymmetricMatrix::at(i.max(j), i.min(j))]
+    }
+
+    /// For every column its coefficients on the columns of these variables.
+    fn coefficients(&mut self, given: NodeSet) -> Rc<Vec<Vec<f64>>> {
+        if let Some(known) = self.known.get(&given) {
+            return Rc::clone(known);
+        }
+        let on = self.columns_of(given);
+        let lower = (0..on.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        let lower = lower.map(|(i, j)| self.entry(on[i], on[j])).collect();
+        let sides: Vec<Vec<f64>> = (0..self.covariance.n)
+            .map(|column| on.iter().map(|&p| self.entry(p, column)).collect())
+            .collect();
+        let found = minimum_norm(&SymmetricMatrix { n: on.len(), lower }, &[], &sides);
+        let found = Rc::new(found);
+        self.known.insert(given, Rc::clone(&found));
+        found
+    }
+
+    /// What is left of the covariances of these rows with these columns given variables.
+    fn left(&mut self, rows: &[usize], columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
+        let (on, coefficients) = (self.columns_of(given), self.coefficients(given));
+        let entry = |&i: &usize, &j: &usize| {
+            let explained: f64 =
+                on.iter().zip(&coefficients[j]).map(|(&p, b)| self.entry(i, p) * b).sum();
+            self.entry(i, j) - explained
+        };
+        rows.iter().map(|i| columns.iter().map(|j| entry(i, j)).collect()).collect()
+    }
+
+    /// S(Y|X); 0 where nothing is left.
+    fn left_of(&mut self, columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
+        let mut left = self.left(columns, columns, given);
+        let before: f64 = columns.iter().map(|&c| self.entry(c, c)).sum();
+        let after: f64 = (0..columns.len()).map(|i| left[i][i]).sum();
+        if after <= NOTHING_LEFT * before {
+            left.iter_mut().for_each(|row| row.fill(0.0));
+        }
+        left
+    }
+
+    /// What a hidden cause can do in one graph to the change of a score; none where what cannot
+    /// follow determines the attribute. With `benchmarked` also how strong recorded variables are.
+    pub(crate) fn reach(
+        &mut self,
+        dag: &Dag,
+        follow: NodeSet,
+        change: &ScoredChange,
+        benchmarked: bool,
+    ) -> Option<HiddenReach> {
+        let variables = NodeSet::first_n(self.columns.len());
+        let recorded = variables.without(change.attribute) - follow;
+        let given_all = recorded.with(change.attribute);
+        let attribute = self.columns_of(NodeSet::single(change.attribute));
+        let following = self.columns_of(follow);
+        let left = self.left_of(&attribute, recorded);
+        if left.iter().enumerate().all(|(i, row)| row[i] == 0.0) {
+            return None;
+        }
+        let lower = left.iter().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect();
+        let left = SymmetricMatrix { n: attribute.len(), lower };
+        // S(A|N)^+ d.
+        let along = minimum_norm(&left, &[], std::slice::from_ref(&change.contrast)).remove(0);
+        let q = dot(&along, &change.contrast);
+        let weight = |columns: &[usize]| -> Vec<f64> {
+            columns.iter().map(|&column| change.weights[column]).collect()
+        };
+        let moved = self.left(&following, &attribute, recorded);
+        let moved: Vec<f64> = moved.iter().map(|row| dot(row, &along)).collect();
+        let regression =
+            dot(&weight(&attribute), &change.contrast) + dot(&weight(&following), &moved);
+        let mut targets = Vec::new();
+        for target in
+            std::iter::once(HiddenTarget::Any).chain(follow.into_iter().map(HiddenTarget::Variable))
+        {
+            let (columns, per_unit, given) = match target {
+                HiddenTarget::Any => (following.clone(), weight(&following), given_all),
+                HiddenTarget::Variable(v) => (
+                    self.columns_of(NodeSet::single(v)),
+                    self.carried(dag, follow, v, &change.weights),
+                    given_all | dag.parents[v],
+                ),
+            };
+            let unit_squared = (quadratic(&self.left_of(&columns, given), &per_unit) * q).max(0.0);
+            let benchmarks = match benchmarked {
+                false => Vec::new(),
+                true => {
+                    let of = |j| {
+                        let asked = (columns.as_slice(), per_unit.as_slice(), unit_squared);
+                        self.benchmark(j, (recorded, change.attribute), (&along, q), asked)
+                    };
+                    recorded.into_iter().map(of).collect()
+                }
+            };
+            targets.push(TargetReach { target, unit: unit_squared.sqrt(), benchmarks });
+        }
+        Some(HiddenReach { regression, targets })
+    }
+
+    /// The change of the score per unit of each column of a variable, carried down the fitted
+    /// equations of what may follow from the attribute.
+    fn carried(&mut self, dag: &Dag, follow: NodeSet, v: usize, weights: &[f64]) -> Vec<f64> {
+        let below: Vec<usize> = dag
+            .topological_order()
+            .into_iter()
+            .filter(|&u| u != v && follow.contains(u) && !dag.parents[u].is_empty())
+            .collect();
+        let mut found = Vec::new();
+        for column in self.columns[v].clone() {
+            let mut change = vec![0.0; self.covariance.n];
+            change[column] = 1.0;
+            for &u in &below {
+                let on = self.columns_of(dag.parents[u]);
+                if on.iter().all(|&p| change[p] == 0.0) {
+                    continue;
+                }
+                let coefficients = self.coefficients(dag.parents[u]);
+                for c in self.columns[u].clone() {
+                    change[c] = on.iter().zip(&coefficients[c]).map(|(&p, b)| b * change[p]).sum();
+                }
+            }
+            found.push(dot(&change, weights));
+        }
+        found
+    }
+
+    /// How strong a recorded variable is: `along` is S(A|N)^+ d, and `asked` has the columns of the
+    /// target, the change of the score per unit of each, and the square of the target's unit.
+    fn benchmark(
+        &mut self,
+        j: usize,
+        (recorded, attribute): (NodeSet, usize),
+        (along, q): (&[f64], f64),
+        (columns, per_unit, unit_squared): (&[usize], &[f64], f64),
+    ) -> CauseBenchmark {
+        let of_attribute = self.columns_of(NodeSet::single(attribute));
+        let others = recorded.without(j);
+        let share =
+            |without: f64, with: f64| if without > 0.0 { 1.0 - with / without } else { 0.0 };
+        let without = quadratic(&self.left_of(&of_attribute, others), along);
+        let with = quadratic(&self.left_of(&of_attribute, recorded), along);
+        let of_a = share(without, with);
+        let without = quadratic(&self.left_of(columns, others.with(attribute)), per_unit);
+        let left = quadratic(&self.left_of(columns, recorded.with(attribute)), per_unit);
+        let of_y = share(without, left);
+        let bound = of_a / (1.0 - of_a);
+        if of_a >= 1.0 || of_y >= 1.0 || bound >= 1.0 {
+            return CauseBenchmark { variable: j, attribute: 1.0, target: 1.0, equal: 1.0 };
+        }
+        let root = bound; // The root of r_z = r_d^2 / (1 - r_d)^2.
+        let most = (1.0 + root) * (1.0 + root) / (1.0 - root * root);
+        let target = (most * of_y / (1.0 - of_y)).min(1.0);
+        let squared = target * bound / (1.0 - bound) * left * q;
+        let equal = match (squared > 0.0, unit_squared > 0.0) {
+            (false, _) => 0.0,
+            (true, false) => 1.0,
+            (true, true) => {
+                let t = squared / unit_squared;
+                0.5 * ((t * t + 4.0 * t).sqrt() - t)
+            }
+        };
+        CauseBenchmark { variable: j, attribute: bound, target, equal }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// x' M x.
+fn quadratic(matrix: &[Vec<f64>], x: &[f64]) -> f64 {
+    matrix.iter().zip(x).map(|(row, x_i)| x_i * dot(row, x)).sum()
+}

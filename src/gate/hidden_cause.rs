@@ -1,0 +1,80 @@
+//! Passes that a hidden cause would overturn: `withstands` asks how strong it would have to be, and
+//! the table `hidden_cause` knows.
+//!
+//! The same rule as that of the gate, on other numbers, says what a hidden cause makes of a verdict;
+//! the stage `hidden` asks it at every strength. A gate reads the bound for any hidden cause alone,
+//! pushed either way. Only a pass is taken back: if a fail were, a gate could be switched off by a
+//! strength that nothing withstands.
+
+use super::decision::decide;
+use super::observe::{matches, observed};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateObservation, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::reason::{GateReason, GateStatus};
+use crate::metric::value::hidden_cause::HIDDEN_RATES;
+use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow};
+
+/// Whether a hidden cause can be asked about for a question on a row of metrics.
+pub(crate) fn asks(question: &GateQuestion, row: &MetricRow) -> bool {
+    let of_direction = matches!(
+        question.scope,
+        GateSubject::Direction(..) | GateSubject::AnyDirection | GateSubject::HarmTo(_)
+    );
+    let by_known = matches!(
+        question.decide_by,
+        GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate
+    );
+    question.quantity == GateQuantity::Value
+        && of_direction
+        && by_known
+        && !question.holm
+        && HIDDEN_RATES.contains(&row.metric.as_str())
+        && matches(question, &row.key, [&row.class, &row.metric, &row.family])
+}
+
+/// The verdict of the rule of a gate on a row, or on other numbers in its place: the value with the ends
+/// of what decides.
+pub(crate) fn verdict(
+    question: &GateQuestion,
+    row: &MetricRow,
+    moved: Option<(f64, Option<(f64, f64)>)>,
+) -> GateStatus {
+    let mut seen = observed(question, row);
+    if let Some((value, ends)) = moved {
+        (seen.value, seen.lo, seen.hi) = (Some(value), ends.map(|of| of.0), ends.map(|of| of.1));
+    }
+    decide(question, seen).verdict()
+}
+
+/// Why a pass does not withstand what its gate asks for; none where it does, or nothing is asked.
+pub(super) fn overturned(
+    question: &GateQuestion,
+    seen: &GateObservation,
+    hidden: &[HiddenCauseRow],
+) -> Option<GateReason> {
+    let withstands = question.withstands?;
+    let of_gate = hidden.iter().filter(|row| {
+        row.gate == question.name
+            && row.target == ANY_TARGET
+            && row.sensitive == seen.sensitive
+            && row.metric == seen.metric
+            && [row.from_group.as_str(), row.to_group.as_str()] == [&seen.from, &seen.to]
+    });
+    let reason = |turns_at, undefined: &str| GateReason::HiddenCause {
+        turns_at,
+        undefined: undefined.to_owned(),
+        withstands,
+    };
+    let rows: Vec<&HiddenCauseRow> = of_gate.collect();
+    if let Some(unknown) = rows.iter().find(|row| !row.undefined.is_empty()) {
+        return Some(reason(None, &unknown.undefined));
+    }
+    let passes =
+        |row: &&HiddenCauseRow| row.strength == 0.0 && row.verdict == GateStatus::Pass.word();
+    // Both pushes start from a pass.
+    if rows.iter().copied().filter(passes).count() != 2 {
+        return Some(reason(None, ""));
+    }
+    let first = rows.iter().filter_map(|row| row.turns_at).min_by(f64::total_cmp);
+    first.filter(|at| *at <= withstands).map(|at| reason(Some(at), ""))
+}

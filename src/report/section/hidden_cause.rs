@@ -1,0 +1,223 @@
+//! Section "What a hidden cause could do": how strong something that no column holds would have to
+//! be to overturn what is found across causal graphs.
+//!
+//! Read from the table `hidden_cause` alone. A verdict that turns is said with the strength and
+//! with the strongest recorded column next to it, which is a yardstick and no bound on what is not
+//! recorded; so no sentence calls a verdict robust.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::metric::catalog::ccm::HARM;
+use crate::metric::rate::Undefined;
+use crate::report::draw::plot::{ForbiddenSide, PlotPoint};
+use crate::report::draw::thresholds::strength_curves;
+use crate::report::page::number::NumberFormat;
+use crate::report::page::terms::PageGlossary;
+use crate::report::page::words::RichText;
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
+use crate::report::read::audit::AuditFolder;
+use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow};
+
+/// Findings on one page.
+const FINDINGS_AT_MOST: usize = 12;
+
+/// Columns that are named one by one.
+const COLUMNS_AT_MOST: usize = 4;
+
+/// A rate without a limit, or with that of one gate: its rows of all targets, pushes and strengths.
+struct HiddenFinding<'a> {
+    rows: Vec<&'a HiddenCauseRow>,
+    gate: Option<&'a GateRow>,
+}
+
+/// The section; none where no set asks about a hidden cause.
+pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
+    let findings = findings(audit);
+    if findings.is_empty() {
+        return None;
+    }
+    let more = findings.len().saturating_sub(FINDINGS_AT_MOST);
+    let told: Vec<Value> = findings
+        .iter()
+        .take(FINDINGS_AT_MOST)
+        .filter_map(|finding| facts(finding, glossary))
+        .collect();
+    let facts = context!(findings => told, more);
+    let names = ("hidden-causes", "What a hidden cause could do");
+    Some(PageSection::of_facts(names, "hidden_cause.html", facts))
+}
+
+/// Those with a limit; where no gate has one, the rates of harm, else of both switches.
+fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
+    let has_gates = audit.hidden.iter().any(|row| !row.gate.is_empty());
+    let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.metric.as_str()));
+    let metrics = if has_harm { HARM } else { ["nsr", "psr"] };
+    let is_shown = |row: &&HiddenCauseRow| match has_gates {
+        true => !row.gate.is_empty(),
+        false => metrics.contains(&row.metric.as_str()),
+    };
+    let key = |row: &HiddenCauseRow| {
+        let audit = [&row.model, &row.counterfactual, &row.sensitive, &row.from_group];
+        let [model, set, attribute, from] = audit.map(ToString::to_string);
+        let [to, metric, gate] = [&row.to_group, &row.metric, &row.gate].map(ToString::to_string);
+        [model, set, attribute, from, to, metric, gate]
+    };
+    let mut all: Vec<HiddenFinding<'_>> = Vec::new();
+    for row in audit.hidden.iter().filter(is_shown) {
+        match all.last_mut().filter(|last| key(last.rows[0]) == key(row)) {
+            Some(last) => last.rows.push(row),
+            None => {
+                let gate = audit.gates.iter().find(|gate| {
+                    gate.gate == row.gate
+                        && [&gate.from_group, &gate.to_group] == [&row.from_group, &row.to_group]
+                });
+                all.push(HiddenFinding { rows: vec![row], gate });
+            }
+        }
+    }
+    all
+}
+
+impl<'a> HiddenFinding<'a> {
+    fn of(&self, target: &'a str, push: &'a str) -> impl Iterator<Item = &'a HiddenCauseRow> + '_ {
+        let rows = self.rows.iter().copied();
+        rows.filter(move |row| row.target == target && row.push == push)
+    }
+
+    /// The row of each push that says when the verdict turns: where it turns first, first.
+    fn turning(&self, target: &'a str) -> Option<&'a HiddenCauseRow> {
+        let rows = ["up", "down"].into_iter().filter_map(|push| self.of(target, push).next());
+        let turns = rows.filter(|row| row.turns_at.is_some());
+        turns
+            .min_by(|a, b| a.turns_at.partial_cmp(&b.turns_at).unwrap_or(std::cmp::Ordering::Equal))
+    }
+}
+
+fn share(value: f64) -> String {
+    NumberFormat::Share.value(value)
+}
+
+/// What the page says about a finding.
+fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
+    let first = finding.of(ANY_TARGET, "up").next()?;
+    let entry = glossary.show(&first.metric);
+    let around = first.world_lo.zip(first.world_hi);
+    let turning = finding.turning(ANY_TARGET);
+    let benchmark = (!first.benchmark.is_empty()).then(|| {
+        let needs = turning.and_then(|row| row.needs_if_benchmark);
+        context! {
+            name => first.benchmark.as_str(),
+            equal => first.benchmark_equal.map(share),
+            needs => needs.filter(|needs| *needs <= 1.0).map(share),
+            impossible => needs.is_some_and(|needs| needs > 1.0),
+        }
+    });
+    let turns = turning.and_then(|row| {
+        let at = row.turns_at?;
+        let ends = row.turns_lo.zip(row.turns_hi);
+        Some(context! {
+            at => share(at), zero => at == 0.0, raises => row.push == "up",
+            ends => ends.map(|(lo, hi)| NumberFormat::Share.interval(at, lo, hi)),
+        })
+    });
+    let undefined = (!first.undefined.is_empty()).then(|| {
+        let of_metric = Undefined::of_code(&first.undefined).map_or("", Undefined::clause);
+        context!(code => first.undefined.as_str(), clause => of_metric)
+    });
+    let limit = finding.gate.map(|gate| {
+        context!(
+            name => gate.gate.as_str(), text => share(gate.limit),
+            least => gate.rule_words().0 == "at_least",
+        )
+    });
+    Some(context! {
+        model => first.model.as_str(), set => first.counterfactual.as_str(),
+        attribute => first.sensitive.as_str(), from => first.from_group.as_str(),
+        to => first.to_group.as_str(), metric => entry.name, value => first.value.map(share),
+        around => around.map(|(lo, hi)| {
+            NumberFormat::Share.interval(first.value.unwrap_or(lo), lo, hi)
+        }),
+        limit, verdict => first.verdict.as_str(), undefined, turns, benchmark,
+        columns => columns(finding), table => table(finding).map(Value::from), drawing => drawing(finding),
+    })
+}
+
+/// The columns that could turn the verdict alone, the weakest cause first.
+fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
+    let mut names: Vec<&str> = finding.rows.iter().map(|row| row.target.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let turning = |name: &&str| {
+        let row = ["up", "down"].into_iter().filter_map(|push| {
+            let mut rows = finding.rows.iter();
+            rows.find(|row| row.target == **name && row.push == push)?.turns_at
+        });
+        row.min_by(f64::total_cmp)
+    };
+    let single = names.iter().filter(|name| **name != ANY_TARGET);
+    let mut all: Vec<(f64, &str)> =
+        single.filter_map(|name| Some((turning(name)?, *name))).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
+    all.truncate(COLUMNS_AT_MOST);
+    all.into_iter().map(|(at, name)| context!(name, at => share(at))).collect()
+}
+
+/// The rate at every strength, pushed down and up.
+fn table(finding: &HiddenFinding<'_>) -> Option<PageTable> {
+    let cell = |row: Option<&HiddenCauseRow>| -> PageCell {
+        let Some((row, value)) = row.and_then(|row| Some((row, row.value?))) else {
+            return PageCell::none();
+        };
+        let ends = row.world_lo.zip(row.world_hi);
+        let ends = ends.map_or_else(String::new, |(lo, hi)| {
+            format!(" ({})", NumberFormat::Share.interval(value, lo, hi))
+        });
+        RichText::from(share(value)).soft(ends).into()
+    };
+    let rows: Vec<ReportRow> = finding
+        .of(ANY_TARGET, "down")
+        .filter(|row| row.undefined.is_empty())
+        .map(|down| {
+            let up = finding.of(ANY_TARGET, "up").find(|up| up.strength == down.strength);
+            ReportRow::new(RichText::from(share(down.strength)), [cell(Some(down)), cell(up)])
+        })
+        .collect();
+    let head =
+        ["Strength", "Pushed to lower scores", "Pushed to higher scores"].map(RichText::from);
+    (!rows.is_empty()).then(|| PageTable::new(head, rows))
+}
+
+fn drawing(finding: &HiddenFinding<'_>) -> Option<String> {
+    let points = |push| -> Vec<(f64, Option<PlotPoint>)> {
+        let rows = finding.of(ANY_TARGET, push).filter(|row| row.undefined.is_empty());
+        let point = |row: &HiddenCauseRow| {
+            let interval = row.world_lo.zip(row.world_hi);
+            row.value.map(|value| PlotPoint { value, interval, second: None })
+        };
+        rows.map(|row| (row.strength, point(row))).collect()
+    };
+    let (up, down) = (points("up"), points("down"));
+    let first = finding.of(ANY_TARGET, "up").next()?;
+    if up.is_empty() {
+        return None;
+    }
+    let label = finding.gate.map(|gate| format!("limit {}", share(gate.limit)));
+    let limit = finding.gate.zip(label.as_deref()).map(|(gate, label)| {
+        let side = match gate.rule_words().0 {
+            "at_least" => ForbiddenSide::Below,
+            _ => ForbiddenSide::Above,
+        };
+        (gate.limit, side, label)
+    });
+    let turns = finding.turning(ANY_TARGET).and_then(|row| row.turns_at);
+    let turns_label = turns.map(|at| format!("turns at {}", share(at)));
+    let title = format!("{}, {} to {}", first.metric, first.from_group, first.to_group);
+    let desc = format!(
+        "The rate by the strength of a hidden cause, pushed up and down; without one {}.",
+        first.value.map_or_else(|| "undefined".to_owned(), share)
+    );
+    let turns = turns.zip(turns_label.as_deref());
+    let recorded = first.benchmark_equal.filter(|_| !first.benchmark.is_empty());
+    Some(strength_curves((&title, &desc), [&up, &down], limit, turns, recorded))
+}

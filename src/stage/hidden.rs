@@ -1,0 +1,713 @@
+//! The stage `hidden`: what a cause that nobody recorded could make of what a model says across the
+//! graphs of a set.
+//!
+//! Worlds and model are linear, so a hidden cause adds a number to the log odds of everybody of a
+//! direction (`causal::hidden_cause`), and a rate is a search in the margins of people
+//! (`metric::value::hidden_cause`). Read are the graphs, the coefficients of the model, once the
+//! training rows for the covariances of every bootstrap, and once the audited rows; nothing is
+//! searched, fitted or scored again. Whether a verdict turns is asked of the rule of the gate
+//! itself (`gate::hidden_cause`). Memory: the margins of the audited people, and the covariances of
+//! all bootstraps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::causal::graph::Dag;
+use crate::causal::hidden_cause::{
+    CauseBenchmark, ConditionalCovariance, HiddenReach, HiddenTarget, ScoredChange, may_follow,
+    never_follow,
+};
+use crate::causal::knowledge::Knowledge;
+use crate::causal::nodes::NodeSet;
+use crate::counterfactual::graph_uncertain::CausalWorld;
+use crate::counterfactual::graph_uncertain::knobs::{GraphUncertainBlock, HiddenCauseBlock};
+use crate::data::Attribute;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::error::{Fault, Result};
+use crate::exec::{StageContext, misfit};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::hidden_cause as judging;
+use crate::gate::question::GateQuestion;
+use crate::gate::reason::GateStatus;
+use crate::job::{FavourableClass, IntervalMethod, Job};
+use crate::metric::interval::z_of_level;
+use crate::metric::rate::Undefined;
+use crate::metric::scope::MetricScope;
+use crate::metric::value::hidden_cause::{
+    GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
+    middle_of_crossings, turning_point,
+};
+use crate::model::{ThresholdComparison, TrainedModel};
+use crate::param::ColumnName;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::discover::scenarios::{DiscoveryInputs, EncodedReplicates, encoded_variables};
+use crate::stage::discover::tables::GraphSetScenario;
+use crate::stage::gate;
+use crate::stage::kinds::{DiscoverStage, HiddenStage, MeasureStage, ScoreStage, TrainStage};
+use crate::stage::memory;
+use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule_inputs::RuleInputs;
+use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::train::trainer::memory_in_words;
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{ANY_TARGET, HiddenCauseRow, MetricRow, MetricTable, finite};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// The share of the graphs from which on it counts that a cause changes nothing there.
+const TOO_MANY_UNMOVED: f64 = 0.05;
+
+/// Bytes that a person takes while margins are gathered and sorted.
+const BYTES_A_PERSON: u64 = 64;
+
+/// Graphs are asked of one model, so its only fold.
+const ONLY_FOLD: Option<u8> = Some(0);
+
+/// The stages of all models and sets that ask about hidden causes.
+pub(crate) struct HiddenFolders(Vec<StageInput<HiddenStage>>);
+
+impl HiddenFolders {
+    /// Those of the job, in the order of the keys of their tables. What waits for scores is left
+    /// out.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let (plan, mut units) = (b.plan, Vec::new());
+        let asks = |applied: &AppliedSet<'_>| {
+            applied.graphs().is_some_and(|graphs| graphs.hidden_cause().is_some())
+        };
+        for applied in plan.applied_sets().into_iter().filter(asks) {
+            for (name, model) in &plan.job.models {
+                if applied.block.asks(name) && model.scores_counterfactuals() {
+                    units.push(applied.unit_of(name.as_str()));
+                }
+            }
+        }
+        units.sort_unstable();
+        let mut found = Vec::new();
+        for unit in &units {
+            found.extend(b.want_part(|b| b.need::<HiddenStage>(unit))?);
+        }
+        Ok(HiddenFolders(found))
+    }
+
+    /// Their folders.
+    pub(crate) fn folders<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<&'c Path> {
+        self.0.iter().map(|stage| stage.folder(ctx)).collect()
+    }
+
+    /// The rows of all.
+    pub(crate) fn rows(&self, ctx: &StageContext<'_>) -> Result<Vec<HiddenCauseRow>> {
+        let rows = self.folders(ctx).into_iter().map(read_rows::<HiddenCauseRow>);
+        Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+}
+
+impl Stage for HiddenStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Hidden;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let ((name, model), applied) = (plan.model_of(unit)?, plan.set_of(unit)?);
+        let asked = applied.graphs().and_then(|of| Some((of, of.hidden_cause()?)));
+        let Some((graphs, asked)) = asked else {
+            return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
+        };
+        b.value("hidden cause", asked);
+        b.value("counterfactuals", graphs.search_part());
+        let scenario = applied.scenario().1;
+        b.texts([("scenario".to_owned(), scenario.to_owned())]);
+        b.input("gates", |job| &job.gates);
+        b.input("metrics.interval", |job| &job.metrics.interval);
+        b.input("metrics.worlds", |job| &job.metrics.worlds);
+        b.input("favourable", |job| job.data.favourable_side());
+        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
+        let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+        let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let trained = b.need::<TrainStage>(unit)?;
+        let rule = RuleInputs::need(b, name, model)?;
+        let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
+        work(move |ctx| {
+            rows.with(ctx, 1, |row_context| {
+                let discovered = found.open(ctx, scenario)?;
+                let set = GraphSetScenario {
+                    name: applied.set.to_owned(),
+                    position: applied.position,
+                    discovered,
+                    rows: None,
+                };
+                let scores = scores.open(ctx, row_context)?;
+                let rule = rule.open(ctx, row_context, &scores)?;
+                let trained = trained.models(ctx, model, plan.n_folds())?;
+                let [trained] = trained.as_slice() else {
+                    return Err(misfit("graphs are asked of one model".to_owned()));
+                };
+                let memory = memory::allowed(plan.settings);
+                let column = ColumnName::new(applied.attribute);
+                let variables = column
+                    .map(|column| plan.job.data.graph_variables(graphs, &column))
+                    .unwrap_or_default();
+                let variables = &variables;
+                let position = applied.position;
+                let discovery = DiscoveryInputs { graphs, variables, position, seed, memory };
+                let asking = HiddenAsking {
+                    job: plan.job,
+                    asked,
+                    set: &set,
+                    discovery,
+                    model: trained.as_ref(),
+                    questions: gate::questions(plan.checked),
+                };
+                let metrics = MetricTable::read(measured.folder(ctx))?.all;
+                let rates = asking.rates(&metrics, name);
+                let rows = asking.rows(ctx, row_context, (&rule, &scores), &rates)?;
+                write_rows(ctx.out(), &rows)
+            })
+        })
+    }
+}
+
+/// What is asked of one model and set.
+struct HiddenAsking<'a> {
+    job: &'a Job,
+    asked: &'a HiddenCauseBlock,
+    set: &'a GraphSetScenario,
+    discovery: DiscoveryInputs<'a>,
+    model: &'a dyn TrainedModel,
+    /// All gates of the job.
+    questions: Vec<GateQuestion>,
+}
+
+/// Graphs of a world in which the same variables may follow, by the same equations.
+#[derive(Debug, Clone)]
+struct AlikeGraphs {
+    copies: u64,
+    /// Change of the log odds by the graph, for people of the first group of a pair in the second.
+    movement: f64,
+    /// None where the attribute is determined.
+    reach: Option<HiddenReach>,
+}
+
+/// For each pair of declared groups, the first before the second, the graphs that saw both.
+type GraphsOfPairs = BTreeMap<(usize, usize), Vec<AlikeGraphs>>;
+
+/// One target in all graphs of a direction.
+struct TargetWorlds {
+    name: String,
+    worlds: Vec<MovingWorld>,
+    /// Strongest recorded variable, with the means over graphs.
+    benchmark: Option<(String, CauseBenchmark)>,
+}
+
+/// The rate of a row of metrics, and the people behind it.
+struct HiddenRate<'a> {
+    row: &'a MetricRow,
+    side: SwitchingSide,
+    people: &'a GroupMargins,
+}
+
+/// The numbers of a rate at one strength.
+#[derive(Clone, Copy)]
+struct RateNumbers {
+    value: Option<f64>,
+    graphs: Option<(f64, f64)>,
+    people: Option<(f64, f64)>,
+}
+
+impl<'a> HiddenAsking<'a> {
+    /// The rows of rates of directions of the model and set.
+    fn rates<'m>(&self, metrics: &'m [MetricRow], model: &str) -> Vec<&'m MetricRow> {
+        let is_rate = |row: &&MetricRow| {
+            let key = &row.key;
+            let of_audit = key.arm.is_empty() && key.slice.is_empty() && row.class.is_empty();
+            of_audit
+                && key.model == model
+                && key.counterfactual == self.set.name
+                && key.sensitive == *self.discovery_attribute()
+                && key.scope == MetricScope::Direction(0, 0).as_str()
+                && HIDDEN_RATES.contains(&row.metric.as_str())
+        };
+        metrics.iter().filter(is_rate).collect()
+    }
+
+    /// The name of the attribute.
+    fn discovery_attribute(&self) -> &str {
+        let mut names = self.job.data.sensitive.keys();
+        names.nth(self.set.position).map_or("", |name| name.as_str())
+    }
+
+    /// The table.
+    fn rows(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        (rule, scores): (&DecisionRule, &ScoreReader),
+        rates: &[&MetricRow],
+    ) -> Result<Vec<HiddenCauseRow>> {
+        let attribute = &row_context.rows.layout().attributes[self.set.position];
+        let linear =
+            self.model.log_odds().filter(|_| !self.set.discovered.worlds.worlds.is_empty());
+        let Some((intercept, coefficients)) = linear else {
+            let why = match self.model.log_odds() {
+                None => "model_not_linear",
+                Some(_) => Undefined::NoTrainingRows.code(),
+            };
+            return Ok(rates.iter().flat_map(|row| self.undefined(row, why)).collect());
+        };
+        let clip = self.discovery.graphs.clip_rule();
+        let encoded =
+            EncodedWorlds::new(&self.set.discovered.worlds, attribute, (self.model, clip));
+        let margin = |row: &EncodedModelRow| {
+            coefficients.iter().zip(&row.model).fold(intercept, |sum, (b, x)| sum + b * x)
+        };
+        let people = self.people(row_context, &encoded, (rule, scores), margin)?;
+        let weights = encoded.weights(coefficients);
+        let pairs = self.graphs(row_context, attribute, (&encoded, weights))?;
+        let group = |name: &str| attribute.groups.iter().position(|group| group == name);
+        let favourable = self.job.data.favourable_side().unwrap_or(FavourableClass::Positive);
+        let mut table = Vec::new();
+        for row in rates {
+            ctx.check()?;
+            let ends = group(&row.key.from_group).zip(group(&row.key.to_group));
+            let side = SwitchingSide::of_metric(&row.metric, favourable);
+            let Some(((from, to), side)) = ends.zip(side) else { continue };
+            let graphs = pairs.get(&(from.min(to), from.max(to))).map_or(&[][..], Vec::as_slice);
+            if let Some(why) = self.unknown(row, graphs) {
+                table.extend(self.undefined(row, &why));
+                continue;
+            }
+            let rate = HiddenRate { row, side, people: &people[from] };
+            for target in self.targets(graphs, from > to) {
+                table.extend(self.of_target(&rate, &target));
+            }
+        }
+        Ok(table)
+    }
+
+    /// Why nothing is known of a rate; none where it is.
+    fn unknown(&self, row: &MetricRow, graphs: &[AlikeGraphs]) -> Option<String> {
+        let all: u64 = graphs.iter().map(|of| of.copies).sum();
+        let unmoved = |of: &&AlikeGraphs| {
+            let any = of.reach.iter().flat_map(|reach| reach.targets.first());
+            any.into_iter().all(|target| target.unit == 0.0)
+        };
+        let unmoved: u64 = graphs.iter().filter(unmoved).map(|of| of.copies).sum();
+        if all == 0 {
+            Some(Undefined::NoTrainingRows.code().to_owned())
+        } else if row.value.is_none() {
+            Some(row.undefined.to_string())
+        } else if graphs.iter().any(|of| of.reach.is_none()) {
+            Some("attribute_determined".to_owned())
+        } else if unmoved as f64 > TOO_MANY_UNMOVED * all as f64 || self.set.attribute_follows() {
+            Some("nothing_follows".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// The margins of the audited people of each declared group.
+    fn people(
+        &self,
+        row_context: RowContext<'_>,
+        encoded: &EncodedWorlds<'_>,
+        (rule, scores): (&DecisionRule, &ScoreReader),
+        margin: impl Fn(&EncodedModelRow) -> f64 + Sync,
+    ) -> Result<Vec<GroupMargins>> {
+        let layout = row_context.rows.layout();
+        let n_groups = layout.attributes[self.set.position].groups.len();
+        let needed = row_context.roles.n_audited().saturating_mul(BYTES_A_PERSON);
+        if needed > self.discovery.memory {
+            let what = format!(
+                "the margins of {} audited people take {}; the run may take {}",
+                row_context.roles.n_audited(),
+                memory_in_words(needed),
+                memory_in_words(self.discovery.memory)
+            );
+            let hint = "audit fewer rows, remove `sensitivity`, or allow more with `--memory`";
+            return Err(Fault::new("too-many-persons", what).hint(hint).into());
+        }
+        let keys =
+            CounterfactualReader::of_keys(row_context.rows, row_context.roles, self.set.position)?;
+        let mut people: Vec<Vec<(bool, f64, u64)>> = vec![Vec::new(); n_groups];
+        row_context.row_groups().in_order(
+            |g| {
+                let (batch, keys, scores) =
+                    (row_context.rows.read(g)?, keys.keys(g)?, scores.read(g)?);
+                let (mut found, mut row) = (Vec::new(), EncodedModelRow::default());
+                let mut parents = keys.parent.clone();
+                // Those of a row stand together.
+                parents.dedup();
+                for i in parents.into_iter().map(|parent| parent as usize) {
+                    let decided = rule.decide(&batch, ONLY_FOLD, i, scores[i]);
+                    let Some(positive) = decided else { continue };
+                    if encoded.encode(&batch.rows, i, &mut row) {
+                        let threshold = rule.threshold_at(&batch, ONLY_FOLD, i);
+                        let apart = margin(&row) - libm::log(threshold / (1.0 - threshold));
+                        let group = usize::from(batch.groups[self.set.position][i]);
+                        found.push((group, (positive, apart, batch.person_keys()[i])));
+                    }
+                }
+                Ok((batch.row.len() as u64, found))
+            },
+            |_, found| {
+                found.into_iter().for_each(|(group, person)| people[group].push(person));
+                Ok(())
+            },
+        )?;
+        let at_threshold = rule.decision == ThresholdComparison::AtOrAbove;
+        let repeat = layout.person.is_some();
+        let margins =
+            people.into_iter().map(|of| GroupMargins::new(at_threshold, repeat, of.into_iter()));
+        Ok(margins.collect())
+    }
+
+    /// What a hidden cause can do in every graph, for each pair of groups.
+    fn graphs(
+        &self,
+        row_context: RowContext<'_>,
+        attribute: &Attribute,
+        (encoded, weights): (&EncodedWorlds<'_>, Vec<f64>),
+    ) -> Result<GraphsOfPairs> {
+        let worlds = &self.set.discovered.worlds;
+        let variables = encoded_variables(row_context.rows.layout(), &self.discovery)?;
+        let (variables, sensitive) = (variables.0.as_slice(), variables.1);
+        let replicates =
+            EncodedReplicates::read(row_context, &self.discovery, (variables, sensitive))?;
+        let (Some(replicates), Some(encoded_attribute)) = (replicates, worlds.attribute()) else {
+            return Ok(GraphsOfPairs::new());
+        };
+        let never = never_follow(&self.knowledge()?, sensitive);
+        let saw: Vec<Vec<bool>> =
+            attribute.level_of_group.iter().map(|&code| worlds.saw(code).collect()).collect();
+        // Each pair of groups with the change of the attribute's columns.
+        let n_columns = encoded_attribute.columns.len();
+        let place = |group: usize| encoded_attribute.position_of(attribute.level_of_group[group]);
+        let n_groups = attribute.groups.len();
+        let pairs = (0..n_groups).flat_map(|from| (from + 1..n_groups).map(move |to| (from, to)));
+        let changes: Vec<((usize, usize), ScoredChange)> = pairs
+            .filter_map(|(from, to)| {
+                let (first, second) = place(from).zip(place(to))?;
+                let mut contrast = vec![0.0; n_columns];
+                if n_columns == 1 {
+                    contrast[0] = second as f64 - first as f64;
+                } else {
+                    (contrast[first], contrast[second]) = (-1.0, 1.0);
+                }
+                let weights = weights.clone();
+                Some(((from, to), ScoredChange { attribute: sensitive, contrast, weights }))
+            })
+            .collect();
+        let mut by_replicate: Vec<Vec<(usize, &CausalWorld)>> =
+            vec![Vec::new(); replicates.drawn().len()];
+        for (w, world) in worlds.worlds.iter().enumerate() {
+            by_replicate[world.replicate].push((w, world));
+        }
+        let mut all = GraphsOfPairs::new();
+        row_context.pieces(by_replicate.len()).in_order(
+            |b| {
+                let moments = &replicates.drawn()[b];
+                let mut left = ConditionalCovariance::of_moments(&worlds.encoding, moments);
+                let mut found = Vec::new();
+                for &(w, world) in &by_replicate[b] {
+                    let alike = self.alike(world, sensitive, never);
+                    for (pair, change) in &changes {
+                        if !saw[pair.0][w] || !saw[pair.1][w] {
+                            continue;
+                        }
+                        let moves = encoded.movement(*pair, w).iter();
+                        let movement: f64 = moves.map(|&(column, x)| weights[column] * x).sum();
+                        for ((follow, _), (dag, copies)) in &alike {
+                            let reach = left.reach(dag, *follow, change, self.asked.benchmark);
+                            found.push((*pair, AlikeGraphs { copies: *copies, movement, reach }));
+                        }
+                    }
+                }
+                Ok((0, found))
+            },
+            |_, found| {
+                found.into_iter().for_each(|(pair, of)| all.entry(pair).or_default().push(of));
+                Ok(())
+            },
+        )?;
+        Ok(all)
+    }
+
+    /// What is known of the graph.
+    fn knowledge(&self) -> Result<Knowledge> {
+        let graphs: &GraphUncertainBlock = self.discovery.graphs;
+        let scenario = self.set.name.split_once('/').map_or("", |(_, scenario)| scenario);
+        let found = graphs.knowledge.iter().find(|(name, _)| name.as_str() == scenario);
+        let names: Vec<String> = self.discovery.variables.iter().map(ToString::to_string).collect();
+        found
+            .and_then(|(_, known)| known.to_knowledge(&names).ok())
+            .ok_or_else(|| misfit(format!("the set `{}` has no sound knowledge", self.set.name)))
+    }
+
+    /// The graphs of a world by what may follow from the attribute and by the parents of that: one
+    /// of each kind, with how many they are.
+    fn alike(
+        &self,
+        world: &CausalWorld,
+        sensitive: usize,
+        never: NodeSet,
+    ) -> BTreeMap<(NodeSet, Vec<NodeSet>), (&Dag, u64)> {
+        let bag = &self.set.discovered.worlds.bag;
+        let mut alike = BTreeMap::new();
+        for &member in &world.members {
+            let dag = &bag.dags[bag.replicates[world.replicate].members[member]];
+            let follow = may_follow(dag, sensitive, never);
+            let parents = follow.into_iter().map(|v| dag.parents[v]).collect();
+            alike.entry((follow, parents)).or_insert((dag, 0)).1 += 1;
+        }
+        alike
+    }
+
+    /// The targets in all graphs of a pair, for people of its first group, or `turned`.
+    fn targets(&self, graphs: &[AlikeGraphs], turned: bool) -> Vec<TargetWorlds> {
+        let reaches = || graphs.iter().filter_map(|of| Some((of, of.reach.as_ref()?)));
+        let all: BTreeSet<HiddenTarget> =
+            reaches().flat_map(|(_, reach)| reach.targets.iter().map(|of| of.target)).collect();
+        let sign = if turned { -1.0 } else { 1.0 };
+        let names = &self.set.discovered.worlds.bag.variables;
+        let of_target = |target: HiddenTarget| {
+            let own = |reach: &'_ HiddenReach| {
+                reach.targets.iter().find(|of| of.target == target).cloned()
+            };
+            let world = |(of, reach): (&AlikeGraphs, &HiddenReach)| MovingWorld {
+                copies: of.copies,
+                movement: sign * of.movement,
+                regression: sign * reach.regression,
+                unit: own(reach).map_or(0.0, |of| of.unit),
+            };
+            // Means over the graphs in which a variable cannot follow.
+            let mut sums: BTreeMap<usize, (f64, [f64; 3])> = BTreeMap::new();
+            for (of, reach) in reaches() {
+                for found in own(reach).into_iter().flat_map(|of| of.benchmarks) {
+                    let (n, sum) = sums.entry(found.variable).or_default();
+                    *n += of.copies as f64;
+                    for (sum, x) in sum.iter_mut().zip([found.attribute, found.target, found.equal])
+                    {
+                        *sum += of.copies as f64 * x;
+                    }
+                }
+            }
+            let means = sums.into_iter().map(|(variable, (n, sums))| {
+                let [attribute, target, equal] = sums.map(|sum| sum / n);
+                CauseBenchmark { variable, attribute, target, equal }
+            });
+            // Of equals the first.
+            let strongest = means.reduce(|a, b| if b.equal > a.equal { b } else { a });
+            TargetWorlds {
+                name: match target {
+                    HiddenTarget::Any => ANY_TARGET.to_owned(),
+                    HiddenTarget::Variable(v) => names[v].clone(),
+                },
+                worlds: reaches().map(world).collect(),
+                benchmark: strongest.map(|of| (names[of.variable].clone(), of)),
+            }
+        };
+        all.into_iter().map(of_target).collect()
+    }
+
+    /// The questions that are about a row.
+    fn gates(&self, row: &MetricRow) -> impl Iterator<Item = &GateQuestion> {
+        self.questions.iter().filter(|question| judging::asks(question, row))
+    }
+
+    /// The rows of a rate of which nothing is known.
+    fn undefined(&self, row: &MetricRow, why: &str) -> Vec<HiddenCauseRow> {
+        let gates = std::iter::once(None).chain(self.gates(row).map(Some));
+        let of_gate = |question: Option<&GateQuestion>| {
+            HiddenPush::ALL.map(|push| HiddenCauseRow {
+                value: row.value,
+                world_lo: row.world_lo,
+                world_hi: row.world_hi,
+                lo: row.lo,
+                hi: row.hi,
+                verdict: question
+                    .map_or("", |question| judging::verdict(question, row, None).word())
+                    .into(),
+                undefined: why.into(),
+                ..key_of(row, question, ANY_TARGET, push)
+            })
+        };
+        gates.flat_map(of_gate).collect()
+    }
+
+    /// The rows of a rate and a target, without a gate and for each gate.
+    fn of_target(&self, rate: &HiddenRate<'_>, target: &TargetWorlds) -> Vec<HiddenCauseRow> {
+        let all: u64 = target.worlds.iter().map(|of| of.copies).sum();
+        let share = |of: &dyn Fn(&MovingWorld) -> f64| {
+            target.worlds.iter().map(|world| world.copies as f64 * of(world)).sum::<f64>()
+                / all as f64
+        };
+        let unit = share(&|world| world.unit);
+        let moved = share(&|world| f64::from(u8::from(world.unit > 0.0)));
+        let mut rows = Vec::new();
+        for question in std::iter::once(None).chain(self.gates(rate.row).map(Some)) {
+            for push in HiddenPush::ALL {
+                let turns = question.and_then(|question| {
+                    Some((question, self.turns(rate, target, (question, push))?))
+                });
+                let turns_at = turns.and_then(|(_, at)| at);
+                let around = turns.filter(|(_, at)| at.is_some()).and_then(|(question, _)| {
+                    let kept = rate.row.value.is_some_and(|value| question.limit.kept_by(value));
+                    let starts = |value| question.limit.kept_by(value) == kept;
+                    let found = rate.people.crossings(rate.side, &target.worlds, push, starts);
+                    middle_of_crossings(&found)
+                });
+                let benchmark = target.benchmark.as_ref();
+                let needs = turns_at.zip(benchmark).map(|(s, (_, of))| {
+                    let g_squared = s * s / (1.0 - s);
+                    g_squared * (1.0 - of.attribute) / of.attribute
+                });
+                for strength in self.strengths(question) {
+                    let numbers = self.numbers(rate, target, (strength, push));
+                    let verdict =
+                        question.map(|question| verdict(question, rate, strength, numbers));
+                    rows.push(HiddenCauseRow {
+                        strength,
+                        value: numbers.value,
+                        world_lo: numbers.graphs.map(|of| of.0),
+                        world_hi: numbers.graphs.map(|of| of.1),
+                        lo: numbers.people.map(|of| of.0),
+                        hi: numbers.people.map(|of| of.1),
+                        verdict: verdict.map_or("", GateStatus::word).into(),
+                        unit: finite(unit),
+                        share_of_graphs: finite(moved),
+                        turns_at,
+                        turns_lo: around.map(|of| of.0),
+                        turns_hi: around.map(|of| of.1),
+                        benchmark: benchmark.map_or("", |(name, _)| name.as_str()).into(),
+                        benchmark_attribute: benchmark.map(|(_, of)| of.attribute),
+                        benchmark_target: benchmark.map(|(_, of)| of.target),
+                        benchmark_equal: benchmark.map(|(_, of)| of.equal),
+                        needs_if_benchmark: needs.and_then(finite),
+                        ..key_of(rate.row, question, &target.name, push)
+                    });
+                }
+            }
+        }
+        rows
+    }
+
+    /// The strengths of the rows of a gate, or of none: none at all first, then ascending.
+    fn strengths(&self, question: Option<&GateQuestion>) -> Vec<f64> {
+        let listed = self.asked.strengths.iter().map(|strength| strength.get());
+        let withstands = question.and_then(|question| question.withstands);
+        let mut all: Vec<f64> = std::iter::once(0.0).chain(listed).chain(withstands).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// A rate at a strength: without a hidden cause as it was measured.
+    fn numbers(
+        &self,
+        rate: &HiddenRate<'_>,
+        target: &TargetWorlds,
+        (strength, push): (f64, HiddenPush),
+    ) -> RateNumbers {
+        let row = rate.row;
+        if strength == 0.0 {
+            return RateNumbers {
+                value: row.value,
+                graphs: row.world_lo.zip(row.world_hi),
+                people: row.lo.zip(row.hi),
+            };
+        }
+        self.moved(rate, target, (HiddenStrength::Share(strength), push))
+    }
+
+    fn moved(
+        &self,
+        rate: &HiddenRate<'_>,
+        target: &TargetWorlds,
+        under: (HiddenStrength, HiddenPush),
+    ) -> RateNumbers {
+        let metrics = &self.job.metrics;
+        let level = metrics.worlds.level.get();
+        let found = rate.people.over_worlds(rate.side, &target.worlds, under, level);
+        let asks_people = metrics.interval.method == IntervalMethod::Auto;
+        let share = || rate.people.share(rate.side, &target.worlds, under);
+        let share = asks_people.then(share).flatten();
+        let people = share.map(|share| share.wilson(z_of_level(metrics.interval.level.get())));
+        RateNumbers {
+            value: found.map(|of| of.mean),
+            graphs: found.and_then(|of| of.spread).map(|of| (of.lo, of.hi)),
+            people: people.map(|of| (of.lo, of.hi)),
+        }
+    }
+
+    /// The strength at which the verdict of a gate turns, none below the strongest; no answer where
+    /// the gate is open without a hidden cause.
+    fn turns(
+        &self,
+        rate: &HiddenRate<'_>,
+        target: &TargetWorlds,
+        (question, push): (&GateQuestion, HiddenPush),
+    ) -> Option<Option<f64>> {
+        let base = judging::verdict(question, rate.row, None);
+        if !matches!(base, GateStatus::Pass | GateStatus::Fail) {
+            return None;
+        }
+        let precision = match question.decide_by {
+            GateDecideBy::Interval => 1e-4,
+            _ => 1e-12,
+        };
+        let at = |strength| {
+            let numbers = self.moved(rate, target, (strength, push));
+            moved_verdict(question, rate, numbers)
+        };
+        Some(turning_point(base, at, precision))
+    }
+}
+
+/// The verdict of the rule of a gate on a rate at a strength.
+fn verdict(
+    question: &GateQuestion,
+    rate: &HiddenRate<'_>,
+    strength: f64,
+    numbers: RateNumbers,
+) -> GateStatus {
+    if strength == 0.0 {
+        judging::verdict(question, rate.row, None)
+    } else {
+        moved_verdict(question, rate, numbers)
+    }
+}
+
+fn moved_verdict(
+    question: &GateQuestion,
+    rate: &HiddenRate<'_>,
+    numbers: RateNumbers,
+) -> GateStatus {
+    let ends = match question.decide_by {
+        GateDecideBy::Worlds => numbers.graphs,
+        _ => numbers.people,
+    };
+    let moved = numbers.value.map(|value| (value, ends));
+    judging::verdict(question, rate.row, moved)
+}
+
+/// The key of the rows of a rate, gate, target and push, without a hidden cause.
+fn key_of(
+    row: &MetricRow,
+    question: Option<&GateQuestion>,
+    target: &str,
+    push: HiddenPush,
+) -> HiddenCauseRow {
+    HiddenCauseRow {
+        model: row.key.model.clone(),
+        counterfactual: row.key.counterfactual.clone(),
+        sensitive: row.key.sensitive.clone(),
+        from_group: row.key.from_group.clone(),
+        to_group: row.key.to_group.clone(),
+        metric: row.metric.clone(),
+        gate: question.map_or("", |question| question.name.as_str()).into(),
+        target: target.into(),
+        push: push.word().into(),
+        ..HiddenCauseRow::default()
+    }
+}
