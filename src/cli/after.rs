@@ -197,17 +197,25 @@ fn asked_cases(args: &ExportArgs) -> Result<AskedCases> {
 
 /// Writes a first job from a data file.
 pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
-    let wishes = new::NewJobOptions {
-        data: args.data.clone(),
-        label: args.label.clone(),
-        sensitive: args.sensitive.clone(),
-        score: args.score.clone(),
-        positive: args.positive.clone(),
-        favourable: args.favourable,
-        reference: args.reference.clone(),
+    let new::FirstJob { text, guesses } = match (&args.remedy, &args.data) {
+        (Some(job), _) => {
+            let text = new::remedy::remedies(job, &catalog::catalog())?;
+            new::FirstJob { text, guesses: Vec::new() }
+        }
+        (None, data) => {
+            let wishes = new::NewJobOptions {
+                data: data.clone().unwrap_or_default(),
+                label: args.label.clone(),
+                sensitive: args.sensitive.clone(),
+                score: args.score.clone(),
+                positive: args.positive.clone(),
+                favourable: args.favourable,
+                reference: args.reference.clone(),
+            };
+            let profile = crate::data::source::file_profile::profile_file(&wishes.data)?;
+            new::job(&profile, &wishes)?
+        }
     };
-    let new::FirstJob { text, guesses } =
-        new::job(&crate::data::source::file_profile::profile_file(&args.data)?, &wishes)?;
     match &args.out {
         None => crate::cli::print(&text)?,
         Some(out) => {

@@ -283,7 +283,13 @@ pub(crate) struct DataArgs {
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
     /// The data: a Parquet file, folder or glob, or a text file (.csv, .tsv, .txt).
-    pub(crate) data: String,
+    #[arg(required_unless_present = "remedy")]
+    pub(crate) data: Option<String>,
+    /// Write instead the lines that try common remedies on every model of this job that is trained
+    /// in the run, to be added to the job.
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["data", "label", "sensitive", "score",
+        "positive", "favourable", "reference"])]
+    pub(crate) remedy: Option<PathBuf>,
     /// The label column; default: `label_value` of an Aequitas-style table.
     #[arg(long, value_name = "COL")]
     pub(crate) label: Option<String>,

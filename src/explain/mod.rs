@@ -14,8 +14,10 @@ use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
+use crate::metric::catalog::meaning::{MeaningPart, meaning};
 use crate::metric::interval::INTERVAL_METHODS;
 use crate::metric::rate::Undefined;
+use crate::metric::reading_path::{ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
@@ -105,6 +107,11 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         kind: "reason of a verdict",
         text: (*meaning).to_owned(),
     }));
+    entries.push(ExplainedWord {
+        word: "path".to_owned(),
+        kind: "reading path",
+        text: path_text(),
+    });
     for (kind, words) in [
         ("issue of the data", ISSUE_CODES),
         ("block of the job", BLOCKS),
@@ -179,9 +186,9 @@ fn metric_text(metric: &Metric) -> String {
         if metric.symbol == metric.name { String::new() } else { format!(" ({})", metric.symbol) };
     let mut text = format!("{}{symbol}, family {}\n", metric.name, metric.family.as_str());
     let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
-    let lines = [
-        ("formula", metric.formula.to_owned()),
-        ("says", metric.reading.to_owned()),
+    let mut lines = vec![("formula", metric.formula.to_owned())];
+    lines.extend(MeaningPart::ALL.map(|part| (part.head(), meaning(metric, part))));
+    lines.extend([
         ("unit", metric.unit.meaning().to_owned()),
         ("range", range(metric.range)),
         ("ideal", ideal),
@@ -190,9 +197,59 @@ fn metric_text(metric: &Metric) -> String {
         ("undefined when", metric.undefined_when.to_owned()),
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
         ("source", metric.source.to_owned()),
-    ];
+    ]);
     write_lines(&mut text, &lines);
     text.trim_end().to_owned()
+}
+
+/// The whole tree of the reading path: each step with how it can come out.
+fn path_text() -> String {
+    let mut text = "the reading path: the questions that lead from a number to what to do next; \
+                    the page walks it over the tables of a run\n"
+        .to_owned();
+    let place = |id: &str| STEPS.iter().position(|step| step.id == id).map(|at| at + 1);
+    for (i, step) in STEPS.iter().enumerate() {
+        let ReadingStep { question, metrics, table, needs, rule, outcomes, .. } = step;
+        let reads =
+            if metrics.is_empty() { String::new() } else { format!("{} of ", metrics.join(", ")) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}. {question} ({})", i + 1, step.id);
+        let _ = writeln!(text, "   reads: {reads}table {table}; needs {needs}");
+        let _ = writeln!(text, "   rule: {}", rule.words());
+        for outcome in *outcomes {
+            let next = match place(outcome.next) {
+                Some(next) => format!("go to {next}"),
+                None => "end".to_owned(),
+            };
+            let act =
+                if outcome.act.is_empty() { String::new() } else { format!("; {}", outcome.act) };
+            let _ = writeln!(text, "   - {}: {}{act}: {next}", outcome.code, outcome.when);
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// The reading path and what each metric means, for `docs/reading.md`. A gap that is derived from
+/// another metric has the texts of that metric.
+pub fn reading_guide() -> String {
+    let path = path_text();
+    let (_, steps) = path.split_once('\n').unwrap_or_default();
+    let mut text = format!("{steps}\n\n## What each metric means\n\n| Metric |");
+    let own = |metric: &&Metric| {
+        metric.gap_of.is_none_or(|(base, transform)| transform.id(base) != metric.id)
+    };
+    for part in MeaningPart::ALL {
+        let _ = write!(text, " {} |", part.head());
+    }
+    text += "\n| --- | --- | --- | --- | --- | --- |\n";
+    for metric in catalog().filter(own) {
+        let _ = write!(text, "| `{}` |", metric.id);
+        for part in MeaningPart::ALL {
+            let _ = write!(text, " {} |", meaning(metric, part).replace('|', "\\|"));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// Whom a metric shows at a disadvantage, in words.
@@ -369,6 +426,10 @@ mod tests {
                  the group to which",
             ),
             ("harm_to", "denied_by_group from Female to B"),
+            ("psr", "in the confusion matrix: FPR"),
+            ("dppl", "asks: Does the model give the favoured facet"),
+            ("path", "1. Do decisions stay the same if only the group changes? (consistency)"),
+            ("path", "- depends: decisions depend on the group: go to 2"),
         ] {
             assert!(
                 find(&all, word)[0].text.contains(says),

@@ -17,9 +17,10 @@
 //! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
 //! silent zero: it is a number or the reason why there is none.
 //!
-//! A new metric over existing evidence is one record in its family's list. Not done here: reading
-//! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and
-//! scores.
+//! A new metric over existing evidence is one record in its family's list and its five texts in
+//! [`catalog::meaning`]; [`reading_path`] leads from values to what to do next. Not done here:
+//! reading files, thresholds, what a counterfactual is; an engine hands over labels, predictions
+//! and scores.
 
 pub(crate) mod bootstrap;
 pub mod catalog;
@@ -27,6 +28,7 @@ pub(crate) mod estimate;
 pub mod evidence;
 pub(crate) mod interval;
 pub(crate) mod rate;
+pub mod reading_path;
 pub(crate) mod scope;
 pub(crate) mod student_interval;
 pub(crate) mod swap_effect;
@@ -380,8 +382,6 @@ pub struct Metric {
     pub family: MetricFamily,
     /// Formula in plain text.
     pub formula: &'static str,
-    /// What it says.
-    pub reading: &'static str,
     /// Smallest and largest value; an end may be infinite.
     pub range: (f64, f64),
     /// The value of a perfect or perfectly fair model; none where none is stated.
@@ -432,7 +432,6 @@ impl Metric {
         name: "",
         family: MetricFamily::Performance,
         formula: "",
-        reading: "",
         range: (0.0, 1.0),
         ideal: None,
         sign: "",

@@ -49,9 +49,10 @@ const ROOMS: &[Room] = &[
     ),
 ];
 
-/// What is counted besides code, with its ceiling.
+/// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
+/// the metrics and 60 the sentences of the reading path.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 1_980),
+    ("lines of templates", 2_685),
     ("lines of messages", 1_480),
     ("lines of unit tests", 41_320),
     ("lines of integration tests", 28_720),

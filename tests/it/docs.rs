@@ -7,8 +7,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cfaudit::explain::{ExplainedWord, entries, find, range};
+use cfaudit::explain::{ExplainedWord, entries, find, range, reading_guide};
 use cfaudit::metric::catalog::catalog;
+use cfaudit::metric::catalog::meaning::{MeaningPart, meaning};
 use cfaudit::table::list::TABLES;
 
 use crate::work::{Work, root, yaml_files};
@@ -58,6 +59,11 @@ fn the_list_of_methods_is_fresh() {
     assert_fresh("metrics.md", &methods());
 }
 
+#[test]
+fn the_reading_path_is_fresh() {
+    assert_fresh("reading.md", &reading_guide());
+}
+
 /// `docs/metrics.md` gives no formulas: `cfaudit explain ID` does, of every metric.
 #[test]
 fn every_metric_is_explained_with_its_formula() {
@@ -68,7 +74,7 @@ fn every_metric_is_explained_with_its_formula() {
         let ideal = metric.ideal.map_or("none stated".to_owned(), |ideal| ideal.to_string());
         for line in [
             format!("formula: {}", metric.formula),
-            format!("says: {}", metric.reading),
+            format!("asks: {}", meaning(metric, MeaningPart::Question)),
             format!("range: {}", range(metric.range)),
             format!("ideal: {ideal}"),
             format!("undefined when: {}", metric.undefined_when),

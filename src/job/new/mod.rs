@@ -12,6 +12,7 @@
 
 mod guess;
 mod named_columns;
+pub(crate) mod remedy;
 mod yaml;
 
 use std::fmt::Write as _;

@@ -77,10 +77,9 @@ const fn quantile(
     ids: (&'static str, &'static str),
     name: &'static str,
     formula: &'static str,
-    reading: &'static str,
     shown: &'static [super::place::PagePlace],
 ) -> Metric {
-    Metric { formula, reading, source: WOODRUFF, ..metric(ids, name, AmountSubject::Group, shown) }
+    Metric { formula, source: WOODRUFF, ..metric(ids, name, AmountSubject::Group, shown) }
 }
 
 const fn quantile_gap(
@@ -89,12 +88,7 @@ const fn quantile_gap(
     formula: &'static str,
     shown: &'static [super::place::PagePlace],
 ) -> Metric {
-    Metric {
-        formula,
-        reading: "how far apart the two groups are at this place of their amounts",
-        source: WOODRUFF,
-        ..metric(ids, name, AmountSubject::Gap, shown)
-    }
+    Metric { formula, source: WOODRUFF, ..metric(ids, name, AmountSubject::Gap, shown) }
 }
 
 const QUANTILE: &str = "linear interpolation at position (n - 1) q of the sorted amounts, counted \
@@ -104,7 +98,6 @@ const QUANTILE: &str = "linear interpolation at position (n - 1) q of the sorted
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum w x / sum w",
-        reading: "the mean amount",
         ..metric(
             ("amount_mean", "AM"),
             "mean amount",
@@ -114,7 +107,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "amount_mean(A) - amount_mean(B)",
-        reading: "how much more group A gets or pays on average",
         ..metric(
             ("amount_mean_difference", "AM_difference"),
             "difference of mean amounts",
@@ -124,7 +116,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "amount_mean(A) / amount_mean(B)",
-        reading: "how many times as much group A gets or pays on average",
         undefined_when: "a mean is not above 0",
         ..metric(
             ("amount_mean_ratio", "AM_ratio"),
@@ -133,41 +124,21 @@ pub(crate) const METRICS: &[Metric] = &[
             &[At(L::AmountGaps, 2)],
         )
     },
-    quantile(
-        ("amount_q10", "A10"),
-        "0.1 quantile of amounts",
-        QUANTILE,
-        "a tenth of the people have this amount or less",
-        &[At(L::AmountGroups, 2)],
-    ),
+    quantile(("amount_q10", "A10"), "0.1 quantile of amounts", QUANTILE, &[At(L::AmountGroups, 2)]),
     quantile(
         ("amount_q25", "A25"),
         "0.25 quantile of amounts",
         QUANTILE,
-        "a quarter of the people have this amount or less",
         &[At(L::AmountGroups, 3)],
     ),
-    quantile(
-        ("amount_q50", "A50"),
-        "median amount",
-        QUANTILE,
-        "half of the people have this amount or less",
-        &[At(L::AmountGroups, 4)],
-    ),
+    quantile(("amount_q50", "A50"), "median amount", QUANTILE, &[At(L::AmountGroups, 4)]),
     quantile(
         ("amount_q75", "A75"),
         "0.75 quantile of amounts",
         QUANTILE,
-        "three quarters of the people have this amount or less",
         &[At(L::AmountGroups, 5)],
     ),
-    quantile(
-        ("amount_q90", "A90"),
-        "0.9 quantile of amounts",
-        QUANTILE,
-        "nine tenths of the people have this amount or less",
-        &[At(L::AmountGroups, 6)],
-    ),
+    quantile(("amount_q90", "A90"), "0.9 quantile of amounts", QUANTILE, &[At(L::AmountGroups, 6)]),
     quantile_gap(
         ("amount_q10_difference", "A10_difference"),
         "difference of 0.1 quantiles of amounts",
@@ -200,7 +171,6 @@ pub(crate) const METRICS: &[Metric] = &[
     ),
     Metric {
         formula: "sum w (c - x) / sum w",
-        reading: "how much the amount would change on average in the other group",
         ..metric(
             ("amount_change_mean", "ACM"),
             "mean change of the amount",
@@ -210,7 +180,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "the median of c - x",
-        reading: "half of the people would have this change or less",
         source: WOODRUFF,
         ..metric(
             ("amount_change_median", "AC50"),
@@ -222,8 +191,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "share of people with c > x and c - x >= m (1 - 1e-9), m what matters to the job: \
                   an amount, or a share of |x|",
-        reading: "share of people whose amount would be higher in the other group by as much as \
-                  matters",
         ..metric(
             ("share_more", "SM"),
             "share with a higher amount",
@@ -233,8 +200,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "share of people with c < x and x - c >= m (1 - 1e-9), m as for share_more",
-        reading: "share of people whose amount would be lower in the other group by as much as \
-                  matters",
         ..metric(
             ("share_less", "SL"),
             "share with a lower amount",
@@ -244,8 +209,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "share_more + share_less",
-        reading: "share of people whose amount would change in the other group by as much as \
-                  matters",
         ..metric(
             ("share_more_or_less", "SCH"),
             "share with another amount",

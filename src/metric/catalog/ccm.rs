@@ -61,7 +61,6 @@ pub(super) const fn ratio_of_directions(
 ) -> Metric {
     Metric {
         formula,
-        reading: "how many times as large the rate of A -> B is as that of B -> A",
         range: (0.0, f64::INFINITY),
         sign: "A -> B over B -> A: above 1 the rate of A -> B is larger",
         undefined_when: "the rate is undefined in a direction, or 0 in B -> A",
@@ -109,14 +108,12 @@ const fn harms(side: DirectionSide) -> ImpairedGroupRule {
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "(CP + CN) / N",
-        reading: "share of predictions that stay",
         impaired: new(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 2)],
         ..metric("cr", "CR", "consistency rate", Some(1.0), Reads::SwitchRate(cr))
     },
     Metric {
         formula: "(SP + SN) / N",
-        reading: "share of predictions that switch",
         impaired: new(WorseEnd::High),
         shown: &[
             At(L::SwitchRows, 1),
@@ -135,7 +132,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "SP / (SP + CN)",
-        reading: "share of negative predictions that turn positive",
         undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::High),
         shown: &[
@@ -155,7 +151,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "CN / (SP + CN)",
-        reading: "share of negative predictions that stay",
         undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 4)],
@@ -163,7 +158,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "SN / (SN + CP)",
-        reading: "share of positive predictions that turn negative",
         undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::High),
         shown: &[
@@ -183,7 +177,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "CP / (SN + CP)",
-        reading: "share of positive predictions that stay",
         undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 6)],
@@ -191,7 +184,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "CP / (CP + SP)",
-        reading: "share of positive counterfactuals that were positive before",
         undefined_when: "no counterfactual is predicted positive",
         impaired: negatives(WorseEnd::Low),
         shown: &[At(L::SwitchRows, 7)],
@@ -199,7 +191,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "SP / (CP + SP)",
-        reading: "share of positive counterfactuals that are new",
         undefined_when: "no counterfactual is predicted positive",
         impaired: negatives(WorseEnd::High),
         shown: &[At(L::SwitchRows, 8), At(L::SwitchWhiskers, 4)],
@@ -213,9 +204,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "PSR where the positive prediction is favourable, else NSR",
-        reading: "share of people with the unfavourable decision who would get the favourable one \
-                  in the other group; for amounts, share of all people whose amount would be \
-                  better there",
         undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::Original),
@@ -225,9 +213,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "NSR where the positive prediction is favourable, else PSR",
-        reading: "share of people with the favourable decision who would get the unfavourable one \
-                  in the other group; for amounts, share of all people whose amount would be \
-                  worse there",
         undefined_when: "nobody has the favourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::New),
@@ -237,8 +222,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "PSR / NSR",
-        reading: "which switch is more frequent; despite its name (positive to negative) the \
-                  formula is PSR / NSR",
         range: (0.0, f64::INFINITY),
         sign: "above 1: leans to positive switches",
         undefined_when: "PSR or NSR is undefined, or NSR is 0",
@@ -255,7 +238,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
-        reading: "correlation of factual and counterfactual prediction",
         range: (-1.0, 1.0),
         sign: "below 0: more predictions switch than stay",
         undefined_when: "all factual or all counterfactual predictions are the same, even if \
@@ -274,8 +256,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "people with a counterfactual whose prediction differs / people with a \
                   counterfactual",
-        reading: "share of people whose prediction some other group would switch; measured with \
-                  more than two groups",
         source: ADDED,
         shown: &[At(L::AnySwitches, 1)],
         ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
@@ -283,8 +263,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "people predicted negative with a counterfactual predicted positive / people \
                   predicted negative",
-        reading: "share of people predicted negative whom some other group would turn positive; \
-                  measured with more than two groups",
         undefined_when: "nobody is predicted negative",
         source: ADDED,
         shown: &[At(L::AnySwitches, 2)],
@@ -299,8 +277,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "people predicted positive with a counterfactual predicted negative / people \
                   predicted positive",
-        reading: "share of people predicted positive whom some other group would turn negative; \
-                  measured with more than two groups",
         undefined_when: "nobody is predicted positive",
         source: ADDED,
         shown: &[At(L::AnySwitches, 3)],

@@ -54,7 +54,6 @@ const fn facets(
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
-        reading: "how much more often the favoured facet gets the favourable prediction",
         undefined_when: "a facet is empty",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 1)],
@@ -67,8 +66,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether deserving people of the favoured facet get fewer favourable predictions \
-                  than deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 qualified people of the favoured facet are refused more often",
         undefined_when: "nobody of a facet gets the favourable prediction",
@@ -84,8 +81,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether people of the favoured facet get more unfavourable predictions than \
-                  deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 people of the favoured facet are refused more often than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
@@ -101,14 +96,11 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how much more often deserving people of the favoured facet get the favourable \
-                  prediction",
         undefined_when: "nobody of a facet has the favourable label",
         shown: &[At(L::ClarifyDeserts, 3)],
         ..facets("rd", "RD", "recall difference", "TPR_a - TPR_d", Reads::RateDifference(p::tpr))
     },
     Metric {
-        reading: "how much more often undeserving people of d get the unfavourable prediction",
         undefined_when: "nobody of a facet has the unfavourable label",
         shown: &[At(L::ClarifyDeserts, 4)],
         ..facets(
@@ -120,7 +112,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how much more often a favourable prediction is right in the favoured facet",
         undefined_when: "nobody of a facet gets the favourable prediction",
         shown: &[At(L::ClarifyDeserts, 5)],
         ..facets(
@@ -132,7 +123,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how much more often an unfavourable prediction is right in d",
         sign: "above 0 the favoured facet is worse off",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
@@ -146,13 +136,11 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how much more often predictions are right in the favoured facet",
         undefined_when: "a facet is empty",
         shown: &[At(L::ClarifyDeserts, 7)],
         ..facets("ad", "AD", "accuracy difference", "ACC_a - ACC_d", Reads::RateDifference(p::acc))
     },
     Metric {
-        reading: "how the two kinds of error are mixed: wrongly denied per wrongly granted",
         range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 errors in d are more often denials; the reader decides which error is \
                worse",
@@ -169,8 +157,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether d has a larger share among those denied than among those granted, \
-                  averaged over strata",
         undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 3)],
@@ -184,7 +170,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "the same over the strata in which both outcomes occur",
         undefined_when: "a facet has nobody with a stratum, or no stratum has both outcomes",
         source: "CDDPL over the strata where its shares exist",
         needs_label: false,
@@ -198,7 +183,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "strata in which one of the shares of CDDPL does not exist",
         range: (0.0, f64::INFINITY),
         sign: "a number: never negative",
         undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
@@ -216,7 +200,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "people in such strata",
         range: (0.0, 1.0),
         sign: "a share: never negative",
         undefined_when: "nobody has a stratum",
@@ -234,15 +217,12 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether people of d would be predicted favourably more often if predicted as the \
-                  people of a most like them",
         undefined_when: "a facet is empty",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 5)],
         ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips)
     },
     Metric {
-        reading: "how much more often people of the favoured facet have the favourable label",
         undefined_when: "a facet has nobody with a label",
         source: "Amazon SageMaker Clarify, pre-training bias metrics, DPL",
         shown: &[At(L::ClarifyDeserts, 9)],
@@ -255,8 +235,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "what predictions add to the difference of the labels: with the sign of DPL they \
-                  amplify it, with the other sign they reduce it",
         range: (-2.0, 2.0),
         sign: "above 0 predictions move in favour of a, compared with the labels",
         undefined_when: "a facet has nobody with a label",
@@ -272,7 +250,6 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how unequally benefits b = prediction - label + 1 are spread over all people",
         range: (0.0, f64::INFINITY),
         sign: "never negative; 0 where all have the same benefit",
         undefined_when: "everybody deserves the favourable prediction and is denied it, or there \

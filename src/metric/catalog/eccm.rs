@@ -55,35 +55,30 @@ const fn ratio_of_directions(
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "TSN / (TSN + FSN)",
-        reading: "share of negative switches that leave a right prediction",
         undefined_when: "no prediction turns negative",
         shown: &[At(L::SwitchRows, 15)],
         ..metric("tsnr", "TSNR", "true switched negative rate", None, tsnr)
     },
     Metric {
         formula: "FSN / (TSN + FSN)",
-        reading: "share of negative switches that leave a wrong prediction",
         undefined_when: "no prediction turns negative",
         shown: &[At(L::SwitchRows, 16)],
         ..metric("fsnr", "FSNR", "false switched negative rate", None, fsnr)
     },
     Metric {
         formula: "TSP / (TSP + FSP)",
-        reading: "share of positive switches that leave a right prediction",
         undefined_when: "no prediction turns positive",
         shown: &[At(L::SwitchRows, 17)],
         ..metric("tspr", "TSPR", "true switched positive rate", None, tspr)
     },
     Metric {
         formula: "FSP / (TSP + FSP)",
-        reading: "share of positive switches that leave a wrong prediction",
         undefined_when: "no prediction turns positive",
         shown: &[At(L::SwitchRows, 18)],
         ..metric("fspr", "FSPR", "false switched positive rate", None, fspr)
     },
     Metric {
         formula: "TSN / TP",
-        reading: "share of true positives that switch",
         undefined_when: "there is no true positive",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
@@ -101,7 +96,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "FSN / FP",
-        reading: "share of false positives that switch",
         undefined_when: "there is no false positive",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
@@ -119,7 +113,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "TSP / TN",
-        reading: "share of true negatives that switch",
         undefined_when: "there is no true negative",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
@@ -136,7 +129,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "FSP / FN",
-        reading: "share of false negatives that switch",
         undefined_when: "there is no false negative",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,

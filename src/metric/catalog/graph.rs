@@ -44,8 +44,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum over edges of h(p) / (number of edges that occur), h(p) = -p log2 p - (1 - \
                   p) log2 (1 - p), p = share of graphs with the edge",
-        reading: "how much the graphs disagree on their edges: 0 all agree, 1 every edge is \
-                  in half of them",
         unit: MetricUnit::Number,
         shown: &[At(L::GraphsFound, 4)],
         ..metric("h_g", "H_G", "normalised entropy of the edges", (0.0, 1.0), PAPER)
@@ -53,9 +51,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "h_g with each graph restricted to the sensitive attribute, its descendants, \
                   and the edges among these",
-        reading: "how much the graphs disagree on the edges below the attribute; it does not \
-                  rank the uncertainty of rates: even if it is low, rates of single graphs may \
-                  differ widely",
         unit: MetricUnit::Number,
         shown: &[At(L::GraphsFound, 5)],
         ..metric(
@@ -68,20 +63,17 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "number of graphs of all bootstraps, counted with multiplicity",
-        reading: "number of worlds: every metric has a value in each of them",
         shown: &[At(L::GraphsFound, 1)],
         ..metric("n_graphs", "M", "graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
         formula: "number of different graphs",
-        reading: "how many different graphs the bootstraps give",
         shown: &[At(L::GraphsFound, 2)],
         ..metric("n_graphs_distinct", "M_distinct", "different graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
         formula: "number of different classes of graphs that the score cannot distinguish (CPDAGs \
                   under knowledge)",
-        reading: "how many different results the search had",
         shown: &[At(L::GraphsFound, 3)],
         ..metric("n_classes", "n_CPDAG", "different classes of graphs", (0.0, f64::INFINITY), ADDED)
     },
@@ -89,8 +81,6 @@ pub(crate) const METRICS: &[Metric] = &[
         formula: "bootstraps in which the best graphs under the knowledge have a lower score than \
                   those under the scenario it is compared with, by more than 1e-9 of the score, \
                   over all bootstraps",
-        reading: "how often the knowledge fits the training rows worse than less knowledge; \
-                  measured where the set says `fit: true`, of every scenario but that one",
         source: "Counterfactual Fairness with Graph Uncertainty, future work",
         unit: MetricUnit::Share,
         shown: &[At(L::GraphsFound, 6)],

@@ -42,7 +42,6 @@ const fn pair(
         name,
         family: MetricFamily::Group,
         formula,
-        reading: "how much larger the value of A is",
         range: (-1.0, 1.0),
         ideal: Some(0.0),
         sign: DIFFERENCE_SIGN,
@@ -89,7 +88,6 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
         GapTransform::Ratio => Metric {
             name: text(format!("ratio of {called}")),
             formula: text(format!("{symbol}_A / {symbol}_B")),
-            reading: "how many times as large the value of A is",
             range: (if lo < 0.0 { f64::NEG_INFINITY } else { 0.0 }, f64::INFINITY),
             ideal: Some(1.0),
             sign: RATIO_SIGN,
@@ -106,7 +104,6 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
         GapTransform::ToTotal => Metric {
             name: text(format!("distance to all in {called}")),
             formula: text(format!("max |{symbol}_group - {symbol}_all|")),
-            reading: "largest distance of a group from all people together",
             range: (0.0, width),
             sign: "a distance: never negative",
             undefined_when: "the metric is undefined for all groups together, or in each of them",
@@ -134,7 +131,6 @@ fn parities() -> impl Iterator<Item = Metric> {
             id: "demp_difference",
             symbol: "DemP_difference",
             name: "demographic parity difference",
-            reading: "demographic parity: how much more often people of A are predicted positive",
             source: JOURNAL,
             shown: &[At(L::PairGaps, 2), At(L::WidestGaps, 2), At(L::Slices, 1), At(L::ArmGaps, 2)],
             ..gap
@@ -143,15 +139,11 @@ fn parities() -> impl Iterator<Item = Metric> {
             id: "demp_ratio",
             symbol: "DemP_ratio",
             name: "demographic parity ratio",
-            reading: "demographic parity: how many times as often people of A are predicted \
-                      positive",
             source: "The Matrix Reloaded, section 3.2.2",
             shown: &[At(L::PairGaps, 3)],
             ..gap
         }),
         Some(Metric {
-            reading: "the four-fifths form of demographic parity: smaller over larger rate of \
-                      favourable predictions",
             range: (0.0, 1.0),
             ideal: Some(1.0),
             sign: "without direction: smaller over larger rate",
@@ -171,8 +163,6 @@ fn parities() -> impl Iterator<Item = Metric> {
             )
         }),
         Some(Metric {
-            reading: "disparate impact: how many times as often people of B get the favourable \
-                      prediction",
             range: (0.0, f64::INFINITY),
             ideal: Some(1.0),
             sign: "B over A: below 1 people of B get the favourable prediction less often",
@@ -199,8 +189,6 @@ fn parities() -> impl Iterator<Item = Metric> {
             id: "eopp_difference",
             symbol: "EOpp_difference",
             name: "equal opportunity difference",
-            reading: "equal opportunity: how much more often actual positives of A are predicted \
-                      positive",
             undefined_when: "nobody has the positive label in one of the groups",
             source: JOURNAL,
             shown: &[At(L::PairGaps, 5), At(L::WidestGaps, 4), At(L::ArmGaps, 3)],
@@ -210,8 +198,6 @@ fn parities() -> impl Iterator<Item = Metric> {
             id: "pred_eq_difference",
             symbol: "PredEq_difference",
             name: "predictive equality difference",
-            reading: "predictive equality: how much more often actual negatives of A are \
-                      predicted positive",
             undefined_when: "nobody has the negative label in one of the groups",
             source: JOURNAL,
             shown: &[At(L::PairGaps, 6), At(L::WidestGaps, 5), At(L::ArmGaps, 4)],
@@ -221,14 +207,12 @@ fn parities() -> impl Iterator<Item = Metric> {
             id: "pred_p_difference",
             symbol: "PredP_difference",
             name: "predictive parity difference",
-            reading: "predictive parity: how much more often a positive prediction is right in A",
             undefined_when: "nobody is predicted positive in one of the groups",
             source: JOURNAL,
             shown: &[At(L::PairGaps, 9), At(L::WidestGaps, 8), At(L::ArmGaps, 6)],
             ..gap
         }),
         Some(Metric {
-            reading: "equalized odds: the larger of the gaps in TPR and FPR",
             range: (0.0, 1.0),
             sign: "a maximum of absolute gaps: never negative",
             undefined_when: "TPR or FPR is undefined in one of the groups",
@@ -244,7 +228,6 @@ fn parities() -> impl Iterator<Item = Metric> {
             )
         }),
         Some(Metric {
-            reading: "average of the gaps in TPR and FPR; gaps of opposite sign cancel",
             undefined_when: "TPR or FPR is undefined in one of the groups",
             source: "Bellamy et al. 2018, AI Fairness 360",
             reads: Reads::ScoreDifference(mean_odds),

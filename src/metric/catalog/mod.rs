@@ -9,6 +9,7 @@ pub(crate) mod clarify;
 pub(crate) mod eccm;
 pub(crate) mod graph;
 pub(crate) mod group_gaps;
+pub mod meaning;
 pub(crate) mod page_lists;
 pub(crate) mod performance;
 pub(crate) mod place;

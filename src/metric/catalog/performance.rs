@@ -86,7 +86,6 @@ const GAPS_OF_MCC: &[(GapTransform, &[PagePlace])] = &[
 /// Of which demographic parity is the gap.
 pub(super) const PPREV: Metric = Metric {
     formula: "people predicted positive / people with a prediction",
-    reading: "share of people predicted positive; the selection rate",
     needs_label: false,
     shown: &[
         At(L::GroupRows, 1),
@@ -102,7 +101,6 @@ pub(super) const PPREV: Metric = Metric {
 /// Of which equal opportunity is the gap.
 pub(super) const TPR: Metric = Metric {
     formula: "TP / (TP + FN)",
-    reading: "share of actual positives predicted positive",
     undefined_when: "nobody has the positive label",
     shown: &[
         At(L::GroupRows, 5),
@@ -119,7 +117,6 @@ pub(super) const TPR: Metric = Metric {
 /// Of which predictive equality is the gap.
 pub(super) const FPR: Metric = Metric {
     formula: "FP / (TN + FP)",
-    reading: "share of actual negatives predicted positive",
     undefined_when: "nobody has the negative label",
     shown: &[At(L::GroupRows, 8), At(L::GroupColumns, 5), At(L::ClassGroups, 4)],
     gaps: gaps("false positive rate", ImpairedGroupRule::LowerRate(fpr), GAPS_AND_DISTANCE),
@@ -130,7 +127,6 @@ pub(super) const FPR: Metric = Metric {
 /// Of which predictive parity is the gap.
 pub(super) const PPV: Metric = Metric {
     formula: "TP / (TP + FP)",
-    reading: "share of positive predictions that are right",
     undefined_when: "nobody is predicted positive",
     shown: &[
         At(L::GroupRows, 9),
@@ -146,7 +142,6 @@ pub(super) const PPV: Metric = Metric {
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "(TP + FN) / N",
-        reading: "share of people with the positive label",
         shown: &[At(L::GroupRows, 2), At(L::GroupColumns, 2), At(L::ClassGroups, 1)],
         gaps: gaps("prevalence", ImpairedGroupRule::Unstated, GAPS),
         ..metric("prev", "PREV", "prevalence", None, Reads::Rate(prev))
@@ -154,7 +149,6 @@ pub(crate) const METRICS: &[Metric] = &[
     PPREV,
     Metric {
         formula: "(TP + TN) / N",
-        reading: "share of right predictions",
         shown: &[
             At(L::GroupRows, 3),
             At(L::GroupColumns, 3),
@@ -168,7 +162,6 @@ pub(crate) const METRICS: &[Metric] = &[
     TPR,
     Metric {
         formula: "FN / (TP + FN)",
-        reading: "share of actual positives predicted negative",
         undefined_when: "nobody has the positive label",
         shown: &[At(L::GroupRows, 6)],
         gaps: gaps("false negative rate", ImpairedGroupRule::LowerRate(tpr), GAPS),
@@ -176,7 +169,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "TN / (TN + FP)",
-        reading: "share of actual negatives predicted negative",
         undefined_when: "nobody has the negative label",
         shown: &[At(L::GroupRows, 7), At(L::ArmPerformance, 4), At(L::ArmFolds, 3)],
         gaps: gaps("true negative rate", ImpairedGroupRule::LowerRate(fpr), GAPS),
@@ -186,7 +178,6 @@ pub(crate) const METRICS: &[Metric] = &[
     PPV,
     Metric {
         formula: "FP / (TP + FP)",
-        reading: "share of positive predictions that are wrong",
         undefined_when: "nobody is predicted positive",
         shown: &[At(L::GroupRows, 10)],
         gaps: gaps("false discovery rate", ImpairedGroupRule::Unstated, GAPS),
@@ -194,7 +185,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "TN / (TN + FN)",
-        reading: "share of negative predictions that are right",
         undefined_when: "nobody is predicted negative",
         shown: &[At(L::GroupRows, 11), At(L::GroupColumns, 7)],
         gaps: gaps("negative predictive value", ImpairedGroupRule::Unstated, GAPS),
@@ -202,7 +192,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "FN / (TN + FN)",
-        reading: "share of negative predictions that are wrong",
         undefined_when: "nobody is predicted negative",
         shown: &[At(L::GroupRows, 12)],
         gaps: gaps("false omission rate", ImpairedGroupRule::Unstated, GAPS),
@@ -210,7 +199,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "(TPR + TNR) / 2",
-        reading: "accuracy with equal weight for both labels",
         undefined_when: "TPR or TNR is undefined",
         source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
         shown: &[At(L::GroupRows, 4), At(L::ArmPerformance, 2)],
@@ -219,7 +207,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "2 TP / (2 TP + FP + FN)",
-        reading: "harmonic mean of precision and recall",
         undefined_when: "there is neither a positive label nor a positive prediction",
         source: "van Rijsbergen 1979, Information Retrieval",
         unit: MetricUnit::Number,
@@ -234,7 +221,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))",
-        reading: "correlation of prediction and label",
         range: (-1.0, 1.0),
         sign: "above 0: better than chance",
         undefined_when: "one label or one prediction does not occur",

@@ -82,7 +82,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "share of pairs of a positive and a negative person in which the positive one has \
                   the higher score, ties half",
-        reading: "how well the scores rank people by their label",
         ..metric(
             ("auc", "AUC"),
             "area under the ROC curve",
@@ -93,7 +92,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "AUC_A - AUC_B",
-        reading: "how much better the scores rank the people of A than those of B",
         ..metric(
             ("auc_difference", "AUC_difference"),
             "difference in AUC",
@@ -104,8 +102,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "AUC of the positive people of A over the negative people of B",
-        reading: "how well the scores rank positive people of one group above negative people of \
-                  the other",
         ..metric(
             ("xauc", "xAUC"),
             "AUC across groups",
@@ -116,8 +112,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "xAUC(A, B) - xAUC(B, A)",
-        reading: "how much more often positive people of A are ranked above negative people of B \
-                  than the other way round",
         ..metric(
             ("xauc_difference", "xAUC_difference"),
             "difference in AUC across groups",
@@ -128,12 +122,10 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "sum w (s - y)^2 / sum w, y 1 for the positive label and else 0",
-        reading: "mean squared distance of scores and labels",
         ..metric(("brier", "Brier"), "Brier score", (SHARE, Some(0.0)), BRIER, ScoreReading::Brier)
     },
     Metric {
         formula: "Brier_A - Brier_B",
-        reading: "how much further the scores of A are from the labels than those of B",
         ..metric(
             ("brier_difference", "Brier_difference"),
             "difference in Brier score",
@@ -144,7 +136,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "sum w y / sum w s",
-        reading: "how many times as many people are positive as the scores say",
         ..metric(
             ("observed_expected", "O/E"),
             "observed over expected positives",
@@ -155,7 +146,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "a of the logistic regression of y on a + ln(s / (1 - s))",
-        reading: "by how much the log-odds of all scores are too low",
         ..metric(
             ("calibration_intercept", "CalA"),
             "calibration intercept",
@@ -166,7 +156,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "b of the logistic regression of y on a + b ln(s / (1 - s))",
-        reading: "whether high scores are high enough and low scores low enough",
         ..metric(
             ("calibration_slope", "CalB"),
             "calibration slope",
@@ -177,7 +166,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "max C - min C, C(u) = sum over scores up to u of w (y - s) / W, 0 included",
-        reading: "largest error of the scores over any range of scores, as a share of all people",
         ..metric(
             ("ecce", "ECCE"),
             "cumulative calibration error, range",
@@ -188,8 +176,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "max |C|, C as for ecce",
-        reading: "largest error of the scores over all scores up to a place, as a share of all \
-                  people",
         ..metric(
             ("ecce_mad", "ECCE_MAD"),
             "cumulative calibration error, distance",
@@ -201,7 +187,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "P(range of Brownian motion on [0, 1] > ecce / sigma), sigma = sqrt(sum w^2 s (1 \
                   - s)) / W",
-        reading: "how likely an error of this size is if all scores are right",
         ..metric(
             ("ecce_p", "ECCE_p"),
             "p-value of the cumulative calibration error",

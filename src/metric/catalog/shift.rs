@@ -75,7 +75,6 @@ const fn metric(
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(mean (c - s)^2)",
-        reading: "how far a score typically moves; large moves have more weight",
         source: JOURNAL_TABLES,
         shown: &[At(L::ScoreShifts, 1), At(L::ClassSwitches, 7), At(L::ArmShifts, 1)],
         shows_every_move: true,
@@ -83,7 +82,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "mean (c - s)",
-        reading: "where scores move on average",
         sign: "counterfactual minus factual: above 0 scores rise in the other group",
         unit: MetricUnit::Signed,
         shown: &[At(L::ScoreShifts, 2), At(L::ArmShifts, 2)],
@@ -91,14 +89,12 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "mean |c - s|",
-        reading: "how far a score moves on average, either way",
         shown: &[At(L::ScoreShifts, 3)],
         shows_every_move: true,
         ..metric("macd", "MACD", "mean absolute counterfactual difference", (0.0, 1.0), macd)
     },
     Metric {
         formula: "sum p ln(p/q), p = s / sum s, q = c / sum c, over the pairs",
-        reading: "divergence of the scores, distributed over people, in nats",
         undefined_when: "there is no pair, all scores of one side are 0, or a score falls to 0",
         source: "Kullback and Leibler 1951, On information and sufficiency; paired as JSCD",
         shown: &[At(L::ScoreShifts, 5)],
@@ -107,8 +103,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(sum p ln(p/m) / 2 + sum q ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = \
                   c / sum c, over the pairs",
-        reading: "distance of the scores, distributed over people; ignores a common factor of all \
-                  scores, and a total is not a mean of its directions",
         undefined_when: "there is no pair, or all scores of one side are 0",
         source: JOURNAL_TABLES,
         shown: &[At(L::ScoreShifts, 4), At(L::ClassSwitches, 8), At(L::ArmShifts, 3)],
@@ -117,8 +111,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum p log2(p/m) / 2 + sum q log2(q/m) / 2 over the shares p, q of 50 equal bins, \
                   m = (p + q) / 2",
-        reading: "divergence of the two histograms of scores, in bits; ignores who moved \
-                  where",
         shown: &[At(L::ScoreShifts, 6)],
         ..metric(
             "jsd_hist",
@@ -130,7 +122,6 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "sum p ln(p/q) over the shares p, q of 50 equal bins",
-        reading: "divergence of the two histograms of scores, in nats",
         undefined_when: "there is no pair, or a bin empties",
         shown: &[TablesOnly],
         ..metric(
@@ -144,7 +135,6 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its \
                   count (with weights: half the mean weight)",
-        reading: "as kld_hist, but defined also where a bin empties",
         shown: &[At(L::ScoreShifts, 7)],
         ..metric(
             "kld_hist_smoothed",

@@ -20,7 +20,6 @@ fn the_catalog_is_sound() {
             metric.symbol,
             metric.name,
             metric.formula,
-            metric.reading,
             metric.sign,
             metric.undefined_when,
             metric.source,

@@ -36,6 +36,13 @@ pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
 }
 
+/// The ends of an interval of this level at the level at which so many hold together, both sides
+/// stretched as those of a normal distribution.
+pub(crate) fn joint_ends(value: f64, (lo, hi): (f64, f64), level: f64, of: usize) -> (f64, f64) {
+    let wider = z_of_level(joint_level(level, of)) / z_of_level(level);
+    (value - (value - lo) * wider, value + (hi - value) * wider)
+}
+
 /// The interval of the largest distance of some gaps from 0; none of them is undefined.
 pub(crate) fn largest_gap(level: f64, gaps: &[Option<Estimate>]) -> ExtremeInterval {
     let joint = joint_level(level, gaps.len());

@@ -8,10 +8,8 @@
 use std::collections::BTreeSet;
 
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, clopper_pearson_lower, z_of_level,
-};
-use crate::metric::value::largest::joint_level;
+use crate::metric::interval::{IntervalProcedure, clopper_pearson_lower};
+use crate::metric::value::largest::{joint_ends, joint_level};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
@@ -70,16 +68,13 @@ impl HarmResult {
         if compared < 2 {
             return Some(lo);
         }
-        let joint = joint_level(level, compared);
-        let method = IntervalProcedure::Wilson;
-        let own = ValueInterval { lo, hi, method };
         Some(match self.cases {
             // Far out the tail of Wilson's interval is short.
-            Some(cases) => clopper_pearson_lower(self.point.value, cases, joint).min(lo),
-            None => {
-                let wider = z_of_level(joint) / z_of_level(level);
-                own.stretched(self.point.value, wider, (0.0, 1.0)).lo
+            Some(cases) => {
+                let joint = joint_level(level, compared);
+                clopper_pearson_lower(self.point.value, cases, joint).min(lo)
             }
+            None => joint_ends(self.point.value, (lo, hi), level, compared).0.max(0.0),
         })
     }
 
@@ -108,7 +103,8 @@ fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, Sw
     }
 }
 
-fn result(
+/// A value of a metric that is a share, as a result; none where it has no value or no cases.
+pub(crate) fn result(
     audit: &AuditFolder,
     key: &ResultKey,
     (metric, side): (&'static str, SwitchSide),

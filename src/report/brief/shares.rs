@@ -1,8 +1,7 @@
 //! Groups as they are: the share of each with the favourable decision, and which groups differ
 //! clearly.
 
-use crate::metric::interval::z_of_level;
-use crate::metric::value::largest::joint_level;
+use crate::metric::value::largest::joint_ends;
 use crate::report::brief::digits::{ends_text, value_text};
 use crate::report::brief::population::PeopleWithoutGroup;
 use crate::report::brief::voice::{AuditVoice, DecisionVoice};
@@ -60,8 +59,7 @@ impl ClearGap<'_> {
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
         let Some(level) = self.level.filter(|_| compared > 1) else { return true };
         let value = self.high.point.value - self.low.point.value;
-        let wider = z_of_level(joint_level(level, compared)) / z_of_level(level);
-        value - (value - self.least) * wider > 0.0
+        joint_ends(value, (self.least, value), level, compared).0 > 0.0
     }
 }
 

@@ -6,6 +6,7 @@ mod cases;
 mod classes;
 mod groups;
 mod ladder;
+mod path;
 mod ranking;
 mod recourse;
 pub(crate) mod retraining;
@@ -27,6 +28,7 @@ pub(crate) fn sections(
     let sections = [
         groups::section(inputs),
         switches::section(inputs),
+        path::section(inputs, glossary),
         classes::section(inputs),
         why::section(inputs),
         ladder::section(inputs),

@@ -31,7 +31,7 @@ const EXPERIMENTS_AT_MOST: usize = 2;
 const ROWS_AT_MOST: usize = 10;
 
 /// What accuracy is called.
-const JUDGED_CORRECTLY: &str = "People judged correctly";
+pub(super) const JUDGED_CORRECTLY: &str = "People judged correctly";
 
 /// Of a gap that clearly changed and now favours the other group.
 const REVERSED: &str = "reversed";
@@ -40,21 +40,31 @@ const REVERSED: &str = "reversed";
 const NOT_JUDGED: &str = "not judged";
 
 /// What a rate became in an arm.
-struct ArmRateChange {
-    arm: String,
-    label: String,
-    before: f64,
-    after: f64,
-    interval: Option<(f64, f64)>,
+pub(super) struct ArmRateChange {
+    /// The arm.
+    pub(super) arm: String,
+    /// What the rate is called.
+    pub(super) label: String,
+    /// The rate before.
+    pub(super) before: f64,
+    /// The rate in the arm.
+    pub(super) after: f64,
+    /// The interval of the change.
+    pub(super) interval: Option<(f64, f64)>,
     /// The changes that other trainings give.
     trainings: TrainingChanges,
     /// Whether it is a harm: a gap, a switch, or wrong judgements of a group.
-    is_harm: bool,
+    pub(super) is_harm: bool,
 }
 
 impl ArmRateChange {
+    /// The same with the experiment before the name of its arm.
+    pub(super) fn in_experiment(self, experiment: &str) -> Self {
+        ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
+    }
+
     /// How much larger a harm is, by size.
-    fn worse_by(&self) -> f64 {
+    pub(super) fn worse_by(&self) -> f64 {
         if self.before < 0.0 || self.after < 0.0 {
             self.after.abs() - self.before.abs()
         } else {
@@ -62,7 +72,8 @@ impl ArmRateChange {
         }
     }
 
-    fn is_clear(&self) -> bool {
+    /// Whether the change leaves out zero.
+    pub(super) fn is_clear(&self) -> bool {
         is_clear_change(self.interval, self.trainings)
     }
 
@@ -144,7 +155,10 @@ fn who_switches(inputs: &BriefInputs<'_>, key: &ResultKey, side: SwitchSide) -> 
 }
 
 /// The arms of an experiment that added no rows, so that their models are the one before.
-fn without_rows<'a>(inputs: &BriefInputs<'_>, words: &'a ExperimentWords) -> Vec<&'a str> {
+pub(super) fn without_rows<'a>(
+    inputs: &BriefInputs<'_>,
+    words: &'a ExperimentWords,
+) -> Vec<&'a str> {
     let added_nothing = |arm: &&ArmWords| {
         let name = format!("{}/{}", words.name, arm.name);
         let mut own = inputs.audit.added.iter().filter(|row| row.arm.as_str() == name).peekable();
@@ -200,7 +214,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<RichText> {
 }
 
 /// The comparisons of an experiment that the page shows.
-fn changes(
+pub(super) fn changes(
     inputs: &BriefInputs<'_>,
     words: &ExperimentWords,
     glossary: &mut PageGlossary<'_>,

@@ -36,7 +36,7 @@ struct ToldBlock<'a> {
 
 /// The features of those who switch, of the direction with the most of them; none of so few people
 /// that nothing can be said.
-fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow> {
+pub(super) fn features<'a>(inputs: &BriefInputs<'a>, why: &str) -> Vec<&'a SwitchFeatureRow> {
     let own = || {
         let rows = inputs.audit.switch_features.iter();
         rows.filter(|row| row.why == *why && row.people == "switched" && row.n > 0)
@@ -83,7 +83,7 @@ fn side(row: &SwitchPatternRow) -> SwitchSide {
 }
 
 /// `refused women`, `people`.
-fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
+pub(super) fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
     let (attribute, group) = (row.sensitive.as_str(), row.from_group.as_str());
     let of_group = |rest: &str| match group {
         "" => format!("people{rest}"),
@@ -105,7 +105,7 @@ fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
 }
 
 /// `would be granted the loan as men`, `are wrongly refused`.
-fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
+pub(super) fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
     if let Some((done, _)) = inputs.voice.by_label(row.metric.as_str()) {
         return format!("are {done}");
     }
@@ -121,12 +121,12 @@ fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
 }
 
 /// A pattern as it is read: `income above 29.63, occupation = Sales`.
-fn traits(pattern: &str) -> String {
+pub(super) fn traits(pattern: &str) -> String {
     let words = short(pattern).replace(" = above ", " above ").replace(" = up to ", " up to ");
     words.replace(" = (", " in (")
 }
 
-fn rate_text(row: &SwitchPatternRow) -> String {
+pub(super) fn rate_text(row: &SwitchPatternRow) -> String {
     let ends = row.lo.zip(row.hi);
     row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
 }
@@ -194,7 +194,7 @@ fn second_sentence(block: &ToldBlock<'_>) -> String {
 }
 
 /// `occupation`, `the entry for sex`.
-fn feature_name(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> String {
+pub(super) fn feature_name(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> String {
     if row.feature == row.sensitive {
         format!("the entry for {}", inputs.voice.attribute(row.sensitive.as_str()))
     } else {

@@ -13,8 +13,10 @@ pub(crate) struct GlossaryEntry {
     pub family: String,
     /// The formula in plain text.
     pub formula: String,
-    /// What a value says.
+    /// The question that it answers, or what a value says.
     pub reading: String,
+    /// The other parts of its meaning, each with what is written before it.
+    pub meaning: Vec<(&'static str, String)>,
     /// The range, such as `0 to 1`.
     pub range: String,
     /// The value without any disparity, or `none`.

@@ -258,6 +258,7 @@ fn environment() -> Environment<'static> {
         ("graphs.html", include_str!("../section/graphs/graphs.html")),
         ("cases.html", include_str!("../evidence/cases.html")),
         ("closing.html", include_str!("../brief/closing.html")),
+        ("path.html", include_str!("../evidence/path.html")),
         ("reach.html", include_str!("../evidence/reach.html")),
         ("shares.html", include_str!("../brief/shares.html")),
         ("groups.html", include_str!("../section/groups.html")),
@@ -356,7 +357,8 @@ fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
 fn entry(e: &GlossaryEntry) -> Value {
     context! {
         id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula =>
-        &e.formula, reading => &e.reading, range => &e.range,
+        &e.formula, reading => &e.reading, meaning => e.meaning.iter().map(|(head, text)|
+        context!(head => *head, text => text)).collect::<Value>(), range => &e.range,
         ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
     }
 }

@@ -10,10 +10,11 @@ use super::plausibility::QualitySample;
 use super::sample::{
     FolderSample, SampleValue, ValuePlace, glossary, names, push, spread, still, thin, two_groups,
 };
-use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
+use crate::folder::manifest::{ArmWords, DecisionNames, ExperimentWords, Manifest, SignerWords};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{CfExampleRow, GateRow, GroupRow, MetricRow, TableRow};
+use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
+use crate::table::{CfExampleRow, ComparisonRow, GateRow, GroupRow, MetricRow, TableRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -357,6 +358,168 @@ fn the_annex_holds_every_result_of_the_brief() {
     // Two sets, two directions, two metrics.
     assert_eq!(html.matches("<tr id=\"all-").count(), 8, "{all}");
     assert!(all.contains("Male \u{2192} Female") && all.contains("13 of 191"), "{all}");
+}
+
+/// Two sets without a placebo, no gate.
+fn without_noise() -> FolderSample {
+    let sets = vec![("flip", "naive"), ("other", "greedy")];
+    FolderSample { sets, gates: Vec::new(), ..two_groups() }
+}
+
+/// A line for each step, with its number, and what had no data.
+#[test]
+fn the_path_says_what_to_do_next() {
+    let path = section(&page_of("path", &without_noise(), true), "path");
+    for said in [
+        "Do decisions stay the same if only the group changes? No: ",
+        "; the largest of 2) of the decisions of the gbm model would be different",
+        "Which decisions are lost, and whose? 50 of 838 ",
+        "; the largest of 4). By this, group Male is worse off.",
+        "Were the decisions that are lost right? Wrong ones more often: ",
+        "Steps without data: Does it concern some people more than others? (needs a block `why` on",
+        "experiments: remedy: {model: gbm, from: other, arms: {all: {}, switched: {}}}",
+    ] {
+        assert!(path.contains(said), "{said}: {path}");
+    }
+    let sample = FolderSample { labelled: false, ..without_noise() };
+    let path = section(&page_of("path-no-label", &sample, true), "path");
+    assert!(path.contains("Were the decisions that are lost right? (needs labels and"), "{path}");
+    let sample = FolderSample { cells: still, ..without_noise() };
+    let path = section(&page_of("path-still", &sample, true), "path");
+    assert!(path.contains("Nothing stands out: ") && !path.contains("remedy: {"), "{path}");
+}
+
+/// Writes a block `why` on the finding of the sample, whose features have these lower ends, and an
+/// experiment in which one rate becomes lower and another changes by so much.
+fn add_path(folder: &Path, lower_ends: &[f64], other_change: f64) {
+    let tables = folder.join("tables");
+    let all = SwitchPatternRow {
+        why: "who".into(),
+        half: "second".into(),
+        model: "gbm".into(),
+        counterfactual: "other".into(),
+        sensitive: "group of people".into(),
+        from_group: "Male".into(),
+        to_group: "Female".into(),
+        metric: "denied_by_group".into(),
+        n: 400,
+        k: 24,
+        rate: Some(0.06),
+        lo: Some(0.041),
+        hi: Some(0.088),
+        ..SwitchPatternRow::default()
+    };
+    let pattern = SwitchPatternRow {
+        pattern: "job = Sales".into(),
+        n: 60,
+        k: 20,
+        rate: Some(1.0 / 3.0),
+        lo: Some(0.227),
+        hi: Some(0.459),
+        n_others: Some(340),
+        k_others: Some(4),
+        difference: Some(0.32),
+        difference_lo: Some(0.21),
+        difference_hi: Some(0.45),
+        told: Some(1),
+        confirmed: Some(1),
+        ..all.clone()
+    };
+    write_rows(&tables, &[all, pattern]).unwrap();
+    let features: Vec<SwitchFeatureRow> = lower_ends
+        .iter()
+        .enumerate()
+        .map(|(i, lo)| SwitchFeatureRow {
+            why: "who".into(),
+            people: "switched".into(),
+            feature: ["income", "job", "region"][i].into(),
+            model: "gbm".into(),
+            counterfactual: "other".into(),
+            sensitive: "group of people".into(),
+            from_group: "Male".into(),
+            to_group: "Female".into(),
+            n: 40,
+            of: 50,
+            moved: 40,
+            decision: Some(0.6 - 0.1 * i as f64),
+            decision_lo: Some(*lo),
+            decision_hi: Some(0.8),
+            undone: Some(20),
+            undone_rate: Some(0.5),
+            ..SwitchFeatureRow::default()
+        })
+        .collect();
+    write_rows(&tables, &features).unwrap();
+    let change =
+        |metric: &str, scope: &str, [from, to]: [&str; 2], difference: f64| ComparisonRow {
+            arm: "augment/switched".into(),
+            model: "gbm".into(),
+            against_arm: "augment/base".into(),
+            against: "gbm".into(),
+            counterfactual: "other".into(),
+            sensitive: "group of people".into(),
+            scope: scope.into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            metric: metric.into(),
+            difference: Some(difference),
+            model_value: Some(0.06 + difference),
+            against_value: Some(0.06),
+            lo: Some(difference - 0.01),
+            hi: Some(difference + 0.01),
+            level: Some(0.95),
+            ..ComparisonRow::default()
+        };
+    let mut rows = vec![
+        change("acc", "total", ["", ""], 0.004),
+        change("denied_by_group", "direction", ["Male", "Female"], -0.05),
+        change("favoured_by_group", "direction", ["Female", "Male"], other_change),
+    ];
+    rows.sort_by(|a, b| a.order(b));
+    write_rows(&tables, &rows).unwrap();
+    let arm = |name: &str| ArmWords { name: name.to_owned(), words: "rows".to_owned() };
+    edit(folder, |m| {
+        m.experiments = vec![ExperimentWords {
+            name: "augment".to_owned(),
+            model: "gbm".to_owned(),
+            counterfactual: "other".to_owned(),
+            arms: vec![arm("base"), arm("switched")],
+            ..ExperimentWords::default()
+        }];
+    });
+}
+
+/// Each step that picks one of several takes the end at the level of that many.
+#[test]
+fn the_path_goes_on_through_traits_features_and_arms() {
+    let path = |name: &str, lower_ends: &[f64], other_change: f64| {
+        let sample = without_noise();
+        let folder = tempfile::tempdir().unwrap();
+        sample.write(folder.path());
+        add_harm(folder.path(), &sample, true);
+        add_path(folder.path(), lower_ends, other_change);
+        section(&pages(name, folder.path()), "path")
+    };
+    let said = path("path-whole", &[0.4, 0.3], 0.0);
+    for words in [
+        "Yes: with job = Sales, 20 of 60 ",
+        "against 1 % of the others",
+        "Through income: it adds 60 % (",
+        "; the largest of 2) of the switches. \u{2192} ask whether this feature may count",
+        "Arm switched changed it from 6 % to 1 %: \u{2212}5 points",
+        "people judged correctly: +0.4 points",
+        "Next: try this arm on other data before you use it.",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("remedy: {"), "{said}");
+    // Above 0 by itself, and not as the larger of two.
+    let one = path("path-one-feature", &[0.04], 0.0);
+    assert!(one.contains("Through income: it adds"), "{one}");
+    let two = path("path-two-features", &[0.04, 0.0], 0.0);
+    assert!(two.contains("No single feature stands out; the first is income with 60 %"), "{two}");
+    let harm = path("path-harm", &[0.4], 0.03);
+    assert!(harm.contains("None without harm: arm switched changed it"), "{harm}");
 }
 
 /// A person of the table of cases, feature by feature.

@@ -797,6 +797,7 @@ pub(super) fn glossary(id: &str) -> Option<GlossaryEntry> {
         family: "ccm".to_owned(),
         formula: formula.to_owned(),
         reading: "Share of predictions that are otherwise in the counterfactual world.".to_owned(),
+        meaning: vec![("does not say", "which decisions change".to_owned())],
         range: "0 to 1".to_owned(),
         ideal: "0".to_owned(),
         undefined_when: "nobody is counted".to_owned(),

@@ -22,6 +22,7 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
+use crate::metric::catalog::meaning::{MeaningPart, meaning};
 use crate::model::kind::command::without;
 use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::scale_key::BetterEnd;
@@ -437,6 +438,7 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
             family: "cf_quality".to_owned(),
             formula: measure.formula.to_owned(),
             reading: measure.reading.to_owned(),
+            meaning: Vec::new(),
             range: explain::range(measure.range),
             ideal: String::new(),
             undefined_when: measure.undefined_when.to_owned(),
@@ -450,7 +452,12 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
         name: metric.name.to_owned(),
         family: metric.family.as_str().to_owned(),
         formula: metric.formula.to_owned(),
-        reading: metric.reading.to_owned(),
+        reading: meaning(metric, MeaningPart::Question),
+        meaning: MeaningPart::ALL
+            .into_iter()
+            .filter(|part| *part != MeaningPart::Question)
+            .map(|part| (part.head(), meaning(metric, part)))
+            .collect(),
         range: explain::range(metric.range),
         ideal: metric.ideal.map_or_else(String::new, |i| i.to_string()),
         undefined_when: metric.undefined_when.to_owned(),
