@@ -61,11 +61,12 @@ mod tests {
 
     const CATALOG: KnownNames<'static> = KnownNames { metrics: &[], measures: &[], data_sets: &[] };
 
-    const JOB: &str = "cfaudit: 1\nname: j\ndata:\n  rows: {parquet: a.parquet}\n  label: {column: y, \
-        positive: [1], favourable: positive}\n  sensitive: {sex: {groups: [m, f], reference: m}}\n  \
+    const JOB: &str = "cfaudit: 1\nname: j\ndata:\n  rows: {parquet: a.parquet}\n  \
+        label: {column: y, positive: [1], favourable: positive}\n  \
+        sensitive: {sex: {groups: [m, f], reference: m}}\n  \
         features: {continuous: [x]}\n  split: {share: {train: 0.7, audit: 0.3}}\n\
-        counterfactuals:\n  flip: {naive: {}}\nmodels:\n  logit: {logistic: {l2: 1.0}}\n  old: \
-        {onnx: {model: m.onnx}}\n";
+        counterfactuals:\n  flip: {naive: {}}\n\
+        models:\n  logit: {logistic: {l2: 1.0}}\n  old: {onnx: {model: m.onnx}}\n";
 
     #[test]
     fn the_lines_make_a_job_that_holds() {
