@@ -55,7 +55,7 @@ const OTHER: &[(&str, usize)] = &[
     ("lines of templates", 2_685),
     ("lines of messages", 1_480),
     ("lines of unit tests", 41_320),
-    ("lines of integration tests", 28_720),
+    ("lines of integration tests", 29_040),
     ("words of the documents", 32_200),
     ("characters of the README", 6_600),
 ];

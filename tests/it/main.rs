@@ -62,6 +62,7 @@ mod population;
 mod power;
 mod privacy;
 mod proof;
+mod prose;
 mod python;
 mod python_door;
 mod recipes;

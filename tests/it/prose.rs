@@ -1,0 +1,316 @@
+//! No sentence in Rust: what pages, gates, comparisons and explanations say is in templates. The
+//! files that still hold phrases are listed with their number, which may only shrink.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::layers::sources;
+use crate::work::root;
+
+/// Rooms whose words people read on a page or in a table.
+const ROOMS: [&str; 5] = ["diff", "explain", "gate", "metric", "report"];
+
+/// Phrases by file below `src`. A change that moves one into a template lowers the number here.
+const EXCEPTED: &[(&str, usize)] = &[
+    ("diff/change.rs", 22),
+    ("diff/definitions.rs", 18),
+    ("diff/paired.rs", 17),
+    ("diff/people.rs", 6),
+    ("explain/mod.rs", 23),
+    ("explain/numbers.rs", 5),
+    ("explain/words.rs", 77),
+    ("gate/judge.rs", 1),
+    ("gate/observe.rs", 7),
+    ("gate/reason/words.rs", 95),
+    ("metric/catalog/amounts.rs", 45),
+    ("metric/catalog/ccm.rs", 65),
+    ("metric/catalog/cf_quality.rs", 105),
+    ("metric/catalog/clarify.rs", 76),
+    ("metric/catalog/eccm.rs", 32),
+    ("metric/catalog/graph.rs", 22),
+    ("metric/catalog/group_gaps.rs", 49),
+    ("metric/catalog/performance.rs", 55),
+    ("metric/catalog/scores.rs", 51),
+    ("metric/catalog/shift.rs", 29),
+    ("metric/estimate/curve.rs", 1),
+    ("metric/estimate/mod.rs", 4),
+    ("metric/evidence/labels.rs", 1),
+    ("metric/evidence/score_bins.rs", 2),
+    ("metric/evidence/score_grid.rs", 1),
+    ("metric/evidence/shift_influence.rs", 4),
+    ("metric/interval.rs", 30),
+    ("metric/mod.rs", 5),
+    ("metric/rate.rs", 72),
+    ("metric/value/amounts.rs", 4),
+    ("metric/value/clarify.rs", 5),
+    ("metric/value/compare.rs", 3),
+    ("metric/value/interval_choice.rs", 45),
+    ("metric/value/mean_gap.rs", 2),
+    ("metric/value/measured.rs", 1),
+    ("metric/value/scores/change.rs", 3),
+    ("metric/value/scores/mod.rs", 7),
+    ("report/brief/closing.rs", 4),
+    ("report/brief/forest.rs", 16),
+    ("report/brief/hero.rs", 45),
+    ("report/brief/hero_chart.rs", 19),
+    ("report/brief/limit_notes.rs", 10),
+    ("report/brief/limits.rs", 70),
+    ("report/brief/mod.rs", 38),
+    ("report/brief/population.rs", 4),
+    ("report/brief/shares.rs", 1),
+    ("report/brief/support.rs", 6),
+    ("report/brief/voice.rs", 58),
+    ("report/diff.rs", 22),
+    ("report/draw/chart.rs", 1),
+    ("report/draw/panel.rs", 9),
+    ("report/draw/plot.rs", 1),
+    ("report/draw/reach.rs", 4),
+    ("report/draw/shapes.rs", 7),
+    ("report/draw/world.rs", 4),
+    ("report/evidence/against.rs", 9),
+    ("report/evidence/cases.rs", 7),
+    ("report/evidence/classes.rs", 10),
+    ("report/evidence/groups.rs", 13),
+    ("report/evidence/ladder.rs", 8),
+    ("report/evidence/ranking.rs", 20),
+    ("report/evidence/recourse.rs", 5),
+    ("report/evidence/retraining.rs", 27),
+    ("report/evidence/scores.rs", 12),
+    ("report/evidence/switches.rs", 11),
+    ("report/evidence/trend.rs", 10),
+    ("report/evidence/why.rs", 39),
+    ("report/evidence/worlds.rs", 14),
+    ("report/export.rs", 13),
+    ("report/model_card.rs", 10),
+    ("report/page/brief.rs", 1),
+    ("report/page/cells.rs", 3),
+    ("report/page/number.rs", 1),
+    ("report/page/plots.rs", 3),
+    ("report/page/terms.rs", 14),
+    ("report/read/audit.rs", 2),
+    ("report/read/words.rs", 7),
+    ("report/section/against.rs", 28),
+    ("report/section/all_results.rs", 3),
+    ("report/section/amounts.rs", 1),
+    ("report/section/classes.rs", 3),
+    ("report/section/experiments.rs", 13),
+    ("report/section/gates.rs", 28),
+    ("report/section/graphs/drawing.rs", 4),
+    ("report/section/graphs/knowledge.rs", 25),
+    ("report/section/graphs/mod.rs", 22),
+    ("report/section/graphs/values.rs", 5),
+    ("report/section/groups.rs", 7),
+    ("report/section/left_out.rs", 26),
+    ("report/section/method.rs", 14),
+    ("report/section/models.rs", 8),
+    ("report/section/plausibility/features.rs", 13),
+    ("report/section/plausibility/measures.rs", 18),
+    ("report/section/plausibility/mod.rs", 3),
+    ("report/section/provenance.rs", 4),
+    ("report/section/recourse/cards.rs", 5),
+    ("report/section/recourse/curve.rs", 5),
+    ("report/section/recourse/mod.rs", 36),
+    ("report/section/recourse/outcome.rs", 17),
+    ("report/section/recourse/views.rs", 21),
+    ("report/section/shift.rs", 4),
+    ("report/section/slices.rs", 1),
+    ("report/section/switches.rs", 9),
+    ("report/section/waiting.rs", 12),
+];
+
+/// Methods that look into a text.
+const LOOKING: [&str; 10] = [
+    "contains",
+    "ends_with",
+    "find",
+    "match_indices",
+    "replace",
+    "rsplit",
+    "split",
+    "split_once",
+    "starts_with",
+    "strip_prefix",
+];
+
+/// Code that still looks into a text of its own program: by file below `src`, how often.
+const LOOKS: &[(&str, usize)] = &[("diff/paired.rs", 2), ("report/evidence/why.rs", 2)];
+
+/// Calls whose text is an error, or is of the program itself.
+fn is_of_error(callee: &str) -> bool {
+    let last = callee.rsplit("::").next().unwrap_or_default();
+    let macros = ["panic", "unreachable", "todo", "unimplemented", "expect", "hint"];
+    callee.contains("Error::") || macros.contains(&last) || last.contains("assert")
+}
+
+/// A text in code: its line, what it says, and the calls around it, the outermost first.
+struct Literal {
+    line: usize,
+    text: String,
+    calls: Vec<String>,
+}
+
+/// The literals of a file, without comments, attributes and tests.
+fn literals(source: &str) -> Vec<Literal> {
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let letters: Vec<char> = source.chars().collect();
+    let at = |i: usize| letters.get(i).copied().unwrap_or('\0');
+    let (mut found, mut calls, mut word) = (Vec::new(), Vec::<String>::new(), String::new());
+    let (mut i, mut line) = (0, 1);
+    while i < letters.len() {
+        let c = at(i);
+        if c == '\n' {
+            line += 1;
+        }
+        if c == '/' && at(i + 1) == '/' {
+            while i < letters.len() && at(i) != '\n' {
+                i += 1;
+            }
+            continue;
+        }
+        if c == '#' && at(i + 1) == '[' {
+            let mut depth = 0;
+            while i < letters.len() {
+                match at(i) {
+                    '[' => depth += 1,
+                    ']' => depth -= 1,
+                    '\n' => line += 1,
+                    _ => {}
+                }
+                i += 1;
+                if depth == 0 && at(i - 1) == ']' {
+                    break;
+                }
+            }
+            continue;
+        }
+        // A letter, and not a lifetime.
+        if c == '\'' && (at(i + 1) == '\\' || at(i + 2) == '\'') {
+            i += if at(i + 1) == '\\' { 3 } else { 2 };
+            while i < letters.len() && at(i) != '\'' && at(i - 1) != '\'' {
+                i += 1;
+            }
+            i += usize::from(at(i) == '\'');
+            continue;
+        }
+        let hashes = letters[i.min(letters.len())..].iter().skip(1).take_while(|c| **c == '#');
+        let hashes = if c == 'r' { hashes.count() } else { 0 };
+        let is_raw = c == 'r' && word.is_empty() && at(i + 1 + hashes) == '"';
+        if c == '"' || is_raw {
+            let start = line;
+            let mut text = String::new();
+            i += if is_raw { hashes + 2 } else { 1 };
+            let ends = |i: usize| at(i) == '"' && (0..hashes).all(|k| at(i + 1 + k) == '#');
+            while i < letters.len() && !(at(i) == '"' && (!is_raw || ends(i))) {
+                if at(i) == '\\' && !is_raw {
+                    i += 1;
+                    if at(i) == '\n' {
+                        // The text goes on at the first letter of the next line.
+                        while at(i).is_whitespace() {
+                            line += usize::from(at(i) == '\n');
+                            i += 1;
+                        }
+                        continue;
+                    }
+                }
+                line += usize::from(at(i) == '\n');
+                text.push(at(i));
+                i += 1;
+            }
+            i += 1 + if is_raw { hashes } else { 0 };
+            found.push(Literal { line: start, text, calls: calls.clone() });
+            continue;
+        }
+        match c {
+            '(' | '[' | '{' => calls.push(std::mem::take(&mut word)),
+            ')' | ']' | '}' => _ = calls.pop(),
+            _ => {}
+        }
+        if c.is_alphanumeric() || matches!(c, '_' | ':' | '!') {
+            word.push(if c == '!' { ' ' } else { c });
+            word = word.trim_end().to_owned();
+        } else {
+            word.clear();
+        }
+        i += 1;
+    }
+    found
+}
+
+/// Whether a text is a phrase: two words next to each other, and no markup.
+fn is_phrase(text: &str) -> bool {
+    let is_word = |word: &str| {
+        let word = word.trim_end_matches([',', ';', ':', '.', '?', ')']).trim_start_matches('(');
+        word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '\'')
+    };
+    let markup = ["=\"", "<", "px", "font:", "@media"].iter().any(|sign| text.contains(sign));
+    let words: Vec<&str> = text.split(' ').collect();
+    !markup && words.windows(2).any(|pair| is_word(pair[0]) && is_word(pair[1]))
+}
+
+/// The phrases of a file that are no error.
+fn phrases(source: &str) -> Vec<Literal> {
+    let is_shown = |of: &Literal| !of.calls.iter().any(|call| is_of_error(call));
+    literals(source).into_iter().filter(|of| is_phrase(&of.text) && is_shown(of)).collect()
+}
+
+/// The phrases of every file of the rooms, of those that `is_meant`, by file below `src`.
+fn counted(is_meant: impl Fn(&Literal) -> bool) -> BTreeMap<String, Vec<Literal>> {
+    let src = root().join("src");
+    let mut files = Vec::new();
+    ROOMS.iter().for_each(|room| sources(&src.join(room), &mut files));
+    files.retain(|file| file.iter().all(|part| part != "tests" && part != "tests.rs"));
+    let mut counted = BTreeMap::new();
+    for file in files {
+        let mut found = phrases(&fs::read_to_string(&file).unwrap());
+        found.retain(&is_meant);
+        let name = file.strip_prefix(&src).unwrap().to_string_lossy().replace('\\', "/");
+        if !found.is_empty() {
+            counted.insert(name, found);
+        }
+    }
+    counted
+}
+
+/// A list of files with a number each may only shrink.
+fn shrinks(counted: &BTreeMap<String, Vec<Literal>>, list: &[(&str, usize)]) {
+    let before: BTreeMap<&str, usize> = list.iter().copied().collect();
+    let mut faults = String::new();
+    for (file, found) in counted {
+        let allowed = before.get(file.as_str()).copied().unwrap_or(0);
+        if found.len() > allowed {
+            faults += &format!("{file}: {}, {allowed} before\n", found.len());
+            found.iter().for_each(|of| faults += &format!("  {}: {:?}\n", of.line, of.text));
+        }
+    }
+    assert!(faults.is_empty(), "phrases belong in templates:\n{faults}");
+    let now: Vec<(&str, usize)> =
+        counted.iter().map(|(file, found)| (file.as_str(), found.len())).collect();
+    let lines: Vec<String> =
+        now.iter().map(|(file, n)| format!("    (\"{file}\", {n}),")).collect();
+    assert!(now == list, "fewer than before; the list is now\n{}", lines.join("\n"));
+}
+
+#[test]
+fn sentences_are_in_templates() {
+    shrinks(&counted(|_| true), EXCEPTED);
+}
+
+#[test]
+fn no_code_looks_into_a_sentence() {
+    let looks = |of: &Literal| of.calls.last().is_some_and(|call| LOOKING.contains(&call.as_str()));
+    shrinks(&counted(looks), LOOKS);
+}
+
+#[test]
+fn the_rule_sees_phrases() {
+    let source = "//! Two words.\n#[doc = \"Two words\"]\nfn f() {\n    let a = format!(\"{x} of \
+                  them is\");\n    Error::operator(format!(\"no such file\"));\n    x.expect(\"is \
+                  always there\");\n    g('\"', \"one\", r#\"<a b=\"x\">\"#);\n    \
+                  t.strip_prefix(\"the value\");\n}\n#[cfg(test)]\nmod tests {\n    \"two \
+                  words\"\n}\n";
+    let found = phrases(source);
+    let told: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
+    assert_eq!(told, [(4, "{x} of them is"), (8, "the value")]);
+    assert_eq!(found[1].calls.last().map(String::as_str), Some("strip_prefix"));
+    assert!(is_phrase("people who switch") && !is_phrase("interval, 5") && !is_phrase("a b"));
+}
