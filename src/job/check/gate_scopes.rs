@@ -127,15 +127,16 @@ impl<'a> JobChecker<'a> {
             return;
         }
         let favoured = self.favoured_of(attribute);
-        let (is_first, one): (Box<dyn Fn(&Word) -> bool>, &str) = match &favoured {
-            Some(FavouredGroups::Rest) => (Box::new(is_rest), REST),
-            Some(FavouredGroups::Groups(favoured)) => (
-                Box::new(|group| favoured.contains(group)),
-                favoured.first().map_or("FAVOURED", Word::as_str),
-            ),
+        let one = match &favoured {
+            Some(FavouredGroups::Rest) => REST,
+            Some(FavouredGroups::Groups(of)) => of.first().map_or("FAVOURED", Word::as_str),
             None => return,
         };
-        let fits = |a, b| is_first(a) && groups.contains(b) && !is_first(b);
+        let is_first = |group: &Word| match &favoured {
+            Some(FavouredGroups::Groups(of)) => of.contains(group),
+            _ => is_rest(group),
+        };
+        let fits = |a: &Word, b: &Word| is_first(a) && groups.contains(b) && !is_first(b);
         let (fits, form) =
             (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"));
         if !fits {

@@ -3,6 +3,7 @@
 
 use super::known_names::KnownMetric;
 use super::{JobChecker, path};
+use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::KeepStep;
 use crate::data::sql;
 use crate::job::messages::{self as m, Said};
@@ -302,12 +303,13 @@ impl DataBlock {
             (path(&["data", "derive", name.as_str()]), derivation.clone())
         });
         let made = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
-        let made = made.map(|(name, attribute)| (sensitive_at(name), attribute.derivation()));
+        let made = made.map(|(name, attribute)| {
+            // Parts of crossed attributes are attributes.
+            (sensitive_at(name), Derivation { cross: None, ..attribute.derivation() })
+        });
         for (at, derivation) in derive.chain(made) {
             derivation.from.iter().for_each(|c| add(join(&at, "from"), ColumnRole::Source, c));
-            // Parts of crossed attributes are attributes.
-            let parts = derivation.cross.iter().flatten().enumerate();
-            for (i, part) in parts.filter(|(_, part)| !self.sensitive.contains_key(*part)) {
+            for (i, part) in derivation.cross.iter().flatten().enumerate() {
                 add(format!("{at}.cross[{i}]"), ColumnRole::Source, part);
             }
             let tree = derivation.sql.as_deref().and_then(|text| sql::parse(text).ok());

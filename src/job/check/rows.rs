@@ -378,17 +378,15 @@ impl JobChecker<'_> {
             return;
         };
         let mut named = data.named_columns();
-        named.retain(|named| {
-            let is_made = data.is_derived(&named.column) || data.is_joined(&named.column);
-            !is_made && named.role != ColumnRole::Feature("ignore")
-        });
+        named.retain(|named| named.role != ColumnRole::Feature("ignore"));
+        let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);
         let strata = self.job.strata().map(|column| NamedColumn {
             at: "metrics.clarify.strata".to_owned(),
             role: ColumnRole::Source,
             column: column.clone(),
         });
         for NamedColumn { at, column, .. } in named.into_iter().chain(strata) {
-            if !synthetic.columns.contains_key(&column) && !data.is_derived(&column) {
+            if !synthetic.columns.contains_key(&column) && !is_made(&column) {
                 let near = suggest(&column, "generated columns", synthetic.columns.keys());
                 self.say(at, m::not_generated(column, near));
             }
