@@ -150,7 +150,9 @@ impl Stage for HiddenStage {
                     .unwrap_or_default();
                 let variables = &variables;
                 let position = applied.position;
-                let discovery = DiscoveryInputs { graphs, variables, position, seed, memory };
+                // Its moments are those of the rows, wherever the graphs come from.
+                let bag = None;
+                let discovery = DiscoveryInputs { graphs, variables, position, bag, seed, memory };
                 let asking = HiddenAsking {
                     job: plan.job,
                     asked,
