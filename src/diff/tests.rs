@@ -144,7 +144,7 @@ fn two_intervals_give_the_interval_of_the_change() {
     assert!((row.lo.unwrap() - 0.02739).abs() < 1e-5 && (row.hi.unwrap() - 0.21718).abs() < 1e-5);
     assert_eq!(row.interval.as_str(), "mover");
     for (old, why) in [
-        (frame(16, 122, None), "the old value has no interval: none: not drawn"),
+        (frame(16, 122, None), "the old value has no interval: none: not requested"),
         (frame(16, 122, Some((0.1, 0.2, 0.9))), "different levels"),
     ] {
         let found = compare(&side("a: 1", old), &side("a: 1", new.clone()), false).unwrap();

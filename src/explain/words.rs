@@ -402,9 +402,8 @@ const PERSON: &str = "data.person: C names the column that says whose row it is,
     denominator_persons, persons\n\
     small_group, small_denominator and `enough` count persons\n\
     splits and folds rank persons; the first row of a person gives the stratum\n\
-    intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided \
-    by the design effect of persons (n_eff); all others draw persons, and with data.weight so do \
-    shares, except shares of 0 and 1\n\
+    intervals take what each person adds; of shares, differences and ratios: Wilson, Newcombe and \
+    Katz with the rows divided by the design effect of persons (n_eff)\n\
     labels of several classes, the family clarify, causal graphs and placebos follow the same \
     rules; recourse and why judge one row of each person, drawn by the seed";
 
@@ -416,8 +415,7 @@ const WEIGHT: &str = "data.weight: C names the column with the number of people 
     out people of weight 0 (n_persons and denominator_persons in metrics)\n\
     in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and \
     denominator are the cases behind it\n\
-    intervals: percentiles over blocks of people with Poisson weights; of score metrics from what \
-    each person adds, as without weights\n\
+    intervals take what each person adds, of shares on the effective number of rows (n_eff)\n\
     weights are added as integer multiples of their greatest common divisor if the largest is at \
     most 2^32 times that divisor; otherwise each is rounded by less than 2^-32 of the largest";
 
