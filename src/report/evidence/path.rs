@@ -146,6 +146,7 @@ impl<'a> PathWalk<'a, '_, '_> {
     /// The two rates at which right and wrong decisions are lost.
     fn right(&mut self) -> Option<StepFacts> {
         let (inputs, finding) = (self.inputs, self.finding?);
+        inputs.audit.manifest.label.as_ref()?;
         let favours = inputs.audit.manifest.favourable_is_positive() != Some(false);
         let loses_positive = match finding.side {
             SwitchSide::Lost => favours,
