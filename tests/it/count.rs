@@ -24,40 +24,40 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
     Room { name, holds, ceiling }
 }
 
-/// The rooms with their ceilings, the figures of the last count. Since the count before, `metric`
-/// lost the replicates of counts and scores, `report` prose that is in templates now, `job` its
-/// messages; `gate` gained its reasons as codes.
+/// The rooms with their ceilings, the figures of the last count. Since the count before, `job` lost
+/// its own reader and mirror types; `report` gained the reading path, `stage`, `report` and `num`
+/// hidden causes, `counterfactual` graphs of other programs.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 17_745),
-    room("metric", &["metric"], 15_200),
-    room("job", &["job"], 11_370),
-    room("stage", &["stage"], 27_225),
-    room("data", &["data"], 17_715),
-    room("counterfactual", &["counterfactual"], 8_730),
-    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_205),
-    room("gate", &["gate"], 4_985),
-    room("model", &["model"], 5_115),
+    room("report", &["report"], 18_410),
+    room("metric", &["metric"], 15_240),
+    room("job", &["job"], 9_690),
+    room("stage", &["stage"], 28_140),
+    room("data", &["data"], 17_585),
+    room("counterfactual", &["counterfactual"], 8_905),
+    room("exec, cli, root", &["exec", "cli", "bin", "."], 8_220),
+    room("gate", &["gate"], 4_945),
+    room("model", &["model"], 5_060),
     room(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_845,
+        7_080,
     ),
     room(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        8_910,
+        9_175,
     ),
 ];
 
 /// What is counted besides code, with its ceiling. Of the templates 640 lines are the meanings of
 /// the metrics and 60 the sentences of the reading path.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 2_685),
-    ("lines of messages", 1_480),
-    ("lines of unit tests", 41_320),
-    ("lines of integration tests", 29_040),
-    ("words of the documents", 32_200),
-    ("characters of the README", 6_600),
+    ("lines of templates", 2_905),
+    ("lines of messages", 1_665),
+    ("lines of unit tests", 42_900),
+    ("lines of integration tests", 29_215),
+    ("words of the documents", 33_050),
+    ("characters of the README", 6_630),
 ];
 
 /// A budget is passed where the figure is more than three per cent above the ceiling.
