@@ -1,4 +1,4 @@
-//! What both runs say of the same rows: of the old one, which is read first, its decisions are
+//! What both runs say about the same rows: of the old one, which is read first, its decisions are
 //! kept row by row, and looked up while the new one is read.
 //!
 //! A row of the new run is one of the old run if the key of the row, its weight and its person are

@@ -6,6 +6,7 @@
 //! nothing at all where an empty map is meant; what only `check` can see (names, sums, columns with
 //! two roles) is left to `check`.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use schemars::JsonSchema;
@@ -68,7 +69,8 @@ pub(crate) fn job_schema() -> Value {
             *definition = exactly_one(definition.take(), keys, &bare[*name]);
         }
     }
-    widen(&mut root, false);
+    let free = free_blocks(&root);
+    widen(&mut root, false, &free);
     if let Some(map) = root.as_object_mut() {
         let mut head = Map::new();
         head.insert("$schema".to_owned(), map.remove("$schema").unwrap_or_default());
@@ -89,7 +91,7 @@ pub(crate) fn job_schema_text() -> String {
     serde_json::to_string_pretty(&job_schema()).expect("a JSON value") + "\n"
 }
 
-/// Allows the value of the one key in the place of a block that takes it.
+/// Allows the value of the one key to replace a block that takes it.
 fn with_short_form(definition: &mut Value) {
     let Some(short) = definition["x-short"].as_str().map(str::to_owned) else { return };
     let mut key = definition["properties"][&short].clone();
@@ -98,13 +100,24 @@ fn with_short_form(definition: &mut Value) {
     *definition = json!({"description": description, "anyOf": [key, definition.take()]});
 }
 
+/// References to the blocks that need no key.
+fn free_blocks(root: &Value) -> BTreeSet<String> {
+    let is_free = |block: &Value| {
+        block.get("type") == Some(&json!("object")) && block.get("required").is_none()
+    };
+    let blocks = root["$defs"].as_object().into_iter().flatten();
+    blocks.filter(|(_, b)| is_free(b)).map(|(name, _)| format!("#/$defs/{name}")).collect()
+}
+
+/// Whether it is a reference to one of these blocks.
+fn is_one_of(content: &Value, free: &BTreeSet<String>) -> bool {
+    content.get("$ref").and_then(Value::as_str).is_some_and(|block| free.contains(block))
+}
+
 /// Of each block with variants those that may be a bare word: what they hold needs no key.
 fn bare_words(root: &Value) -> Map<String, Value> {
-    let free = |key: &Value| {
-        let name = key.get("$ref").and_then(Value::as_str).and_then(|r| r.rsplit('/').next());
-        name.and_then(|name| root.pointer(&format!("/$defs/{name}")))
-            .is_some_and(|d| d.get("type") == Some(&json!("object")) && d.get("required").is_none())
-    };
+    let free = free_blocks(root);
+    let free = |key: &Value| is_one_of(key, &free);
     ONE_OF
         .iter()
         .map(|(name, keys)| {
@@ -161,7 +174,7 @@ fn without_null(node: &mut Value) {
 /// Allows what the reader allows beyond the types: variables in place of scalars, empty values in
 /// place of maps, bare words. `branch` is true for one of several alternatives: the variable then
 /// is next to them all.
-fn widen(node: &mut Value, branch: bool) {
+fn widen(node: &mut Value, branch: bool, free: &BTreeSet<String>) {
     let variable = || json!({"type": "string", "pattern": r"^\$\{vars\."});
     let is_word = |node: &Value| {
         node.get("const").is_some()
@@ -170,17 +183,17 @@ fn widen(node: &mut Value, branch: bool) {
     let word = is_word(node);
     let map = match node {
         Value::Object(map) => map,
-        Value::Array(items) => return items.iter_mut().for_each(|item| widen(item, false)),
+        Value::Array(items) => return items.iter_mut().for_each(|item| widen(item, false, free)),
         _ => return,
     };
     for (key, value) in map.iter_mut() {
         match value {
             Value::Array(branches) if matches!(key.as_str(), "oneOf" | "anyOf") => {
                 let words = branches.iter().any(is_word);
-                branches.iter_mut().for_each(|branch| widen(branch, true));
+                branches.iter_mut().for_each(|branch| widen(branch, true, free));
                 branches.extend(words.then(variable));
             }
-            _ => widen(value, false),
+            _ => widen(value, false, free),
         }
     }
     // Two branches that both take a variable must not exclude each other.
@@ -195,7 +208,7 @@ fn widen(node: &mut Value, branch: bool) {
     let wider = match map.get("type").and_then(Value::as_str) {
         Some("integer" | "number" | "boolean") => Some(variable()),
         _ if word && !branch => Some(variable()),
-        Some("object") if is_variant(map) => bare_variant(map),
+        Some("object") if is_variant(map) => bare_variant(map, free),
         Some("object") if !map.contains_key("required") && !map.contains_key("oneOf") => {
             Some(json!({"type": "null"}))
         }
@@ -221,13 +234,13 @@ fn is_variant(map: &Map<String, Value>) -> bool {
         && !map.contains_key("title")
 }
 
-/// The bare word of a variant whose content is an empty map.
-fn bare_variant(map: &Map<String, Value>) -> Option<Value> {
+/// The bare word of a variant whose content needs no key.
+fn bare_variant(map: &Map<String, Value>, free: &BTreeSet<String>) -> Option<Value> {
     let (word, content) = map.get("properties")?.as_object()?.iter().next()?;
     // `widen` has been here already: a map without required keys is `anyOf: [map, null]`.
     let empty = content.pointer("/anyOf/1/type") == Some(&json!("null"))
         && content.pointer("/anyOf/0/type") == Some(&json!("object"));
-    empty.then(|| json!({"const": word}))
+    (empty || is_one_of(content, free)).then(|| json!({"const": word}))
 }
 
 /// The JSON Schema of a file that cfaudit writes, as text.

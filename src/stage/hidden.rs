@@ -42,7 +42,7 @@ use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::{DiscoveryInputs, EncodedReplicates, encoded_variables};
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::gate;
+use crate::stage::gate::questions::questions;
 use crate::stage::kinds::{DiscoverStage, HiddenStage, MeasureStage, ScoreStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::row_context::{DecisionRule, RowContext};
@@ -159,7 +159,7 @@ impl Stage for HiddenStage {
                     set: &set,
                     discovery,
                     model: trained.as_ref(),
-                    questions: gate::questions(plan.checked),
+                    questions: questions(plan.checked),
                 };
                 let metrics = MetricTable::read(measured.folder(ctx))?.all;
                 let rates = asking.rates(&metrics, name);

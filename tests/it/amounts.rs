@@ -325,7 +325,7 @@ gates: {refused: {metric: dppl, model: tariff, between: {sex: [m, w]}, at_most: 
     assert!(annex.contains("Groups as they are") && annex.contains("Amounts of the groups"));
     // Without claims what needs no label is measured.
     work.write("job.yaml", &text);
-    work.run(0, "job.yaml", "--out none");
+    work.cfaudit(0, "run job.yaml --out none --cache cache");
     let metrics = read_frame(&work.path("none/tables"), "metrics");
     let ids: Vec<_> = metrics.records().map(|row| row.text("metric").to_owned()).collect();
     assert!(ids.iter().any(|id| id == "dppl"));

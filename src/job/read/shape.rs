@@ -11,10 +11,10 @@
 //! Keys of the schema beyond JSON Schema, set by the types and left out of the published file:
 //! `x-is` says what a value is, in words; `x-near` that a wrong word is compared with the known
 //! ones nevertheless; `x-bare` that a bare word may name the one key of a block; `x-short` names
-//! the key of a block whose value may be in the place of the block; `x-alone` that a variant has no
+//! the key of a block whose value may replace the block; `x-alone` that a variant has no
 //! keys next to it.
 //!
-//! What a single key may hold within its type stands at the key, too, and breaks no other rule:
+//! What a single key may hold within its type is said at the key, too, and breaks no other rule:
 //! `x-range` says which numbers the bounds next to it allow, with a hint after a semicolon, and
 //! `x-code` under which code if not `bad-value`; `x-noun` what a list names, each once, and at
 //! least one with `minItems`; `x-filled` what to do about a text that is blank; `x-address` whether
@@ -325,7 +325,7 @@ impl ShapeReader {
         self.refuse(schema, at.path, &node.place, said)
     }
 
-    /// One value, with what its key says of it.
+    /// One value, with what its key says about it.
     fn value(&mut self, schema: &'static Json, node: &YamlNode, at: At<'_>) -> Json {
         let (damaged, value) = (self.damaged.len(), self.typed(schema, node, at));
         if self.damaged.len() == damaged {
@@ -626,7 +626,7 @@ impl ShapeReader {
         self.refuse(content, &path, &node.place, m::word_bare(word, in_words(block), expected))
     }
 
-    /// The value of the key `short` in the place of its block.
+    /// The value of the key `short`, which replaces its block.
     fn short(&mut self, schema: &'static Json, short: &str, node: &YamlNode, at: At<'_>) -> Json {
         let field = &schema["properties"][short];
         let is_list = kinds(self.resolve(field)).contains(&"array");

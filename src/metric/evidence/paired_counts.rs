@@ -151,7 +151,7 @@ impl PairedScopes<'_> {
             }
         }
         let persons = self.persons.as_ref().map(|persons| {
-            let mut all: Vec<(u64, Vec<(usize, u64)>)> = Vec::new();
+            let mut all: Vec<PersonCells> = Vec::new();
             for &(key, code, weight) in persons {
                 let Some(cell) = here(code, weight) else { continue };
                 match all.last_mut().filter(|(last, _)| *last == key) {
@@ -165,11 +165,14 @@ impl PairedScopes<'_> {
     }
 }
 
+/// A person, with what the rows weigh by cell.
+type PersonCells = (u64, Vec<(usize, u64)>);
+
 /// The units of one scope by what both sides say.
 pub(crate) struct PairedUnits {
     kinds: Vec<MatrixUnits>,
     /// What each person's rows weigh by cell, ascending by key.
-    persons: Option<Vec<(u64, Vec<(usize, u64)>)>>,
+    persons: Option<Vec<PersonCells>>,
     /// Whether people have weights.
     pub(crate) is_weighted: bool,
 }

@@ -107,7 +107,7 @@ fn a_person_has_a_row_for_every_graph() {
         |copies, movement| MovingWorld { copies, movement, regression: movement, unit: 1.0 };
     let worlds = [world(2, -0.5), world(1, 0.0)];
     let people = [(true, 0.1, 7), (true, 0.5, 8), (true, 0.6, 7), (true, 2.0, 9)];
-    let under = (HiddenStrength::None, HiddenPush::Up);
+    let under = (HiddenStrength::None, HiddenPush::Highest);
     let apart = GroupMargins::new(false, false, people.into_iter());
     let share = apart.share(SwitchingSide::Positive, &worlds, under).unwrap();
     assert_eq!((share.value, share.n_units, share.n_rows), (4.0 / 12.0, 4, 12));
@@ -130,13 +130,13 @@ fn the_rate_of_all_switches_is_no_monotone_function_of_the_movement() {
     let rate = |s: f64, push| {
         people.rate(SwitchingSide::Both, &world, (HiddenStrength::Share(s), push)).unwrap()
     };
-    assert_eq!([rate(0.0, HiddenPush::Up), rate(0.0, HiddenPush::Down)], [0.25, 0.25]);
+    assert_eq!([rate(0.0, HiddenPush::Highest), rate(0.0, HiddenPush::Lowest)], [0.25, 0.25]);
     // g = 0.5 reaches from -0.75 to 0.25, over no movement at all.
     let s = 0.390_388_203_202_207_6;
-    assert_eq!([rate(s, HiddenPush::Up), rate(s, HiddenPush::Down)], [0.25, 0.0]);
+    assert_eq!([rate(s, HiddenPush::Highest), rate(s, HiddenPush::Lowest)], [0.25, 0.0]);
     // g = 0.9: up to 0.65 two negative people switch.
     let s = 0.582_3;
-    assert_eq!([rate(s, HiddenPush::Up), rate(s, HiddenPush::Down)], [0.5, 0.0]);
+    assert_eq!([rate(s, HiddenPush::Highest), rate(s, HiddenPush::Lowest)], [0.5, 0.0]);
 }
 
 /// Denied is who has the decision that nobody wants, favoured who has the other.

@@ -44,9 +44,9 @@ pub(crate) enum SwitchingSide {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HiddenPush {
     /// To the highest score, of all switches to the highest rate.
-    Up,
+    Highest,
     /// To the lowest.
-    Down,
+    Lowest,
 }
 
 impl SwitchingSide {
@@ -71,13 +71,13 @@ impl SwitchingSide {
 
 impl HiddenPush {
     /// Both.
-    pub(crate) const ALL: [HiddenPush; 2] = [HiddenPush::Up, HiddenPush::Down];
+    pub(crate) const ALL: [HiddenPush; 2] = [HiddenPush::Highest, HiddenPush::Lowest];
 
     /// The word in tables.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            HiddenPush::Up => "up",
-            HiddenPush::Down => "down",
+            HiddenPush::Highest => "up",
+            HiddenPush::Lowest => "down",
         }
     }
 }
@@ -194,12 +194,12 @@ impl GroupMargins {
     ) -> f64 {
         let (low, high) = world.ends(strength);
         match (of, push) {
-            (SwitchingSide::Both, HiddenPush::Up) => {
+            (SwitchingSide::Both, HiddenPush::Highest) => {
                 if self.switched(of, low) > self.switched(of, high) { low } else { high }
             }
-            (SwitchingSide::Both, HiddenPush::Down) => 0.0_f64.clamp(low, high),
-            (_, HiddenPush::Up) => high,
-            (_, HiddenPush::Down) => low,
+            (SwitchingSide::Both, HiddenPush::Lowest) => 0.0_f64.clamp(low, high),
+            (_, HiddenPush::Highest) => high,
+            (_, HiddenPush::Lowest) => low,
         }
     }
 

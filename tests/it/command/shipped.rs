@@ -7,7 +7,7 @@ use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
 
 use super::{outcomes, with_command};
-use crate::frame::read_frame;
+use crate::frame::{TableRecord, read_frame};
 use crate::work::{Work, assert_same, can_import, column, python3_imports, root};
 
 fn copy_models(work: &Work) {
@@ -81,7 +81,10 @@ fn the_jobs_of_options_run() {
     }
     work.run(0, "jobs/options.yaml", "--replace");
     let frame = read_frame(&work.path("out/tables"), "subgroups");
-    let traits = |words: &str| frame.records().any(|row| row.text("traits").contains(words));
+    let of_sex = |row: &TableRecord<'_>, words: &str| {
+        row.text("recourse") == "sex" && row.text("traits").contains(words)
+    };
+    let traits = |words: &str| frame.records().any(|row| of_sex(&row, words));
     assert!(traits("age_band >= middle") && traits("age_band >= old"));
     assert!(!traits("age_band = ") && !traits("age_band >= young"));
 }

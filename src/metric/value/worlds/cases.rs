@@ -227,7 +227,7 @@ impl GraphCases {
 
 /// The cell of the extended matrix of a counterfactual of a row of this kind.
 fn switch_cell(kind: usize, switches: bool) -> usize {
-    2 * kind + (kind % 2 ^ usize::from(switches))
+    2 * kind + ((kind % 2) ^ usize::from(switches))
 }
 
 /// The same by whether anything switches.

@@ -518,7 +518,7 @@ struct OverGraphs<'a> {
     scopes: BTreeMap<MetricScope, ScopeCases>,
     /// The values of each world.
     worlds: &'a [Vec<MeasuredValue>],
-    /// Where each metric stands in them.
+    /// Where each metric is in them.
     at: BTreeMap<(&'static str, MetricScope), usize>,
     settings: &'a MeasureSettings,
 }

@@ -486,7 +486,7 @@ fn three_groups(keys: impl Fn(u64) -> u64) -> Vec<ThreeRow> {
     let mut row = |i: u64| {
         let (group, score) = ((i % 3) as usize, stream.u01());
         let mut person = person(group, score);
-        person.label = (i % 7 > 0).then_some(score > 0.3);
+        person.label = (!i.is_multiple_of(7)).then_some(score > 0.3);
         let mut cfs = Vec::new();
         for world in 0..4 {
             for to in (0..3).filter(|&to| to != group) {
@@ -497,7 +497,7 @@ fn three_groups(keys: impl Fn(u64) -> u64) -> Vec<ThreeRow> {
                     predicted: seen.then_some(moved > 0.5),
                     score: seen.then_some(moved.clamp(0.0, 1.0)),
                     rounded: false,
-                    unsupported: u64::from((i + to as u64) % 11 == 0),
+                    unsupported: u64::from((i + to as u64).is_multiple_of(11)),
                 });
             }
         }

@@ -1,0 +1,216 @@
+//! The gates of a job as questions to its tables.
+
+use std::collections::BTreeMap;
+
+use crate::gate::question::{GateLimit, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::reason::UnshownChange;
+use crate::gate::recourse::RecourseGateQuestion;
+use crate::gate::why::PatternGateQuestion;
+use crate::job::check::CheckedJob;
+use crate::job::{self, GateBetween, GateDirection, GateLevel, MetricFamily};
+use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
+use crate::param::{ColumnName, Name, Word};
+
+/// The gates of a job as questions.
+pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
+    let attributes: Vec<String> =
+        checked.job.data.sensitive.keys().map(|a| a.to_string()).collect();
+    let questions =
+        checked.job.gates.iter().filter(|(_, gate)| gate.is_of_metric()).map(|(name, gate)| {
+            let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.to_string());
+            let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
+                let (attribute, [a, b]) = map.iter().next()?;
+                asked = Some(attribute.to_string());
+                Some((a.to_string(), b.to_string()))
+            };
+            let mut scope = GateSubject::Total;
+            match &gate.direction {
+                Some(GateDirection::Any) => scope = GateSubject::AnyDirection,
+                Some(GateDirection::Pair(map)) => {
+                    if let Some((a, b)) = pair(map) {
+                        scope = GateSubject::Direction(a, b);
+                    }
+                }
+                None => {}
+            }
+            match &gate.between {
+                Some(GateBetween::WorstCase) => scope = GateSubject::WorstCase,
+                Some(GateBetween::Pair(map)) => {
+                    // All others together have no name in the tables.
+                    let name = |word: String, attribute: Option<&ColumnName>| {
+                        let declared = attribute.is_some_and(|a| {
+                            checked.job.data.groups_of(a).iter().any(|group| group.as_str() == word)
+                        });
+                        if word == "rest" && !declared { String::new() } else { word }
+                    };
+                    if let Some((a, b)) = pair(map) {
+                        let attribute = map.keys().next();
+                        scope = GateSubject::Pair(name(a, attribute), name(b, attribute));
+                    }
+                }
+                None => {}
+            }
+            if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|m| m.iter().next()) {
+                asked = Some(attribute.to_string());
+                scope = GateSubject::HarmTo(group.to_string());
+            }
+            if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
+                asked = Some(attribute.to_string());
+                scope = GateSubject::Group(group.to_string());
+            }
+            // Checked: the gate has one limit, of a change where it asks about one.
+            let asks =
+                if gate.against.is_some() { GateQuantity::Change } else { GateQuantity::Value };
+            let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most))
+            {
+                (Some(limit), ..) => GateLimit::AtLeast(limit.get()),
+                (None, Some(fall), _) => GateLimit::AtLeast(0.0 - fall.get()),
+                (None, None, limit) => GateLimit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
+            };
+            let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
+            GateQuestion {
+                unshown: unshown(checked, gate, &attributes),
+                favourable: model_of(checked, gate)
+                    .filter(|model| model.amount().is_none() || counts_decisions(gate))
+                    .and_then(|_| checked.job.data.favourable_side()),
+                objections: Vec::new(),
+                accepts: Vec::new(),
+                name: name.to_string(),
+                metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
+                arm: gate.arm.clone().unwrap_or_default(),
+                model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
+                counterfactual: gate
+                    .counterfactual
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+                attributes,
+                scope,
+                class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
+                quantity: asks,
+                limit,
+                decide_by: gate.decide_by,
+                bootstraps: bootstraps(checked, gate),
+                holm: gate.family_error == Some(job::FamilywiseError::Holm),
+                withstands: gate.withstands.map(|strength| strength.get()),
+                min_cases: gate.enough.get(),
+                warn_only: gate.level == GateLevel::Warn,
+                line: line_of(checked, name),
+            }
+        });
+    questions.collect()
+}
+
+/// Whether a gate on a model whose outcome is an amount asks about decisions: amounts above a
+/// number, as the family clarify counts them.
+fn counts_decisions(gate: &job::GateBlock) -> bool {
+    let metric = gate.metric.as_deref().and_then(find);
+    metric
+        .is_some_and(|metric| matches!(metric.family, MetricFamily::Clarify | MetricFamily::Group))
+}
+
+/// The set that a gate asks about.
+pub(super) fn set_of<'a>(
+    checked: &'a CheckedJob,
+    gate: &job::GateBlock,
+) -> Option<&'a job::CounterfactualSet> {
+    checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
+}
+
+/// The model that a gate asks about.
+pub(super) fn model_of<'a>(
+    checked: &'a CheckedJob,
+    gate: &job::GateBlock,
+) -> Option<&'a job::ModelBlock> {
+    checked.job.models.get(gate.model.as_ref()?)
+}
+
+/// Bootstraps of the graphs of a gate's set; none where it has no graphs. A scenario is named
+/// `SET/SCENARIO`.
+fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> Option<u64> {
+    let named = gate.counterfactual.as_ref().map(|name| name.as_str());
+    let set = named
+        .and_then(|name| name.split('/').next())
+        .and_then(|set| checked.job.counterfactuals.get(set));
+    set.and_then(|set| set.graphs()).map(|graphs| graphs.n_bootstraps())
+}
+
+/// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the
+/// attribute, and those that distinguish the groups are not sent to the scorer.
+fn unshown(
+    checked: &CheckedJob,
+    gate: &job::GateBlock,
+    attributes: &[String],
+) -> Vec<UnshownChange> {
+    let job = &checked.job;
+    let is_naive = set_of(checked, gate).is_some_and(job::CounterfactualSet::sets_attribute_only);
+    let is_scored_elsewhere =
+        model_of(checked, gate).is_some_and(|model| model.made_elsewhere().is_some());
+    let asked = job
+        .data
+        .sensitive
+        .keys()
+        .filter(|name| attributes.iter().any(|asked| asked == name.as_str()));
+    let of = |name: &ColumnName| {
+        let unshown = |direction| UnshownChange { attribute: name.to_string(), direction };
+        if job.data.is_unshown(name) {
+            return vec![unshown(None)];
+        }
+        let groups = job.data.groups_of(name);
+        let pairs = groups
+            .iter()
+            .flat_map(|from| groups.iter().filter(move |to| *to != from).map(move |to| (from, to)));
+        let hidden = pairs.filter(|(from, to)| job.data.is_direction_unshown(name, from, to));
+        hidden.map(|(from, to)| unshown(Some([from.to_string(), to.to_string()]))).collect()
+    };
+    asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
+}
+
+/// The gates on recourse of a job as questions.
+pub(crate) fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
+    let question = |(name, gate): (&Name, &job::GateBlock)| {
+        let attribute = gate.recourse.as_ref()?;
+        let block = checked.job.recourse.get(attribute)?;
+        let definition = gate.definition?.definition(block.no_way_costs)?;
+        Some(RecourseGateQuestion {
+            name: name.to_string(),
+            recourse: attribute.to_string(),
+            model: block.model.to_string(),
+            definition: [
+                definition.id().to_owned(),
+                definition.parameter(),
+                gate.view?.id().to_owned(),
+            ],
+            score_at_least: gate.score_at_least.map(|score| score.get()),
+            min_affected: gate.smallest.map_or(1, |n| n.get()),
+            at_most: gate.unfair_subgroups_at_most?,
+            warn_only: gate.level == GateLevel::Warn,
+            line: line_of(checked, name),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
+
+/// The line of the job file on which a gate is declared; 0 where it is not known.
+fn line_of(checked: &CheckedJob, name: &Name) -> u64 {
+    checked.places.at(&job::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line)
+}
+
+/// The gates on patterns of a job as questions.
+pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion> {
+    let question = |(name, gate): (&Name, &job::GateBlock)| {
+        let block = checked.job.why.get(gate.why.as_ref()?)?;
+        Some(PatternGateQuestion {
+            name: name.to_string(),
+            why: gate.why.as_ref()?.to_string(),
+            model: block.model.to_string(),
+            attribute: block.subject()?.0.to_string(),
+            at_most: gate.patterns_at_most?,
+            enough: gate.enough.get(),
+            warn_only: gate.level == GateLevel::Warn,
+            line: line_of(checked, name),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
