@@ -151,7 +151,7 @@ impl PairedScopes<'_> {
             }
         }
         let persons = self.persons.as_ref().map(|persons| {
-            let mut all: Vec<PersonCells> = Vec::new();
+            let mut all: Vec<WeighedCells> = Vec::new();
             for &(key, code, weight) in persons {
                 let Some(cell) = here(code, weight) else { continue };
                 match all.last_mut().filter(|(last, _)| *last == key) {
@@ -166,13 +166,13 @@ impl PairedScopes<'_> {
 }
 
 /// A person, with what the rows weigh by cell.
-type PersonCells = (u64, Vec<(usize, u64)>);
+type WeighedCells = (u64, Vec<(usize, u64)>);
 
 /// The units of one scope by what both sides say.
 pub(crate) struct PairedUnits {
     kinds: Vec<MatrixUnits>,
     /// What each person's rows weigh by cell, ascending by key.
-    persons: Option<Vec<PersonCells>>,
+    persons: Option<Vec<WeighedCells>>,
     /// Whether people have weights.
     pub(crate) is_weighted: bool,
 }
