@@ -259,8 +259,8 @@ pub const STEPS: &[ReadingStep] = &[
         outcomes: &[
             outcome(
                 "differ",
-                "one group clearly gets it less often, and no test changes that",
-                "look at the features in which the groups differ: the group itself does not decide",
+                "one group clearly gets it less often",
+                "look at the features in which the groups differ",
                 "base_rates",
             ),
             outcome("alike", "nothing stands out", "", "base_rates"),

@@ -376,7 +376,7 @@ fn the_path_says_what_to_do_next() {
         "Which decisions are lost, and whose? 50 of 838 ",
         "; the largest of 4). By this, group Male is worse off.",
         "Were the decisions that are lost right? Wrong ones more often: ",
-        "Steps without data: Does it concern some people more than others? (needs a block `why` on",
+        "Steps without data: Does it concern some people more than others? (needs a block why on",
         "experiments: remedy: {model: gbm, from: other, arms: {all: {}, switched: {}}}",
     ] {
         assert!(path.contains(said), "{said}: {path}");
