@@ -1,10 +1,10 @@
 //! Passes that a hidden cause would overturn: `withstands` asks how strong it would have to be, and
 //! the table `hidden_cause` knows.
 //!
-//! The same rule as that of the gate, on other numbers, says what a hidden cause makes of a verdict;
-//! the stage `hidden` asks it at every strength. A gate reads the bound for any hidden cause alone,
-//! pushed either way. Only a pass is taken back: if a fail were, a gate could be switched off by a
-//! strength that nothing withstands.
+//! The same rule as that of the gate, on other numbers, says what a hidden cause makes of a
+//! verdict; the stage `hidden` asks it at every strength. A gate reads the bound for any hidden
+//! cause alone, pushed either way. Only a pass is taken back: if a fail were, a gate could be
+//! switched off by a strength that nothing withstands.
 
 use super::decision::decide;
 use super::observe::{matches, observed};
@@ -32,8 +32,8 @@ pub(crate) fn asks(question: &GateQuestion, row: &MetricRow) -> bool {
         && matches(question, &row.key, [&row.class, &row.metric, &row.family])
 }
 
-/// The verdict of the rule of a gate on a row, or on other numbers in its place: the value with the ends
-/// of what decides.
+/// The verdict of the rule of a gate on a row, or on other numbers in its place: the value with the
+/// ends of what decides.
 pub(crate) fn verdict(
     question: &GateQuestion,
     row: &MetricRow,

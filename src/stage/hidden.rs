@@ -156,6 +156,8 @@ impl Stage for HiddenStage {
                 let asking = HiddenAsking {
                     job: plan.job,
                     asked,
+                    attribute: applied.attribute,
+                    scenario,
                     set: &set,
                     discovery,
                     model: trained.as_ref(),
@@ -174,6 +176,8 @@ impl Stage for HiddenStage {
 struct HiddenAsking<'a> {
     job: &'a Job,
     asked: &'a HiddenCauseBlock,
+    attribute: &'a str,
+    scenario: &'a str,
     set: &'a GraphSetScenario,
     discovery: DiscoveryInputs<'a>,
     model: &'a dyn TrainedModel,
@@ -226,17 +230,11 @@ impl<'a> HiddenAsking<'a> {
             of_audit
                 && key.model == model
                 && key.counterfactual == self.set.name
-                && key.sensitive == *self.discovery_attribute()
+                && key.sensitive == self.attribute
                 && key.scope == MetricScope::Direction(0, 0).as_str()
                 && HIDDEN_RATES.contains(&row.metric.as_str())
         };
         metrics.iter().filter(is_rate).collect()
-    }
-
-    /// The name of the attribute.
-    fn discovery_attribute(&self) -> &str {
-        let mut names = self.job.data.sensitive.keys();
-        names.nth(self.set.position).map_or("", |name| name.as_str())
     }
 
     /// The table.
@@ -438,8 +436,8 @@ impl<'a> HiddenAsking<'a> {
     /// What is known of the graph.
     fn knowledge(&self) -> Result<Knowledge> {
         let graphs: &GraphUncertainBlock = self.discovery.graphs;
-        let scenario = self.set.name.split_once('/').map_or("", |(_, scenario)| scenario);
-        let found = graphs.knowledge.iter().find(|(name, _)| name.as_str() == scenario);
+        let mut known = graphs.knowledge.iter();
+        let found = known.find(|(name, _)| name.as_str() == self.scenario);
         let names: Vec<String> = self.discovery.variables.iter().map(ToString::to_string).collect();
         found
             .and_then(|(_, known)| known.to_knowledge(&names).ok())
@@ -619,19 +617,22 @@ impl<'a> HiddenAsking<'a> {
                 people: row.lo.zip(row.hi),
             };
         }
-        self.moved(rate, target, (HiddenStrength::Share(strength), push))
+        self.moved(rate, target, (HiddenStrength::Share(strength), push), true)
     }
 
+    /// A rate under a hidden cause. The interval over people, a pass over them, is made only where
+    /// it `asks_people`.
     fn moved(
         &self,
         rate: &HiddenRate<'_>,
         target: &TargetWorlds,
         under: (HiddenStrength, HiddenPush),
+        asks_people: bool,
     ) -> RateNumbers {
         let metrics = &self.job.metrics;
         let level = metrics.worlds.level.get();
         let found = rate.people.over_worlds(rate.side, &target.worlds, under, level);
-        let asks_people = metrics.interval.method == IntervalMethod::Auto;
+        let asks_people = asks_people && metrics.interval.method == IntervalMethod::Auto;
         let share = || rate.people.share(rate.side, &target.worlds, under);
         let share = asks_people.then(share).flatten();
         let people = share.map(|share| share.wilson(z_of_level(metrics.interval.level.get())));
@@ -658,8 +659,9 @@ impl<'a> HiddenAsking<'a> {
             GateDecideBy::Interval => 1e-4,
             _ => 1e-12,
         };
+        let by_people = question.decide_by != GateDecideBy::Worlds;
         let at = |strength| {
-            let numbers = self.moved(rate, target, (strength, push));
+            let numbers = self.moved(rate, target, (strength, push), by_people);
             moved_verdict(question, rate, numbers)
         };
         Some(turning_point(base, at, precision))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::left_out::{CountedGroup, RowTally, first_named};
 use crate::data::{Layout, MISSING, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::accumulator::{Accumulator, merge_all};
+use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::stage::count::evidence::words_of_ungrouped;
 use crate::stage::kinds::PopulationStage;
@@ -139,10 +139,8 @@ impl Stage for PopulationStage {
             rows.with(ctx, 1, |row_context| {
                 let layout = row_context.rows.layout();
                 plan.check_person_memory(row_context, layout.attributes.len() as u64)?;
-                let gather = || Ok(vec![(0, gather(row_context)?)]);
-                let states = passes.gather(ctx, ShardPass::Count, gather)?;
-                let states = states.into_iter().flatten().map(|(_, kept)| kept);
-                let Some(kept) = merge_all(states) else { return Ok(()) };
+                let kept = passes.gather_one(ctx, ShardPass::Count, || gather(row_context))?;
+                let Some(kept) = kept else { return Ok(()) };
                 let mut all = read_rows::<PopulationRow>(rows.prepared().folder(ctx))?;
                 all.extend(kept.rows(layout));
                 write_rows(ctx.out(), &all)

@@ -10,6 +10,7 @@ use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share, z_of_level,
 };
 use crate::metric::{AmountSubject, Metric, Reads, ScoreReading};
+use crate::param::Level;
 use crate::table::{MetricRow, PopulationRow};
 
 /// How people move a value that counts do not give.
@@ -244,7 +245,7 @@ impl RangeBound {
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
             sides: sides.unwrap_or_default(),
             is_furthest: seen.scope == "worst_case",
-            z: z_of_level(seen.level.unwrap_or(0.95)),
+            z: z_of_level(seen.level.unwrap_or(Level::DEFAULT.get())),
         })
     }
 

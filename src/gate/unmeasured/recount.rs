@@ -10,6 +10,7 @@ use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{Metric, Reads};
+use crate::param::Level;
 
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
@@ -50,7 +51,7 @@ impl<'a> Recount<'a> {
                 form,
                 favourable: of.question.favourable.unwrap_or(FavourableClass::Positive),
                 effective: sides.iter().map(|side| side.effective).collect(),
-                z: z_of_level(of.seen.level.unwrap_or(0.95)),
+                z: z_of_level(of.seen.level.unwrap_or(Level::DEFAULT.get())),
             },
             rows: sides.iter().map(|side| side.rows).collect(),
             weights: sides.iter().map(|side| side.weights.map(units)).collect(),

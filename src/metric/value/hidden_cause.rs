@@ -111,11 +111,10 @@ impl MovingWorld {
             HiddenStrength::None => (self.movement, self.movement),
             HiddenStrength::Share(s) => {
                 let bias = s / (1.0 - s).sqrt() * self.unit;
-                let (low, high) = (
+                (
                     self.movement.min(self.regression - bias),
                     self.movement.max(self.regression + bias),
-                );
-                (low, high)
+                )
             }
         }
     }

@@ -10,6 +10,7 @@ use minijinja::value::Value;
 use crate::metric::interval::clopper_pearson_lower;
 use crate::metric::reading_path::{self, NO_DATA, ReadingOutcome, ReadingStep, STEPS, experiment};
 use crate::metric::value::largest::{joint_ends, joint_level};
+use crate::param::Level;
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{self, HarmResult, findings};
 use crate::report::brief::hero::HeroFinding;
@@ -27,9 +28,6 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::short;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::table::why::SwitchPatternRow;
-
-/// The level of intervals of tables that do not give it.
-const USUAL_LEVEL: f64 = 0.95;
 
 /// The outcome of a step, and what its line says.
 type StepFacts = (&'static str, Value);
@@ -72,7 +70,7 @@ fn picked(result: &HarmResult, of: usize) -> Value {
 
 impl<'a> PathWalk<'a, '_, '_> {
     fn level(&self) -> f64 {
-        self.inputs.audit.manifest.level.unwrap_or(USUAL_LEVEL)
+        self.inputs.audit.manifest.level.unwrap_or(Level::DEFAULT.get())
     }
 
     /// Results of the model, set and attribute of a finding.

@@ -10,6 +10,7 @@ use minijinja::value::Value;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::Undefined;
+use crate::metric::value::hidden_cause::HiddenPush;
 use crate::report::draw::plot::{ForbiddenSide, PlotPoint};
 use crate::report::draw::thresholds::strength_curves;
 use crate::report::page::number::NumberFormat;
@@ -87,10 +88,10 @@ impl<'a> HiddenFinding<'a> {
 
     /// The row of each push that says when the verdict turns: where it turns first, first.
     fn turning(&self, target: &'a str) -> Option<&'a HiddenCauseRow> {
-        let rows = ["up", "down"].into_iter().filter_map(|push| self.of(target, push).next());
-        let turns = rows.filter(|row| row.turns_at.is_some());
-        turns
-            .min_by(|a, b| a.turns_at.partial_cmp(&b.turns_at).unwrap_or(std::cmp::Ordering::Equal))
+        let rows =
+            HiddenPush::ALL.into_iter().filter_map(|push| self.of(target, push.word()).next());
+        let turns = rows.filter_map(|row| Some((row.turns_at?, row)));
+        turns.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
     }
 }
 
@@ -139,7 +140,8 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
             NumberFormat::Share.interval(first.value.unwrap_or(lo), lo, hi)
         }),
         limit, verdict => first.verdict.as_str(), undefined, turns, benchmark,
-        columns => columns(finding), table => table(finding).map(Value::from), drawing => drawing(finding),
+        columns => columns(finding), table => table(finding).map(Value::from),
+        drawing => drawing(finding),
     })
 }
 
@@ -148,16 +150,9 @@ fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     let mut names: Vec<&str> = finding.rows.iter().map(|row| row.target.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let turning = |name: &&str| {
-        let row = ["up", "down"].into_iter().filter_map(|push| {
-            let mut rows = finding.rows.iter();
-            rows.find(|row| row.target == **name && row.push == push)?.turns_at
-        });
-        row.min_by(f64::total_cmp)
-    };
-    let single = names.iter().filter(|name| **name != ANY_TARGET);
-    let mut all: Vec<(f64, &str)> =
-        single.filter_map(|name| Some((turning(name)?, *name))).collect();
+    let single = names.into_iter().filter(|name| *name != ANY_TARGET);
+    let turning = |name| Some((finding.turning(name)?.turns_at?, name));
+    let mut all: Vec<(f64, &str)> = single.filter_map(turning).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
     all.truncate(COLUMNS_AT_MOST);
     all.into_iter().map(|(at, name)| context!(name, at => share(at))).collect()

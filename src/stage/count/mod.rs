@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, SupportReader};
 use crate::error::{Fault, Result};
-use crate::exec::accumulator::merge_all;
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
@@ -369,10 +368,8 @@ impl Stage for CountStage {
                         let scores = scores.of_classes(ctx, row_context, n)?;
                         classes::gather_rows(row_context, &scores, *position, blocks)
                     };
-                    let one = || Ok(vec![(0, gather()?)]);
-                    let states = passes.gather(ctx, ShardPass::Count, one)?;
-                    let states = states.into_iter().flatten().map(|(_, counts)| counts);
-                    let Some(counts) = merge_all(states) else { return Ok(()) };
+                    let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+                    let Some(counts) = counts else { return Ok(()) };
                     classes::check_rows_counted(row_context, &counts, *position)?;
                     if looks {
                         let found = ModelSanity::of_classes(counts.one_vs_rest());
@@ -522,13 +519,10 @@ impl Stage for FlipsStage {
                 let gather = || {
                     let scores = scores.open(ctx, row_context)?;
                     let rule = rule.open(ctx, row_context, &scores)?;
-                    let people =
-                        flip_test::gather_people(row_context, &rule, &scores, *position, drawn)?;
-                    Ok(vec![(0, people)])
+                    flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
                 };
-                let people = passes.gather(ctx, ShardPass::Count, gather)?;
-                let people = people.into_iter().flatten().map(|(_, people)| people);
-                let Some(people) = merge_all(people) else { return Ok(()) };
+                let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
+                let Some(people) = people else { return Ok(()) };
                 let of = &row_context.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
                 let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;

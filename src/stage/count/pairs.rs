@@ -8,7 +8,6 @@
 use crate::augment::ExperimentArm;
 use crate::data::MISSING_GROUP;
 use crate::error::Result;
-use crate::exec::accumulator::merge_all;
 use crate::exec::{StageContext, files, misfit};
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::{
@@ -68,14 +67,12 @@ impl Stage for PairStage {
                     let gather = || {
                         first.with_scores(ctx, row_context, |one| {
                             second.with_scores(ctx, row_context, |other| {
-                                Ok(vec![(0, gather_switches(row_context, [one, other])?)])
+                                gather_switches(row_context, [one, other])
                             })
                         })
                     };
-                    let states = passes.gather(ctx, ShardPass::Count, gather)?;
-                    let states = states.into_iter().flatten().map(|(_, counts)| counts);
-                    let Some(counts) = merge_all(states) else { return Ok(()) };
-                    files::write_json(&ctx.out().join(EVIDENCE), &counts)
+                    let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+                    counts.map_or(Ok(()), |counts| write(ctx, &counts))
                 })
             });
         }
@@ -86,14 +83,17 @@ impl Stage for PairStage {
             let position = sides[0].position;
             sides[0].rows.with(ctx, 1, |row_context| {
                 plan.check_person_memory(row_context, 1)?;
-                let gather = || Ok(vec![(0, gather_rows(ctx, row_context, &sides, position)?)]);
-                let states = passes.gather(ctx, ShardPass::Count, gather)?;
-                let states = states.into_iter().flatten().map(|(_, counts)| counts);
-                let Some(counts) = merge_all(states) else { return Ok(()) };
-                files::write_json(&ctx.out().join(EVIDENCE), &counts)
+                let gather = || gather_rows(ctx, row_context, &sides, position);
+                let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
+                counts.map_or(Ok(()), |counts| write(ctx, &counts))
             })
         })
     }
+}
+
+/// Writes the evidence.
+fn write(ctx: &StageContext<'_>, counts: &PairedCounts) -> Result<()> {
+    files::write_json(&ctx.out().join(EVIDENCE), counts)
 }
 
 /// Counts the audited rows by what both models say, in the groups of one attribute.

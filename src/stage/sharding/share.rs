@@ -317,6 +317,20 @@ impl<'a> StagePasses<'a> {
         }
     }
 
+    /// The same of a single state; of a run in shards the merged one.
+    ///
+    /// # Errors
+    /// As [`StagePasses::gather`].
+    pub(crate) fn gather_one<S: Accumulator>(
+        self,
+        ctx: &StageContext<'_>,
+        pass: ShardPass,
+        gather: impl FnOnce() -> Result<S>,
+    ) -> Result<Option<S>> {
+        let states = self.gather(ctx, pass, || Ok(vec![(0, gather()?)]))?;
+        Ok(merge_all(states.into_iter().flatten().map(|(_, state)| state)))
+    }
+
     /// The same of a stage that also writes its rows, for later stages of whatever pass: in a shard
     /// it does so in every pass.
     ///
