@@ -28,7 +28,7 @@ const fn room(name: &'static str, holds: &'static [&'static str], ceiling: usize
 /// lost the replicates of counts and scores, `report` prose that is in templates now, `job` its
 /// messages; `gate` gained its reasons as codes.
 const ROOMS: &[Room] = &[
-    room("report", &["report"], 17_745),
+    room("report", &["report"], 16_850),
     room("metric", &["metric"], 15_200),
     room("job", &["job"], 11_370),
     room("stage", &["stage"], 27_225),
@@ -51,11 +51,11 @@ const ROOMS: &[Room] = &[
 
 /// What is counted besides code, with its ceiling.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 1_980),
+    ("lines of templates", 2_850),
     ("lines of messages", 1_480),
-    ("lines of unit tests", 41_320),
-    ("lines of integration tests", 29_040),
-    ("words of the documents", 32_200),
+    ("lines of unit tests", 41_730),
+    ("lines of integration tests", 29_000),
+    ("words of the documents", 32_440),
     ("characters of the README", 6_600),
 ];
 
